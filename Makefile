@@ -1,0 +1,103 @@
+# vicinal: everything from a fresh clone, without root.
+#
+# This file only says what depends on what; the work is done by tools/*.py and CMake.  A stamp file
+# (.ready) ends each step of the set-up, so that a second `make` does nothing twice.
+#
+#   MPI=mpich|openmpi|system   which MPI (default mpich; `make test` takes mpich and openmpi)
+#   PRESET=release|debug|...   which CMake preset (default release; system-mpi for MPI=system)
+#   ARGS=...                   more arguments for pytest, or for a benchmark
+
+MPI_GIVEN := $(filter-out undefined default file,$(origin MPI))
+MPI ?= mpich
+ifeq (,$(filter $(MPI),mpich openmpi system))
+  $(error MPI=$(MPI) is not one of mpich, openmpi, system)
+endif
+ifeq ($(MPI),system)
+  PRESET ?= system-mpi
+else
+  PRESET ?= release
+endif
+TEST_MPI := $(if $(MPI_GIVEN),$(MPI),mpich openmpi)
+
+BUILD := build/$(PRESET)
+RUN := .venv/bin/python
+JOBS ?= 2
+NINJA = .venv/bin/cmake --build $(BUILD) --parallel $(JOBS)
+prefixes = $(patsubst %,.mpi/%/.ready,$(filter-out system,$(1)))
+comma := ,
+empty :=
+space := $(empty) $(empty)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: help build demo test test-sanitize bench hosts-test format lint docs install-check clean distclean
+
+help: ## show these targets
+	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 18
+
+build: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## build the libraries, the Python modules, tests and benchmarks
+	@$(NINJA)
+
+demo: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## plan, prove, run and time a real matrix's halo exchange
+	@$(NINJA) --target vicinal_python
+	@VICINAL_MPI=$(MPI) .venv/bin/vicinal spmv helmholtz_2D --ranks 16 --ranks-per-region 4
+	@.venv/bin/vicinal explain helmholtz_2D --ranks 256 --ranks-per-region 16
+
+test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## build, then run all tests on MPICH and Open MPI
+	@$(NINJA)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) -m pytest $(ARGS)
+
+test-sanitize: ## run the C++ tests under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory test PRESET=sanitize ARGS="tests/test_cpp.py $(ARGS)"
+
+bench: build ## run the benchmarks (ARGS=NAME for one of them)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(MPI) $(RUN) tools/run_benches.py $(ARGS)
+
+hosts-test: build ## run on four network-isolated hosts on this machine (root only)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(MPI) $(RUN) tools/hosts.py $(ARGS)
+
+format: .venv/.ready-dev ## rewrite the C and C++ sources in the house format
+	@$(RUN) tools/check_style.py --format
+
+lint: .venv/.ready-dev $(BUILD)/build.ninja ## check format, clang-tidy (where there is one) and Python types
+	@$(RUN) tools/check_style.py --build-dir $(BUILD)
+
+docs: .venv/.ready ## render docs/ to build/docs, and fail on a broken link
+	@$(RUN) tools/make_docs.py build/docs
+
+install-check: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## install into a scratch prefix, then use it from C, pkg-config and pip
+	@$(NINJA)
+	@$(RUN) tools/check_install.py $(BUILD)
+
+clean: ## remove what was built
+	rm -rf build dist python/vicinal/*.so python/vicinal/_core.pyi
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean ## remove what was built and what was fetched
+	rm -rf .venv .mpi
+
+# ---- set-up ---------------------------------------------------------------------------------------
+
+# PYTHON chooses the interpreter; otherwise the first that is 3.10 or newer.
+FIND_PYTHON = for p in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
+	  if $$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; then echo $$p; exit; fi; done; \
+	  echo 'vicinal: Python 3.10 or newer is needed: install python3 (Debian, Ubuntu: apt install python3 python3-venv python3-dev)' >&2; \
+	  exit 1
+
+.venv/.ready: requirements.txt tools/make_venv.py
+	@python=`$(FIND_PYTHON)` && $$python tools/make_venv.py requirements.txt
+	@touch $@
+
+.venv/.ready-dev: requirements-dev.txt .venv/.ready
+	@$(RUN) tools/make_venv.py requirements-dev.txt
+	@touch $@
+
+.mpi/%/.ready: tools/get_mpi.py | .venv/.ready
+	@$(RUN) tools/get_mpi.py $* .mpi/$*
+
+build/%/build.ninja: CMakePresets.json tools/configure.py .venv/.ready | $(call prefixes,$(MPI))
+	@echo "vicinal: configuring build/$*"
+	@$(RUN) tools/configure.py $*
+	@touch $@

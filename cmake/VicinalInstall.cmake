@@ -1,0 +1,40 @@
+# What C and C++ users install: headers, a library per ABI, find_package(vicinal) and pkg-config.
+include(CMakePackageConfigHelpers)
+
+set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/vicinal")
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+
+# Relative to the file itself, so that an installation may be moved.
+file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+set(mpi_records "")
+foreach(abi IN LISTS VICINAL_ABIS)
+  install(TARGETS vicinal_${abi} EXPORT vicinal-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT development)
+  get_target_property(mpi_include vicinal_mpi_${abi} INTERFACE_INCLUDE_DIRECTORIES)
+  get_target_property(mpi_library vicinal_mpi_${abi} INTERFACE_LINK_LIBRARIES)
+  string(APPEND mpi_records "vicinal_import_mpi(${abi} \"${mpi_include}\" \"${mpi_library}\")\n")
+
+  list(JOIN mpi_include " -I" pc_include)
+  list(JOIN mpi_library " " pc_libraries)
+  list(GET mpi_library 0 first_library)
+  cmake_path(GET first_library PARENT_PATH pc_library_dir)
+  set(pc_abi ${abi})
+  set(pc_names vicinal-${abi})
+  if(abi STREQUAL default_abi)
+    list(APPEND pc_names vicinal)
+  endif()
+  foreach(pc_name IN LISTS pc_names)
+    configure_file(cmake/vicinal.pc.in "${CMAKE_BINARY_DIR}/${pc_name}.pc" @ONLY)
+    install(FILES "${CMAKE_BINARY_DIR}/${pc_name}.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+            COMPONENT development)
+  endforeach()
+endforeach()
+
+install(EXPORT vicinal-targets NAMESPACE vicinal:: DESTINATION ${config_dir} COMPONENT development)
+configure_package_config_file(cmake/vicinal-config.cmake.in "${CMAKE_BINARY_DIR}/vicinal-config.cmake"
+                              INSTALL_DESTINATION ${config_dir})
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/vicinal-config-version.cmake"
+                                 COMPATIBILITY SameMajorVersion)
+install(FILES "${CMAKE_BINARY_DIR}/vicinal-config.cmake" "${CMAKE_BINARY_DIR}/vicinal-config-version.cmake"
+        DESTINATION ${config_dir} COMPONENT development)

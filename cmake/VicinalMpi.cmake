@@ -1,0 +1,107 @@
+# Finding the MPIs to build for.
+#
+# An MPI is an imported library vicinal_mpi_<abi> and nothing else: no compiler wrapper, and no flag
+# that would bake the place of this machine's MPI into a Python module that another machine loads.
+
+# The shared library under `prefix`.  The wheels' lib/libmpi.so is a linker script, so the file with
+# the version in its name is taken.
+function(vicinal_libmpi prefix result)
+  file(GLOB found "${prefix}/lib/libmpi.so.[0-9]*" "${prefix}/lib/libmpi.[0-9]*.dylib"
+                  "${prefix}/lib64/libmpi.so.[0-9]*")
+  list(SORT found)
+  if(found)
+    list(GET found 0 found)
+  endif()
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()
+
+function(vicinal_import_mpi abi include_dirs library)
+  add_library(vicinal_mpi_${abi} INTERFACE IMPORTED GLOBAL)
+  set_target_properties(vicinal_mpi_${abi} PROPERTIES
+                        INTERFACE_INCLUDE_DIRECTORIES "${include_dirs}"
+                        INTERFACE_LINK_LIBRARIES "${library}")
+  set(VICINAL_ABIS ${VICINAL_ABIS} ${abi} PARENT_SCOPE)
+  message(STATUS "vicinal: ${abi} from ${library}")
+endfunction()
+
+# Unpack a wheel into the build folder, for builds that have no prefix of their own (pip install).
+function(vicinal_fetch_mpi name prefix)
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
+  execute_process(COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/get_mpi.py" ${name} "${prefix}"
+                  RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "vicinal: ${name} could not be fetched; give -DVICINAL_MPI=system, or "
+                        "-DVICINAL_MPI_PREFIX_${name}=FOLDER")
+  endif()
+endfunction()
+
+function(vicinal_use_prefix name)
+  set(VICINAL_MPI_PREFIX_${name} "" CACHE PATH "Where ${name} is installed; empty: .mpi/${name}, or fetch it")
+  set(prefix "${VICINAL_MPI_PREFIX_${name}}")
+  if(NOT prefix AND EXISTS "${PROJECT_SOURCE_DIR}/.mpi/${name}/.ready")
+    set(prefix "${PROJECT_SOURCE_DIR}/.mpi/${name}")
+  endif()
+  if(NOT prefix)
+    set(prefix "${PROJECT_BINARY_DIR}/mpi/${name}")
+    vicinal_fetch_mpi(${name} "${prefix}")
+  endif()
+  vicinal_libmpi("${prefix}" library)
+  if(NOT library OR NOT EXISTS "${prefix}/include/mpi.h")
+    message(FATAL_ERROR "vicinal: ${prefix} holds no MPI (include/mpi.h and lib/libmpi.so.*)")
+  endif()
+  vicinal_import_mpi(${name} "${prefix}/include" "${library}")
+  set(VICINAL_ABIS "${VICINAL_ABIS}" PARENT_SCOPE)
+endfunction()
+
+# The system's MPI, under the name of the ABI it has: MPICH and its derivatives share one.
+function(vicinal_use_system)
+  find_package(MPI REQUIRED COMPONENTS C)
+  include(CheckSymbolExists)
+  set(CMAKE_REQUIRED_INCLUDES ${MPI_C_INCLUDE_DIRS})
+  check_symbol_exists(OMPI_MAJOR_VERSION mpi.h VICINAL_SYSTEM_IS_OPENMPI)
+  check_symbol_exists(MPICH_VERSION mpi.h VICINAL_SYSTEM_IS_MPICH)
+  check_symbol_exists(I_MPI_VERSION mpi.h VICINAL_SYSTEM_IS_INTEL)
+  if(VICINAL_SYSTEM_IS_OPENMPI)
+    set(abi openmpi)
+  elseif(VICINAL_SYSTEM_IS_MPICH OR VICINAL_SYSTEM_IS_INTEL)
+    set(abi mpich)
+  else()
+    message(FATAL_ERROR "vicinal: the system's MPI (${MPI_C_INCLUDE_DIRS}) is neither Open MPI nor of "
+                        "MPICH's ABI; vicinal knows no other yet")
+  endif()
+  vicinal_import_mpi(${abi} "${MPI_C_INCLUDE_DIRS}" "${MPI_C_LIBRARIES}")
+  set(VICINAL_ABIS "${VICINAL_ABIS}" PARENT_SCOPE)
+endfunction()
+
+# Sets VICINAL_ABIS, in the order asked for: the first is the default for C users.
+macro(vicinal_find_mpis)
+  set(VICINAL_ABIS "")
+  set(vicinal_wanted "${VICINAL_MPI}")
+  if(vicinal_wanted STREQUAL "auto")
+    set(vicinal_wanted "")
+    file(GLOB vicinal_stamps CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/.mpi/*/.ready")
+    foreach(vicinal_stamp IN LISTS vicinal_stamps)
+      cmake_path(GET vicinal_stamp PARENT_PATH vicinal_folder)
+      cmake_path(GET vicinal_folder FILENAME vicinal_name)
+      list(APPEND vicinal_wanted ${vicinal_name})
+    endforeach()
+  endif()
+  if(NOT vicinal_wanted)
+    find_package(MPI QUIET COMPONENTS C)
+    if(MPI_C_FOUND)
+      set(vicinal_wanted system)
+    else()
+      set(vicinal_wanted mpich openmpi)
+    endif()
+  endif()
+  foreach(vicinal_name IN LISTS vicinal_wanted)
+    if(vicinal_name STREQUAL "system")
+      vicinal_use_system()
+    elseif(vicinal_name MATCHES "^(mpich|openmpi)$")
+      vicinal_use_prefix(${vicinal_name})
+    else()
+      message(FATAL_ERROR "vicinal: VICINAL_MPI=${VICINAL_MPI}: ${vicinal_name} is not one of mpich, "
+                          "openmpi, system, auto")
+    endif()
+  endforeach()
+endmacro()

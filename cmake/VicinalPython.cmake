@@ -1,0 +1,59 @@
+# The Python modules.
+#
+# _core is MPI-free; _mpi_<abi> holds one ABI's build of the library.  The latter is imported after
+# mpi4py.MPI, which has loaded libmpi already: it needs the soname, and must not carry an RPATH that
+# could load a second MPI into the process.
+
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+                OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind CONFIG REQUIRED)
+
+set(python_output "${CMAKE_BINARY_DIR}/python")
+set(python_modules "")
+set(python_stubs "")
+
+function(vicinal_python_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LINK")
+  nanobind_add_module(${name} NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  target_compile_definitions(${name} PRIVATE VICINAL_MODULE=${name})
+  set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${python_output}"
+                        BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "" INSTALL_RPATH_USE_LINK_PATH OFF)
+  install(TARGETS ${name} LIBRARY DESTINATION vicinal COMPONENT python)
+  set(python_modules ${python_modules} ${name} PARENT_SCOPE)
+endfunction()
+
+vicinal_glob(core_bindings python/bindings/core*.cpp)
+vicinal_glob(mpi_bindings python/bindings/mpi*.cpp)
+if(core_bindings)
+  vicinal_python_module(_core SOURCES ${core_bindings} LINK vicinal_core)
+  nanobind_add_stub(_core_stub MODULE _core PYTHON_PATH "${python_output}" DEPENDS _core
+                    OUTPUT "${python_output}/_core.pyi")
+  install(FILES "${python_output}/_core.pyi" DESTINATION vicinal COMPONENT python)
+  list(APPEND python_stubs "${python_output}/_core.pyi")
+endif()
+if(mpi_bindings)
+  foreach(abi IN LISTS VICINAL_ABIS)
+    vicinal_python_module(_mpi_${abi} SOURCES ${mpi_bindings}
+                          LINK vicinal_core vicinal_objects_${abi})
+  endforeach()
+endif()
+
+# In development the package is imported from the source tree.  The modules are copied there by
+# every build rather than linked there, because build folders with different MPIs share that place.
+set(vicinal_copies "")
+foreach(module IN LISTS python_modules)
+  list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:${module}>
+                                     "${PROJECT_SOURCE_DIR}/python/vicinal")
+endforeach()
+if(python_modules AND NOT SKBUILD)
+  if(python_stubs)
+    list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E copy_if_different ${python_stubs}
+                                       "${PROJECT_SOURCE_DIR}/python/vicinal")
+  endif()
+  add_custom_target(vicinal_python ALL ${vicinal_copies} DEPENDS ${python_modules} ${python_stubs}
+                    COMMENT "Copying the Python modules into python/vicinal" VERBATIM)
+else()
+  add_custom_target(vicinal_python ALL DEPENDS ${python_modules} ${python_stubs})
+endif()

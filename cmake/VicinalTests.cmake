@@ -1,0 +1,51 @@
+# Tests, benchmarks and examples.
+#
+# What is written in C++ looks inside the library, whose symbols are hidden, and so links its objects;
+# what is written in C stands for a user and links the shared library.
+
+vicinal_glob(unit_sources tests/cpp/unit/*.cpp)
+vicinal_glob(engine_sources tests/cpp/engine/*.cpp)
+vicinal_glob(support_sources tests/cpp/support/*.cpp)
+vicinal_glob(c_tests tests/c/*.c)
+vicinal_glob(examples examples/*.c)
+vicinal_glob(benches bench/*.cpp)
+
+function(vicinal_add_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LINK;INCLUDE")
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  target_include_directories(${name} PRIVATE ${ARG_INCLUDE})
+endfunction()
+
+set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp")
+if(unit_sources)
+  vicinal_add_program(vicinal_unit_tests SOURCES ${unit_sources} ${support_sources}
+                      LINK vicinal_core INCLUDE "${tests_dir}")
+endif()
+
+foreach(abi IN LISTS VICINAL_ABIS)
+  set(inside vicinal_core vicinal_objects_${abi})
+  if(engine_sources)
+    vicinal_add_program(vicinal_engine_tests_${abi} SOURCES ${engine_sources} ${support_sources}
+                        LINK ${inside} INCLUDE "${tests_dir}")
+  endif()
+  foreach(source IN LISTS benches)
+    cmake_path(GET source STEM name)
+    vicinal_add_program(${name}_${abi} SOURCES ${source} LINK ${inside}
+                        INCLUDE "${CMAKE_CURRENT_SOURCE_DIR}/bench")
+    set_target_properties(${name}_${abi} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
+  endforeach()
+  foreach(kind c_tests examples)
+    foreach(source IN LISTS ${kind})
+      cmake_path(GET source STEM name)
+      vicinal_add_program(${name}_${abi} SOURCES ${source} LINK vicinal_${abi})
+      target_compile_options(${name}_${abi} PRIVATE -Wall -Wextra -Wpedantic
+                             $<$<BOOL:${VICINAL_WERROR}>:-Werror>)
+      set_target_properties(${name}_${abi} PROPERTIES
+                            RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${kind}")
+      if(VICINAL_SANITIZE)
+        target_link_options(${name}_${abi} PRIVATE -fsanitize=address,undefined)
+      endif()
+    endforeach()
+  endforeach()
+endforeach()

@@ -1,0 +1,111 @@
+// JSON is what other programs read our reports as. A writer that streams is all that is needed, and
+// it is small enough not to be worth a dependency. It keeps the commas and escapes the strings.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vicinal {
+
+/// Writes one JSON value to a stream:
+///   json.begin_object().key("rank").value(3).key("runs").begin_array().end_array().end_object();
+class JsonWriter {
+ public:
+  explicit JsonWriter(std::ostream& out) : out_(out) {}
+
+  JsonWriter& begin_object() { return open('{'); }
+  JsonWriter& end_object() { return close('}'); }
+  JsonWriter& begin_array() { return open('['); }
+  JsonWriter& end_array() { return close(']'); }
+
+  JsonWriter& key(std::string_view name) {
+    separate();
+    write_string(name);
+    out_ << ": ";
+    after_key_ = true;
+    return *this;
+  }
+
+  JsonWriter& value(std::string_view text) {
+    separate();
+    write_string(text);
+    return *this;
+  }
+  JsonWriter& value(const char* text) { return value(std::string_view(text)); }
+  JsonWriter& value(std::same_as<bool> auto truth) {
+    separate();
+    out_ << (truth ? "true" : "false");
+    return *this;
+  }
+  JsonWriter& value(std::integral auto number) requires(!std::same_as<decltype(number), bool>) {
+    separate();
+    out_ << std::to_string(number);
+    return *this;
+  }
+  /// The shortest text that reads back as the same number; null where JSON has none for it.
+  JsonWriter& value(double number) {
+    separate();
+    if (!std::isfinite(number)) {
+      out_ << "null";
+      return *this;
+    }
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, number).ptr;
+    out_ << std::string_view(text, static_cast<std::size_t>(end - text));
+    return *this;
+  }
+
+ private:
+  JsonWriter& open(char bracket) {
+    separate();
+    out_ << bracket;
+    has_members_.push_back(false);
+    return *this;
+  }
+  JsonWriter& close(char bracket) {
+    has_members_.pop_back();
+    out_ << bracket;
+    return *this;
+  }
+
+  void separate() {
+    if (after_key_) {
+      after_key_ = false;
+      return;
+    }
+    if (has_members_.empty()) return;
+    if (has_members_.back()) out_ << ", ";
+    has_members_.back() = true;
+  }
+
+  void write_string(std::string_view text) {
+    constexpr char digits[] = "0123456789abcdef";
+    out_ << '"';
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (c == '"' || c == '\\') {
+        out_ << '\\' << c;
+      } else if (c == '\n') {
+        out_ << "\\n";
+      } else if (c == '\t') {
+        out_ << "\\t";
+      } else if (byte < 0x20) {
+        out_ << "\\u00" << digits[byte >> 4] << digits[byte & 15];
+      } else {
+        out_ << c;
+      }
+    }
+    out_ << '"';
+  }
+
+  std::ostream& out_;
+  std::vector<bool> has_members_;  ///< by open bracket
+  bool after_key_ = false;
+};
+
+}  // namespace vicinal

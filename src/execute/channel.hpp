@@ -1,0 +1,133 @@
+// A channel is what one execution of a plan in flight needs: staging memory, requests, shared areas
+// and the counters of the operation graph. It is compiled once per geometry (element size); binding it
+// to other buffers of the same geometry only renews the requests that point into them.
+//
+// The run side is `start` and `poll`: they allocate nothing, search nothing, and make no MPI call
+// that set-up could have made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "execute/combine.hpp"
+#include "execute/slots.hpp"
+#include "memory/kernels.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/requests.hpp"
+#include "plan/plan.hpp"
+
+namespace vicinal {
+
+/// What a plan is made concrete with.
+struct Binding {
+  const std::byte* source = nullptr;  ///< user's memory, read during an execution
+  std::byte* target = nullptr;        ///< user's memory, written during an execution
+  std::int64_t element_bytes = 1;
+  Combine combine;  ///< for reverse plans
+
+  friend bool operator==(const Binding&, const Binding&) = default;
+};
+
+class Channel {
+ public:
+  /// `headers` are this rank's own slots, in the order of the plan's owned shared buffers.
+  Channel(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
+          const std::vector<std::shared_ptr<SlotHeader>>& headers, int index);
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  /// Set-up for the next executions; cheap where nothing has changed. Not while one is in flight.
+  void bind(const Binding& binding);
+
+  /// Begins an execution. Never waits for another rank.
+  void start();
+  /// Does what can be done now; true once the execution is complete.
+  bool poll();
+  [[nodiscard]] bool in_flight() const { return in_flight_; }
+  /// Whether other ranks may depend on this rank's polling.
+  [[nodiscard]] bool relays() const { return !operations_.empty(); }
+
+  /// Writes what the execution still waits for, one line each.
+  void describe_pending(std::ostream& out) const;
+
+ private:
+  struct Node {
+    OperationKind kind{};
+    int step = -1;        ///< position among the steps of its kind, or its request
+    int buffer = -1;      ///< signal and await: the shared buffer
+    int flag = -1;
+    int lag = 0;
+    int predecessors = 0;
+    int first_successor = 0;
+    int last_successor = 0;
+    int plan_operation = -1;
+  };
+  struct Copy {
+    int from = -1;
+    int to = -1;
+    CompiledRuns runs;
+  };
+  struct Reduction {
+    int from = -1;
+    int to = -1;
+    CompiledCombine runs;
+  };
+
+  void compile_graph();
+  void place_requests();
+  void bind_geometry(const Binding& binding);
+  void bind_requests(bool all);
+  [[nodiscard]] std::byte* address(int buffer) const;
+  [[nodiscard]] std::atomic<std::int64_t>* flag_of(const Node& node);
+  void begin(int node);
+  void complete(int node);
+  void run_ready();
+
+  std::shared_ptr<mpi::Communicator> communicator_;
+  const Plan& plan_;
+  int index_;
+  Binding binding_;
+  bool bound_ = false;
+  std::int64_t version_ = 0;
+  std::int64_t generation_ = 0;
+  bool in_flight_ = false;
+
+  // Buffers.
+  std::vector<std::vector<std::byte>> staging_;
+  std::vector<int> slot_of_;  ///< by buffer: position among owned_ or far_
+  std::vector<OwnedSlot> owned_;
+  std::vector<FarSlot> far_;
+  bool announced_ = true;
+
+  // The graph, without the messages that neither wait for nor are waited for by anything.
+  std::vector<Node> operations_;
+  std::vector<int> successors_;
+  std::vector<int> initial_;     ///< other than initial requests, in plan order
+  std::vector<int> remaining_;   ///< predecessors still missing
+  std::vector<int> remaining_at_start_;
+  std::vector<int> ready_;       ///< a stack
+  std::vector<int> awaits_;      ///< begun and not yet satisfied
+  std::vector<Copy> copies_;
+  std::vector<Reduction> reductions_;
+  std::size_t unfinished_ = 0;
+
+  // Requests, in four groups: linked ones (something waits for them) that begin later, linked ones
+  // that begin at once, unlinked ones that begin at once, unlinked ones that begin later.
+  struct Request {
+    int plan_operation = -1;
+    int node = -1;
+  };
+  std::vector<Request> request_table_;
+  int linked_ = 0;
+  int linked_later_ = 0;
+  int at_once_ = 0;
+  int unlinked_later_ = 0;
+  mpi::RequestSet requests_;
+  std::vector<int> completed_;
+  int linked_active_ = 0;
+  int unlinked_to_begin_ = 0;
+};
+
+}  // namespace vicinal

@@ -1,0 +1,206 @@
+// The set-up side of a channel: the plan's graph as counters, its messages as persistent requests, its
+// buffers as memory.
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include "base/error.hpp"
+#include "execute/channel.hpp"
+
+namespace vicinal {
+
+namespace {
+
+bool is_message(const Operation& operation) {
+  return operation.kind == OperationKind::send || operation.kind == OperationKind::receive;
+}
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+Channel::Channel(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
+                 const std::vector<std::shared_ptr<SlotHeader>>& headers, int index)
+    : communicator_(std::move(communicator)), plan_(plan), index_(index) {
+  auto header = headers.begin();
+  for (const Buffer& buffer : plan.buffers) {
+    slot_of_.push_back(-1);
+    if (buffer.space == Space::staging) {
+      slot_of_.back() = static_cast<int>(staging_.size());
+      staging_.emplace_back();
+    } else if (buffer.space == Space::shared && buffer.peer_index < 0) {
+      slot_of_.back() = static_cast<int>(owned_.size());
+      owned_.emplace_back(*header++, index);
+    } else if (buffer.space == Space::shared) {
+      slot_of_.back() = static_cast<int>(far_.size());
+      far_.emplace_back(*communicator_->arena(), buffer.slot, index);
+    }
+  }
+  place_requests();
+  compile_graph();
+}
+
+void Channel::place_requests() {
+  std::vector<bool> awaited(plan_.operations.size());
+  for (const Operation& operation : plan_.operations) {
+    for (const int before : operation.after) awaited[at(before)] = true;
+  }
+  // linked later, linked at once, unlinked at once, unlinked later
+  std::array<std::vector<Request>, 4> groups;
+  for (int i = 0; i < static_cast<int>(plan_.operations.size()); ++i) {
+    const Operation& operation = plan_.operations[at(i)];
+    if (!is_message(operation)) continue;
+    const bool at_once = operation.after.empty();
+    groups[awaited[at(i)] ? (at_once ? 1U : 0U) : (at_once ? 2U : 3U)].push_back({i, -1});
+  }
+  for (const auto& group : groups) {
+    // Receives first, so that messages find their place.
+    for (const OperationKind kind : {OperationKind::receive, OperationKind::send}) {
+      for (const Request& request : group) {
+        if (plan_.operations[at(request.plan_operation)].kind == kind) {
+          request_table_.push_back(request);
+        }
+      }
+    }
+  }
+  linked_later_ = static_cast<int>(groups[0].size());
+  linked_ = linked_later_ + static_cast<int>(groups[1].size());
+  at_once_ = static_cast<int>(groups[1].size() + groups[2].size());
+  unlinked_later_ = static_cast<int>(groups[3].size());
+  completed_.resize(at(linked_));
+}
+
+void Channel::compile_graph() {
+  // Messages that stand alone are no nodes: they are started together and tested together.
+  std::vector<int> node_of(plan_.operations.size(), -1);
+  std::vector<int> request_of(plan_.operations.size(), -1);
+  for (int i = 0; i < static_cast<int>(request_table_.size()); ++i) {
+    request_of[at(request_table_[at(i)].plan_operation)] = i;
+  }
+  for (int i = 0; i < static_cast<int>(plan_.operations.size()); ++i) {
+    const Operation& operation = plan_.operations[at(i)];
+    const int request = request_of[at(i)];
+    const bool alone = request >= linked_ && request < linked_later_ + at_once_;
+    if (alone) continue;
+    node_of[at(i)] = static_cast<int>(operations_.size());
+    Node node;
+    node.kind = operation.kind;
+    node.plan_operation = i;
+    node.predecessors = static_cast<int>(operation.after.size());
+    if (request >= 0) {
+      node.step = request;
+      request_table_[at(request)].node = node_of[at(i)];
+    } else if (operation.kind == OperationKind::copy) {
+      node.step = static_cast<int>(copies_.size());
+      copies_.push_back({operation.from, operation.to, {}});
+    } else if (operation.kind == OperationKind::reduce) {
+      node.step = static_cast<int>(reductions_.size());
+      reductions_.push_back({operation.from, operation.to, {}});
+    } else {
+      node.buffer = operation.from;
+      node.flag = operation.flag;
+      node.lag = operation.lag;
+    }
+    operations_.push_back(node);
+  }
+
+  std::vector<std::vector<int>> successors(operations_.size());
+  for (std::size_t i = 0; i < plan_.operations.size(); ++i) {
+    for (const int before : plan_.operations[i].after) {
+      successors[at(node_of[at(before)])].push_back(node_of[i]);
+    }
+  }
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    Node& node = operations_[i];
+    node.first_successor = static_cast<int>(successors_.size());
+    // The ready list is a stack: the last in is begun first.
+    successors_.insert(successors_.end(), successors[i].rbegin(), successors[i].rend());
+    node.last_successor = static_cast<int>(successors_.size());
+    remaining_at_start_.push_back(node.predecessors);
+    const bool message = node.kind == OperationKind::send || node.kind == OperationKind::receive;
+    if (node.predecessors == 0 && !message) initial_.push_back(static_cast<int>(i));
+  }
+  remaining_.resize(operations_.size());
+  ready_.reserve(operations_.size());
+  awaits_.reserve(operations_.size());
+}
+
+void Channel::bind(const Binding& binding) {
+  require(!in_flight_, Fault::request, "a plan was bound to other buffers while it executes");
+  if (bound_ && binding == binding_) return;
+  const bool geometry = !bound_ || binding.element_bytes != binding_.element_bytes ||
+                        !(binding.combine == binding_.combine);
+  binding_ = binding;
+  bound_ = false;  // until all of it has succeeded
+  if (geometry) bind_geometry(binding);
+  bind_requests(geometry);
+  bound_ = true;
+}
+
+void Channel::bind_geometry(const Binding& binding) {
+  ++version_;
+  generation_ = 0;
+  for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[i];
+    const auto slot = at(slot_of_[i]);
+    if (buffer.space == Space::staging) {
+      staging_[slot].resize(static_cast<std::size_t>(buffer.extent * binding.element_bytes));
+    } else if (buffer.space == Space::shared && buffer.peer_index < 0) {
+      owned_[slot].bind(version_, buffer.extent, binding.element_bytes);
+    } else if (buffer.space == Space::shared) {
+      far_[slot].bind(version_, binding.element_bytes);
+    }
+  }
+  announced_ = owned_.empty();
+  for (const Node& node : operations_) {
+    const Operation& operation = plan_.operations[at(node.plan_operation)];
+    if (node.kind == OperationKind::copy) {
+      copies_[at(node.step)].runs =
+          compile(operation.runs, static_cast<std::size_t>(binding.element_bytes));
+    } else if (node.kind == OperationKind::reduce) {
+      reductions_[at(node.step)].runs =
+          CompiledCombine(operation.runs, binding.element_bytes, binding.combine);
+    }
+  }
+}
+
+void Channel::bind_requests(bool all) {
+  // Persistent requests name their memory, so those into the user's buffers are renewed.
+  if (all) requests_ = mpi::RequestSet(communicator_->handle(), request_table_.size());
+  for (std::size_t i = 0; i < request_table_.size(); ++i) {
+    const Operation& operation = plan_.operations[at(request_table_[i].plan_operation)];
+    const bool sends = operation.kind == OperationKind::send;
+    const int buffer = sends ? operation.from : operation.to;
+    if (!all && buffer != Plan::source && buffer != Plan::target) continue;
+    const std::int64_t bytes = operation.count * binding_.element_bytes;
+    std::byte* memory = address(buffer) + operation.offset * binding_.element_bytes;
+    const int tag = mpi::Communicator::data_tag(operation.tag, index_, plan_.reverse);
+    if (sends) {
+      requests_.send_init(i, memory, bytes, operation.peer, tag);
+    } else {
+      requests_.receive_init(i, memory, bytes, operation.peer, tag);
+    }
+  }
+}
+
+void Channel::describe_pending(std::ostream& out) const {
+  const auto line = [&](int plan_operation) {
+    const Operation& operation = plan_.operations[at(plan_operation)];
+    out << "  operation " << plan_operation << ": " << name(operation.kind) << " ("
+        << name(operation.phase) << ")";
+    if (operation.peer >= 0) {
+      out << (operation.kind == OperationKind::send ? " to rank " : " from rank ")
+          << operation.peer << ", " << operation.count << " elements";
+    }
+    if (operation.kind == OperationKind::await) {
+      const Buffer& buffer = plan_.buffers[at(operation.from)];
+      out << " flag " << operation.flag << " of rank " << buffer.owner << "'s slot " << buffer.slot;
+    }
+    out << "\n";
+  };
+  for (const int node : awaits_) line(operations_[at(node)].plan_operation);
+  if (linked_active_ == 0 && unfinished_ > 0) return;
+  for (const Request& request : request_table_) line(request.plan_operation);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,115 @@
+// Regions and hosts as labels per rank, and the ways a user can say what a region is. A region map is
+// given once and trusted by every planner, so it is checked here to the last character: a slip that
+// went through would only show as bad performance.
+#include "locality/machine.hpp"
+
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+
+#include "base/error.hpp"
+
+namespace vicinal {
+namespace {
+
+/// Renumbers labels from 0 in the order of their first appearance; returns how many there are.
+int renumber(std::vector<int>& labels, const char* what) {
+  std::unordered_map<int, int> numbers;
+  for (std::size_t rank = 0; rank < labels.size(); ++rank) {
+    require(labels[rank] >= 0, Fault::topology, "rank ", rank, " has the ", what, " label ",
+            labels[rank], "; labels must not be negative");
+    const auto next = static_cast<int>(numbers.size());
+    labels[rank] = numbers.try_emplace(labels[rank], next).first->second;
+  }
+  return static_cast<int>(numbers.size());
+}
+
+constexpr const char* forms =
+    "expected one of: node, numa, blocks:K, round-robin:N, list:L0,L1,... (a label for each rank)";
+
+std::optional<int> read_number(std::string_view digits) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (digits.empty() || digits.front() == '-' || error != std::errc() ||
+      end != digits.data() + digits.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+int read_positive(std::string_view text, std::string_view digits) {
+  const std::optional<int> number = read_number(digits);
+  require(number.has_value() && *number > 0, Fault::topology, "region specification \"", text,
+          "\": \"", digits, "\" is no positive whole number; ", forms);
+  return *number;
+}
+
+std::vector<int> read_list(std::string_view text, std::string_view list, std::size_t ranks) {
+  std::vector<int> labels;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    const std::string_view entry = list.substr(0, comma);
+    const std::optional<int> label = read_number(entry);
+    require(label.has_value(), Fault::topology, "region specification \"", text, "\": entry ",
+            labels.size(), ", \"", entry,
+            "\", is no whole number from 0; separate labels with single commas");
+    labels.push_back(*label);
+    if (comma == std::string_view::npos) break;
+    list.remove_prefix(comma + 1);
+  }
+  require(labels.size() == ranks, Fault::topology, "region specification \"", text, "\" has ",
+          labels.size(), " labels, but the communicator has ", ranks,
+          " ranks; give exactly one label for each rank");
+  return labels;
+}
+
+}  // namespace
+
+Machine::Machine(std::vector<int> region_of, std::vector<int> host_of)
+    : region_of_(std::move(region_of)), host_of_(std::move(host_of)) {
+  require(region_of_.size() == host_of_.size(), Fault::topology, "a machine was given regions for ",
+          region_of_.size(), " ranks but hosts for ", host_of_.size(),
+          "; both need one label for each rank");
+  const int regions = renumber(region_of_, "region");
+  hosts_ = renumber(host_of_, "host");
+
+  region_start_.assign(static_cast<std::size_t>(regions) + 1, 0);
+  for (const int region : region_of_) ++region_start_[static_cast<std::size_t>(region) + 1];
+  for (std::size_t i = 1; i < region_start_.size(); ++i) region_start_[i] += region_start_[i - 1];
+  members_.resize(region_of_.size());
+  std::vector<int> next(region_start_.begin(), region_start_.end() - 1);
+  for (int rank = 0; rank < size(); ++rank) {
+    int& place = next[static_cast<std::size_t>(this->region_of(rank))];
+    members_[static_cast<std::size_t>(place++)] = rank;
+  }
+}
+
+std::span<const int> Machine::members(int region) const {
+  const auto begin = static_cast<std::size_t>(region_start_[static_cast<std::size_t>(region)]);
+  const auto end = static_cast<std::size_t>(region_start_[static_cast<std::size_t>(region) + 1]);
+  return std::span<const int>(members_).subspan(begin, end - begin);
+}
+
+std::vector<int> read_regions(std::string_view text, const DetectedPlaces& places) {
+  if (text == "node") return places.node_of;
+  if (text == "numa") return places.numa_of;
+  const std::size_t ranks = places.node_of.size();
+  const std::size_t colon = text.find(':');
+  const std::string_view form = text.substr(0, colon);
+  const bool has_argument = colon != std::string_view::npos;
+  const std::string_view argument = has_argument ? text.substr(colon + 1) : std::string_view();
+
+  if (has_argument && (form == "blocks" || form == "round-robin")) {
+    const int number = read_positive(text, argument);
+    std::vector<int> labels(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const int r = static_cast<int>(rank);
+      labels[rank] = form == "blocks" ? r / number : r % number;
+    }
+    return labels;
+  }
+  if (has_argument && form == "list") return read_list(text, argument, ranks);
+  fail(Fault::topology, "region specification \"", text, "\" is not known; ", forms);
+}
+
+}  // namespace vicinal

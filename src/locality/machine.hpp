@@ -1,0 +1,54 @@
+// Where ranks live. A host is a set of ranks that can share memory, as the system says; a region is a
+// set of ranks among which planners take communication to be cheap, as the system says or as the user
+// overrides it. The two are independent: an overridden region may span hosts, and a host may hold
+// several regions. One Machine is shared by everything on a communicator.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vicinal {
+
+class Machine {
+ public:
+  /// Regions and hosts are any non-negative labels, one per rank; they are renumbered from 0 in the
+  /// order of their lowest rank. Throws a topology fault where the two differ in length.
+  Machine(std::vector<int> region_of, std::vector<int> host_of);
+
+  [[nodiscard]] int size() const { return static_cast<int>(region_of_.size()); }
+  [[nodiscard]] int regions() const { return static_cast<int>(region_start_.size()) - 1; }
+  [[nodiscard]] int hosts() const { return hosts_; }
+  [[nodiscard]] int region_of(int rank) const { return region_of_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int host_of(int rank) const { return host_of_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] bool same_region(int a, int b) const { return region_of(a) == region_of(b); }
+  [[nodiscard]] bool same_host(int a, int b) const { return host_of(a) == host_of(b); }
+  /// The ranks of a region, ascending.
+  [[nodiscard]] std::span<const int> members(int region) const;
+
+ private:
+  std::vector<int> region_of_;
+  std::vector<int> host_of_;
+  std::vector<int> region_start_;
+  std::vector<int> members_;
+  int hosts_ = 0;
+};
+
+/// What the system says of each rank, for read_regions to build on.
+struct DetectedPlaces {
+  std::vector<int> node_of;
+  std::vector<int> numa_of;  ///< a label unique over nodes
+};
+
+/// Reads a region specification into one label per rank:
+///   "node"            the system's nodes (the default)
+///   "numa"            the system's NUMA domains
+///   "blocks:K"        ranks 0..K-1, K..2K-1, ...: equal blocks of K, the last one shorter
+///   "round-robin:N"   rank r in region r mod N
+///   "list:0,0,1,2"    one label for each rank
+/// Throws a topology fault that quotes the text and says what is expected.
+std::vector<int> read_regions(std::string_view text, const DetectedPlaces& places);
+
+}  // namespace vicinal

@@ -1,0 +1,91 @@
+// Ranks of a host hand data to each other through one shared mapping. It is made once per
+// communicator, the only step that needs all of them; it is huge but sparse, so that plans can come,
+// grow and go without another collective. Each member allocates from a range of its own and keeps the
+// books in private memory, so allocation takes no lock between processes. Pages are really allocated
+// when they are handed out (a full memory file system is an error message here, not a SIGBUS in the
+// middle of a copy), on the allocating member's NUMA node. The mapping has no name: whatever way the
+// processes end, nothing is left behind.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace vicinal {
+
+class Arena {
+ public:
+  enum class Backing {
+    nameless,  ///< a memfd, opened by the others through /proc
+    named,     ///< shm_open, for where /proc is closed; the name goes away in seal()
+  };
+
+  /// What the creator sends to the others; plain bytes.
+  struct Invitation {
+    std::int64_t pid = 0;
+    std::int64_t descriptor = -1;
+    std::int64_t size = 0;
+    std::int64_t members = 0;
+    std::uint64_t nonce = 0;  ///< written into the mapping, to tell it from any other
+    char name[40] = {};       ///< empty when nameless
+  };
+
+  /// Creates the mapping; the caller is member 0. `size` is virtual bytes for all members together:
+  /// 0 means 1 TiB, or as much as the limits of the process reasonably allow. It is halved until the
+  /// system agrees. Throws a memory fault that says what failed.
+  static std::unique_ptr<Arena> create(int members, Backing backing = Backing::nameless,
+                                       std::int64_t size = 0);
+
+  /// Joins as member `index` while the creator lives. Throws a memory fault that says what failed.
+  static std::unique_ptr<Arena> attach(const Invitation& invitation, int index, int members);
+
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+
+  [[nodiscard]] const Invitation& invitation() const { return invitation_; }
+
+  /// Once every member has attached, or failed to: takes the name away, where there is one.
+  void seal() noexcept;
+
+  [[nodiscard]] int index() const { return index_; }
+  [[nodiscard]] int members() const { return static_cast<int>(invitation_.members); }
+  [[nodiscard]] std::int64_t size() const { return invitation_.size; }
+
+  /// Zeroed bytes from this member's range, as an offset that is valid for all members. `alignment`
+  /// is a power of two up to the page size. Throws a memory fault where the range or the system is
+  /// out of memory; nothing has changed then.
+  std::int64_t allocate(std::size_t bytes, std::size_t alignment = 64);
+
+  /// Gives back what allocate returned. Freed stretches of 1 MiB and more go back to the system.
+  void release(std::int64_t offset);
+
+  [[nodiscard]] std::byte* at(std::int64_t offset) const { return base_ + offset; }
+
+  /// Bytes handed out to this member, and bytes it really holds from the system.
+  [[nodiscard]] std::int64_t allocated_bytes() const;
+  [[nodiscard]] std::int64_t resident_bytes() const;
+
+ private:
+  Arena(const Invitation& invitation, int index, int descriptor, std::byte* base);
+  void back_zeroed(std::int64_t begin, std::int64_t end);
+  void give_back(std::int64_t begin, std::int64_t end);
+
+  Invitation invitation_;
+  int index_ = 0;
+  int descriptor_ = -1;
+  std::byte* base_ = nullptr;
+  std::int64_t range_begin_ = 0;
+  std::int64_t range_end_ = 0;
+
+  mutable std::mutex books_;
+  std::map<std::int64_t, std::int64_t> free_;  ///< offset -> bytes, never adjacent
+  std::map<std::int64_t, std::int64_t> live_;  ///< offset -> bytes
+  std::vector<bool> backed_;                   ///< per chunk of the range
+  bool named_ = false;                         ///< the name is still there, and ours to remove
+};
+
+}  // namespace vicinal

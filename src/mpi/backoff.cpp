@@ -1,0 +1,31 @@
+// How long to spin, yield and sleep. A message between cores takes about a microsecond, so spinning
+// longer than a few of them only helps when every rank has a core; a sleep of 50 microseconds is
+// short against anything that has not arrived after a thousand yields.
+#include "mpi/backoff.hpp"
+
+#include <sched.h>
+
+#include <chrono>
+#include <thread>
+
+namespace vicinal::mpi {
+namespace {
+
+constexpr int spins = 32;
+constexpr int yields = 1000;
+constexpr auto nap = std::chrono::microseconds(50);
+
+}  // namespace
+
+void Backoff::pause() {
+  if (pauses_ < spins) {
+    ++pauses_;
+  } else if (pauses_ < spins + yields) {
+    ++pauses_;
+    sched_yield();
+  } else {
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,37 @@
+// Waiting without blocking inside MPI. Where ranks outnumber cores, the awaited rank may need the
+// core that waits for it, so waiting spins briefly, then yields, then sleeps. Every wait of the
+// library also progresses the active plans, on which another rank may depend.
+#pragma once
+
+namespace vicinal::mpi {
+
+class Backoff {
+ public:
+  /// Something has happened: start again with spinning.
+  void reset() { pauses_ = 0; }
+  /// Lets a little time pass, more with each call in a row.
+  void pause();
+
+ private:
+  int pauses_ = 0;
+};
+
+namespace detail {
+inline void no_progress() {}
+}  // namespace detail
+
+/// Progresses every active plan of this process. The engine sets it when it is loaded; it is called
+/// between polls, holds no lock of this layer, and must not throw.
+inline void (*progress_hook)() = detail::no_progress;
+
+/// Polls until `done()` says so.
+template <class Done>
+void poll_until(Done&& done) {
+  Backoff backoff;
+  while (!done()) {
+    progress_hook();
+    backoff.pause();
+  }
+}
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,150 @@
+// Nonblocking MPI operations, waited for by polling.
+#include "mpi/collectives.hpp"
+
+#include "mpi/backoff.hpp"
+#include "mpi/datatype.hpp"
+#include "mpi/errors.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+MPI_Op operator_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return MPI_SUM;
+    case Reduction::min:
+      return MPI_MIN;
+    case Reduction::max:
+      return MPI_MAX;
+  }
+  fail(Fault::internal, "reduction ", static_cast<int>(reduction), " is not known");
+}
+
+template <class Send>
+Request send(Send function, const char* what, MPI_Comm communicator,
+             std::span<const std::byte> bytes, int peer, int tag) {
+  const ByteSpan span(static_cast<std::int64_t>(bytes.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(function(bytes.data(), span.count(), span.type(), peer, tag, communicator, &request), what);
+  return Request(request);
+}
+
+}  // namespace
+
+void wait(MPI_Request& request, const char* what) {
+  poll_until([&] {
+    int done = 0;
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what);
+    return done != 0;
+  });
+}
+
+void barrier(MPI_Comm communicator) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");
+  wait(request, "MPI_Ibarrier");
+}
+
+std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::int64_t> mine) {
+  int size = 0;
+  check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
+  std::vector<std::int64_t> all(mine.size() * static_cast<std::size_t>(size));
+  const auto count = static_cast<int>(mine.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallgather(mine.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T,
+                       communicator, &request),
+        "MPI_Iallgather");
+  wait(request, "MPI_Iallgather");
+  return all;
+}
+
+void allreduce(MPI_Comm communicator, std::span<std::int64_t> values, Reduction reduction) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T,
+                       operator_of(reduction), communicator, &request),
+        "MPI_Iallreduce");
+  wait(request, "MPI_Iallreduce");
+}
+
+void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root) {
+  const ByteSpan span(static_cast<std::int64_t>(bytes.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibcast(bytes.data(), span.count(), span.type(), root, communicator, &request),
+        "MPI_Ibcast");
+  wait(request, "MPI_Ibcast");
+}
+
+std::vector<std::int64_t> reduce_scatter_block(MPI_Comm communicator,
+                                               std::span<const std::int64_t> contributions,
+                                               int block) {
+  std::vector<std::int64_t> mine(static_cast<std::size_t>(block));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ireduce_scatter_block(contributions.data(), mine.data(), block, MPI_INT64_T, MPI_SUM,
+                                  communicator, &request),
+        "MPI_Ireduce_scatter_block");
+  wait(request, "MPI_Ireduce_scatter_block");
+  return mine;
+}
+
+Request::~Request() {
+  if (request_ != MPI_REQUEST_NULL && is_alive()) MPI_Request_free(&request_);
+}
+
+bool Request::test() {
+  int done = 0;
+  check(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
+  return done != 0;
+}
+
+Request ibarrier(MPI_Comm communicator) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");
+  return Request(request);
+}
+
+Request issend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer, int tag) {
+  return send(MPI_Issend, "MPI_Issend", communicator, bytes, peer, tag);
+}
+
+Request isend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer, int tag) {
+  return send(MPI_Isend, "MPI_Isend", communicator, bytes, peer, tag);
+}
+
+bool test_all(std::span<Request> requests) {
+  bool all = true;
+  for (Request& request : requests) all = request.test() && all;
+  return all;
+}
+
+std::optional<Arrival> improbe(MPI_Comm communicator, int tag) {
+  Arrival arrival;
+  int found = 0;
+  MPI_Status status;
+  check(MPI_Improbe(MPI_ANY_SOURCE, tag, communicator, &found, &arrival.message, &status),
+        "MPI_Improbe");
+  if (found == 0) return std::nullopt;
+  MPI_Count bytes = 0;
+  check(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
+  arrival.peer = status.MPI_SOURCE;
+  arrival.bytes = bytes;
+  return arrival;
+}
+
+Request ireceive(Arrival& arrival, std::span<std::byte> into) {
+  const ByteSpan span(static_cast<std::int64_t>(into.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Imrecv(into.data(), span.count(), span.type(), &arrival.message, &request),
+        "MPI_Imrecv");
+  return Request(request);
+}
+
+void receive(Arrival& arrival, std::span<std::byte> into) {
+  Request request = ireceive(arrival, into);
+  poll_until([&] { return request.test(); });
+}
+
+void reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op) {
+  check(MPI_Reduce_local(in, inout, count, type, op), "MPI_Reduce_local");
+}
+
+}  // namespace vicinal::mpi

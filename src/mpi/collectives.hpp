@@ -1,0 +1,78 @@
+// The few operations of MPI that set-up and discovery need. Each runs as its nonblocking form with
+// polling, so that a rank that waits here still progresses the plans on which others depend.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "mpi/environment.hpp"
+
+namespace vicinal::mpi {
+
+/// Polls until a nonblocking operation is complete.
+void wait(MPI_Request& request, const char* what);
+
+void barrier(MPI_Comm communicator);
+/// What every rank gave, one after the other; all give the same number of values.
+std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::int64_t> mine);
+enum class Reduction { sum, min, max };
+/// In place.
+void allreduce(MPI_Comm communicator, std::span<std::int64_t> values, Reduction reduction);
+/// Raw bytes from `root` to all.
+void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root);
+/// Sums `contributions` (`block` values for each rank) over all ranks; returns this rank's block.
+std::vector<std::int64_t> reduce_scatter_block(MPI_Comm communicator,
+                                               std::span<const std::int64_t> contributions,
+                                               int block);
+
+/// A nonblocking operation under way. The buffer it was given must live until it is complete.
+class Request {
+ public:
+  Request() = default;
+  explicit Request(MPI_Request request) : request_(request) {}
+  Request(Request&& other) noexcept : request_(std::exchange(other.request_, MPI_REQUEST_NULL)) {}
+  Request& operator=(Request&& other) noexcept {
+    std::swap(request_, other.request_);
+    return *this;
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request();
+  /// Whether it is complete; a default one is.
+  bool test();
+
+ private:
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+[[nodiscard]] Request ibarrier(MPI_Comm communicator);
+/// Completes only when the receiver has matched it.
+[[nodiscard]] Request issend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer,
+                             int tag);
+[[nodiscard]] Request isend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer,
+                            int tag);
+/// Tests several; the completed ones stay complete.
+bool test_all(std::span<Request> requests);
+
+/// A message that was matched and must be received.
+struct Arrival {
+  int peer = 0;
+  std::int64_t bytes = 0;
+  MPI_Message message = MPI_MESSAGE_NULL;
+};
+/// The next message with this tag from any source, where there is one.
+[[nodiscard]] std::optional<Arrival> improbe(MPI_Comm communicator, int tag);
+/// Receives it, polling.
+void receive(Arrival& arrival, std::span<std::byte> into);
+[[nodiscard]] Request ireceive(Arrival& arrival, std::span<std::byte> into);
+
+/// inout = in op inout, for the user's own operators.
+void reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op);
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,301 @@
+// Making the private communicator, and letting go of it. It is freed with the user's communicator, in
+// whose freeing all ranks take part, or with the last graph or request that outlives it. The latter
+// is a local event; MPI says that freeing a communicator is "normally implemented to be local", and
+// it is in the MPIs in use. What still lives at the end of MPI is freed by an attribute of
+// MPI_COMM_SELF, whose deletion is the first thing MPI_Finalize does.
+#include "mpi/communicator.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "mpi/collectives.hpp"
+#include "mpi/detect.hpp"
+#include "mpi/environment.hpp"
+#include "mpi/errors.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+/// All communicators of this process, and the keys under which MPI knows them. It is never destroyed:
+/// MPI may be finalized by the destructor of some other static object.
+struct Registry {
+  std::mutex mutex;
+  int user_key = MPI_KEYVAL_INVALID;
+  std::vector<Communicator*> live;
+};
+
+Registry& registry() {
+  static auto* const instance = new Registry;
+  return *instance;
+}
+
+using Handle = std::shared_ptr<Communicator>;
+
+int drop(MPI_Comm, int, void* attribute, void*) {
+  delete static_cast<Handle*>(attribute);
+  return MPI_SUCCESS;
+}
+
+int close_all(MPI_Comm, int, void*, void*) {
+  std::vector<Communicator*> live;
+  {
+    const std::lock_guard lock(registry().mutex);
+    live = registry().live;
+  }
+  for (Communicator* communicator : live) communicator->close();
+  return MPI_SUCCESS;
+}
+
+int user_key() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (all.user_key != MPI_KEYVAL_INVALID) return all.user_key;
+  int key = MPI_KEYVAL_INVALID;
+  check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_all, &key, nullptr),
+        "MPI_Comm_create_keyval");
+  check(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr on MPI_COMM_SELF");
+  check(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
+  check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &all.user_key, nullptr),
+        "MPI_Comm_create_keyval");
+  return all.user_key;
+}
+
+/// A number for a text, the same on all ranks; not negative.
+std::int64_t fingerprint(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char letter : text) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211ULL;
+  }
+  return static_cast<std::int64_t>(hash >> 1);
+}
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+/// An arena for all ranks of a node, as far as they can join; null where this one cannot. All learn
+/// how many have joined.
+struct Attempt {
+  std::unique_ptr<Arena> arena;
+  std::int64_t joined = 0;
+};
+
+Attempt try_arena(MPI_Comm node, Arena::Backing backing, std::string& fault) {
+  int rank = 0;
+  int size = 0;
+  check(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(node, &size), "MPI_Comm_size");
+  Attempt attempt;
+  Arena::Invitation invitation;
+  try {
+    if (rank == 0) {
+      attempt.arena = Arena::create(size, backing);
+      invitation = attempt.arena->invitation();
+    }
+  } catch (const Error& error) {
+    fault = error.what();
+  }
+  broadcast(node, std::as_writable_bytes(std::span(&invitation, 1)), 0);
+  try {
+    if (rank != 0 && invitation.size > 0) {
+      attempt.arena = Arena::attach(invitation, rank, size);
+    } else if (rank != 0) {
+      fault = "the lowest rank of the node could not create it";
+    }
+  } catch (const Error& error) {
+    fault = error.what();
+  }
+  attempt.joined = attempt.arena ? 1 : 0;
+  allreduce(node, std::span(&attempt.joined, 1), Reduction::sum);
+  if (attempt.arena) attempt.arena->seal();
+  return attempt;
+}
+
+/// A communicator that is freed with its owner.
+class OwnedCommunicator {
+ public:
+  OwnedCommunicator() = default;
+  OwnedCommunicator(const OwnedCommunicator&) = delete;
+  OwnedCommunicator& operator=(const OwnedCommunicator&) = delete;
+  ~OwnedCommunicator() {
+    if (handle != MPI_COMM_NULL) MPI_Comm_free(&handle);
+  }
+  MPI_Comm handle = MPI_COMM_NULL;
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
+  require(is_alive(), Fault::communicator,
+          "MPI is not running; call MPI_Init before and MPI_Finalize after all use of vicinal");
+  require(user != MPI_COMM_NULL, Fault::communicator, "the communicator is MPI_COMM_NULL");
+  const int key = user_key();
+  void* attribute = nullptr;
+  int found = 0;
+  check(MPI_Comm_get_attr(user, key, &attribute, &found), "MPI_Comm_get_attr");
+  if (found != 0) return *static_cast<Handle*>(attribute);
+
+  int between_groups = 0;
+  check(MPI_Comm_test_inter(user, &between_groups), "MPI_Comm_test_inter");
+  require(between_groups == 0, Fault::communicator,
+          "the communicator is an inter-communicator; neighborhoods need an intra-communicator, "
+          "which MPI_Intercomm_merge makes of it");
+  Handle made(new Communicator);
+  made->make(user);
+  auto kept = std::make_unique<Handle>(made);
+  check(MPI_Comm_set_attr(user, key, kept.get()), "MPI_Comm_set_attr");
+  kept.release();
+  return made;
+}
+
+Communicator::Communicator() {
+  const std::lock_guard lock(registry().mutex);
+  registry().live.push_back(this);
+}
+
+Communicator::~Communicator() {
+  close();
+  const std::lock_guard lock(registry().mutex);
+  std::erase(registry().live, this);
+}
+
+void Communicator::close() noexcept {
+  if (mailbox_) mailbox_->close();
+  if (handle_ != MPI_COMM_NULL && is_alive()) MPI_Comm_free(&handle_);
+  handle_ = MPI_COMM_NULL;
+}
+
+void Communicator::make(MPI_Comm user) {
+  // Making a communicator blocks inside MPI, where active plans make no progress. Wait outside, until
+  // every rank has come.
+  barrier(user);
+  // Not a duplicate: that would run the copy callbacks of other libraries' attributes, and inherit
+  // hints such as a promise not to receive from any source.
+  MPI_Group group = MPI_GROUP_NULL;
+  check(MPI_Comm_group(user, &group), "MPI_Comm_group");
+  const int made = MPI_Comm_create(user, group, &handle_);
+  MPI_Group_free(&group);
+  check(made, "MPI_Comm_create");
+  check(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_rank(handle_, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(handle_, &size_), "MPI_Comm_size");
+  mailbox_ = std::make_unique<Mailbox>(handle_, tag_mailbox);
+
+  int* largest_tag = nullptr;
+  int found = 0;
+  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest_tag, &found), "MPI_Comm_get_attr");
+  const std::int64_t tags = (found != 0 ? std::int64_t{*largest_tag} : 32767) + 1;
+  tag_limit_ = (tags - reserved_tags) / (channels_per_plan * 2);
+
+  const int node = join_host();
+  learn_places(node);
+}
+
+/// Makes the arena; returns the lowest rank of the node.
+int Communicator::join_host() {
+  OwnedCommunicator node;
+  check(MPI_Comm_split_type(handle_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node.handle),
+        "MPI_Comm_split_type");
+  const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
+  std::array<std::int64_t, 2> lowest{rank_, wish == "0" ? 0 : 1};
+  allreduce(node.handle, lowest, Reduction::min);
+  if (lowest[1] == 0) {
+    arena_fault_ = "switched off by VICINAL_SHARED_MEMORY=0";
+    return static_cast<int>(lowest[0]);
+  }
+  int size = 0;
+  check(MPI_Comm_size(node.handle, &size), "MPI_Comm_size");
+  Attempt best = try_arena(node.handle, Arena::Backing::nameless, arena_fault_);
+  if (best.joined < size) {
+    Attempt named = try_arena(node.handle, Arena::Backing::named, arena_fault_);
+    if (named.joined > best.joined) best = std::move(named);
+  }
+  arena_ = std::move(best.arena);
+  if (arena_) arena_fault_.clear();
+  return static_cast<int>(lowest[0]);
+}
+
+/// Tells all ranks where each of them lives, and makes sure that they agree on what must be the same.
+void Communicator::learn_places(int node) {
+  enum Word : std::size_t { node_word, numa_word, arena_word, version_word, regions_word, wish_word, words };
+  const std::string_view regions = environment("VICINAL_REGIONS");
+  const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
+  std::array<std::int64_t, words> mine{};
+  mine[node_word] = node;
+  mine[numa_word] = detect_numa_node();
+  mine[arena_word] = arena_ ? 1 : 0;
+  mine[version_word] = fingerprint(VICINAL_VERSION_STRING);
+  mine[regions_word] = fingerprint(regions);
+  mine[wish_word] = wish.empty() || wish == "0" || wish == "1" ? 1 : 0;
+  const std::vector<std::int64_t> all = allgather(handle_, mine);
+
+  std::map<std::pair<std::int64_t, std::int64_t>, int> numa_labels;
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
+    require(theirs[version_word] == all[version_word], Fault::communicator, "ranks 0 and ", rank,
+            " run different versions of vicinal (this is rank ", rank_, " with version ",
+            VICINAL_VERSION_STRING, "); install the same one everywhere");
+    require(theirs[regions_word] == all[regions_word], Fault::topology,
+            "VICINAL_REGIONS differs between ranks 0 and ", rank, " (here, on rank ", rank_,
+            ", it is \"", regions, "\"); let the launcher pass it to every rank");
+    require(theirs[wish_word] != 0, Fault::info, "VICINAL_SHARED_MEMORY on rank ", rank,
+            " must be 0 or 1 (here, on rank ", rank_, ", it is \"", wish, "\")");
+    places_.node_of.push_back(static_cast<int>(theirs[node_word]));
+    const auto next_label = static_cast<int>(numa_labels.size());
+    places_.numa_of.push_back(
+        numa_labels.try_emplace({theirs[node_word], theirs[numa_word]}, next_label).first->second);
+    host_of_.push_back(theirs[arena_word] != 0 ? places_.node_of.back() : size_ + rank);
+  }
+  if (!regions.empty()) {
+    default_regions_ = regions;
+    regions_forced_ = true;
+  }
+}
+
+std::shared_ptr<const Machine> Communicator::machine(std::string_view regions) {
+  const std::lock_guard lock(mutex_);
+  return machine_of(regions.empty() ? std::string_view(default_regions_) : regions);
+}
+
+void Communicator::set_regions(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  machine_of(text);
+  if (!regions_forced_) default_regions_ = text;
+}
+
+std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions) {
+  const auto known = machines_.find(regions);
+  if (known != machines_.end()) return known->second;
+  auto machine = std::make_shared<const Machine>(read_regions(regions, places_), host_of_);
+  return machines_.emplace(regions, std::move(machine)).first->second;
+}
+
+std::int64_t Communicator::acquire_tag() {
+  const std::lock_guard lock(mutex_);
+  require(static_cast<std::int64_t>(live_tags_.size()) < tag_limit_, Fault::memory, "all ",
+          tag_limit_, " message numbers of this communicator are in use; free plans that are not "
+          "needed, or use several communicators");
+  while (true) {
+    const std::int64_t tag = next_tag_;
+    next_tag_ = next_tag_ + 1 < tag_limit_ ? next_tag_ + 1 : 0;
+    if (live_tags_.insert(tag).second) return tag;
+  }
+}
+
+void Communicator::release_tag(std::int64_t tag) {
+  const std::lock_guard lock(mutex_);
+  require(live_tags_.erase(tag) == 1, Fault::internal, "message number ", tag,
+          " was released, but is not in use");
+}
+
+std::int64_t Communicator::next_graph_id() {
+  const std::lock_guard lock(mutex_);
+  return graphs_++;
+}
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,114 @@
+// What the library keeps for a communicator of the user's: a private duplicate, so that no message of
+// ours can meet one of theirs; where its ranks live; an arena for each host; tags and mail. It is made
+// once, when the first graph is, and then found as an attribute of the user's communicator. Graphs
+// and requests share in it, so the user may free the communicator before them.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "locality/machine.hpp"
+#include "memory/arena.hpp"
+#include "mpi/mailbox.hpp"
+
+namespace vicinal::mpi {
+
+/// Tags that no plan uses.
+enum ReservedTag : int {
+  tag_mailbox = 0,
+  tag_discovery_even = 1,  ///< nonblocking discovery takes these two in turn
+  tag_discovery_odd = 2,
+  tag_discovery_local = 3,  ///< exchange inside a region
+  tag_check = 4,
+  reserved_tags = 16,
+};
+
+/// How many executions of one plan may be in flight, each with a tag of its own.
+constexpr int channels_per_plan = 8;
+
+class Communicator {
+ public:
+  /// Collective over `user` the first time, then local. Throws a communicator fault for
+  /// MPI_COMM_NULL and inter-communicators.
+  static std::shared_ptr<Communicator> of(MPI_Comm user);
+
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator();
+
+  /// The private duplicate: same group, own context, MPI_ERRORS_RETURN.
+  [[nodiscard]] MPI_Comm handle() const { return handle_; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  [[nodiscard]] const DetectedPlaces& places() const { return places_; }
+
+  /// Regions as the text says (see read_regions). An empty text means the environment variable
+  /// VICINAL_REGIONS as it was when the communicator was first used, else what set_regions was given,
+  /// else "node". Local; all ranks must give the same text.
+  std::shared_ptr<const Machine> machine(std::string_view regions = {});
+  /// The default for machine(); checked at once. Local; all ranks must give the same text.
+  void set_regions(std::string_view text);
+
+  /// Shared by the ranks of this host; null where there is none, and then no other rank is on this
+  /// rank's host as machine() tells it.
+  [[nodiscard]] Arena* arena() const { return arena_.get(); }
+  [[nodiscard]] int arena_index() const { return arena_ ? arena_->index() : 0; }
+  /// Why there is no arena; "" where there is one.
+  [[nodiscard]] const std::string& arena_fault() const { return arena_fault_; }
+
+  [[nodiscard]] Mailbox& mailbox() { return *mailbox_; }
+
+  /// A number that no live plan of this rank on this communicator uses, and that has been out of use
+  /// for as long as possible. Throws a memory fault when all are in use.
+  std::int64_t acquire_tag();
+  void release_tag(std::int64_t tag);
+  /// How many numbers there are.
+  [[nodiscard]] std::int64_t tag_limit() const { return tag_limit_; }
+  /// The MPI tag of a number, channel and direction.
+  [[nodiscard]] static int data_tag(std::int64_t tag, int channel, bool reverse) {
+    return static_cast<int>(reserved_tags + (tag * channels_per_plan + channel) * 2 +
+                            (reverse ? 1 : 0));
+  }
+
+  /// 0, 1, 2, ...: the same on all ranks when graphs are created in the same order, as they must be.
+  std::int64_t next_graph_id();
+
+  /// Frees the duplicate while MPI still runs; for the end of MPI. Everything else stays usable.
+  void close() noexcept;
+
+ private:
+  Communicator();
+  void make(MPI_Comm user);
+  int join_host();
+  void learn_places(int node);
+  std::shared_ptr<const Machine> machine_of(std::string_view regions);
+
+  MPI_Comm handle_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 0;
+  DetectedPlaces places_;
+  std::vector<int> host_of_;
+  std::unique_ptr<Arena> arena_;
+  std::string arena_fault_;
+  std::unique_ptr<Mailbox> mailbox_;
+
+  std::mutex mutex_;
+  std::string default_regions_ = "node";
+  bool regions_forced_ = false;  ///< by the environment
+  std::map<std::string, std::shared_ptr<const Machine>, std::less<>> machines_;
+  std::int64_t tag_limit_ = 0;
+  std::int64_t next_tag_ = 0;
+  std::unordered_set<std::int64_t> live_tags_;
+  std::int64_t graphs_ = 0;
+};
+
+}  // namespace vicinal::mpi

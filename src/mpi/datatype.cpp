@@ -1,0 +1,212 @@
+// Which datatypes are dense, and packing of the others. Size and extent cannot tell: a struct whose
+// members are out of order has no holes either. Only named types, duplicates and contiguous vectors of
+// dense types are known to be in order, and these are nearly all that users send without meaning a
+// layout.
+#include "mpi/datatype.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "mpi/environment.hpp"
+#include "mpi/errors.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+/// How a type was made: the combiner, and how many arguments of each kind it had.
+struct Envelope {
+  int combiner = MPI_COMBINER_NAMED;
+  MPI_Count integers = 0;
+  MPI_Count addresses = 0;
+  MPI_Count counts = 0;
+  MPI_Count types = 0;
+
+  /// Predefined, or to be treated so: never to be freed.
+  [[nodiscard]] bool is_basic() const {
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+  }
+};
+
+// The large-count calls are used where MPI has them: only they accept types that large-count
+// constructors made.
+
+Envelope envelope_of(MPI_Datatype type) {
+  using Large = int (*)(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
+  static const auto large = reinterpret_cast<Large>(find_symbol("MPI_Type_get_envelope_c"));
+  Envelope made;
+  if (large != nullptr) {
+    check(large(type, &made.integers, &made.addresses, &made.counts, &made.types, &made.combiner),
+          "MPI_Type_get_envelope_c");
+    return made;
+  }
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  check(MPI_Type_get_envelope(type, &integers, &addresses, &types, &made.combiner),
+        "MPI_Type_get_envelope");
+  made.integers = integers;
+  made.addresses = addresses;
+  made.types = types;
+  return made;
+}
+
+/// The types that a type was made of. MPI hands out new references to those that are not basic.
+class InnerTypes {
+ public:
+  InnerTypes(MPI_Datatype type, const Envelope& made) {
+    using Large = int (*)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int*, MPI_Aint*,
+                          MPI_Count*, MPI_Datatype*);
+    static const auto large = reinterpret_cast<Large>(find_symbol("MPI_Type_get_contents_c"));
+    std::vector<int> integers(static_cast<std::size_t>(made.integers));
+    std::vector<MPI_Aint> addresses(static_cast<std::size_t>(made.addresses));
+    std::vector<MPI_Count> counts(static_cast<std::size_t>(made.counts));
+    types_.resize(static_cast<std::size_t>(made.types));
+    if (large != nullptr) {
+      check(large(type, made.integers, made.addresses, made.counts, made.types, integers.data(),
+                  addresses.data(), counts.data(), types_.data()),
+            "MPI_Type_get_contents_c");
+    } else {
+      check(MPI_Type_get_contents(type, static_cast<int>(made.integers),
+                                  static_cast<int>(made.addresses), static_cast<int>(made.types),
+                                  integers.data(), addresses.data(), types_.data()),
+            "MPI_Type_get_contents");
+    }
+  }
+  InnerTypes(const InnerTypes&) = delete;
+  InnerTypes& operator=(const InnerTypes&) = delete;
+  ~InnerTypes() {
+    for (MPI_Datatype& type : types_) {
+      if (!envelope_of(type).is_basic()) MPI_Type_free(&type);
+    }
+  }
+  [[nodiscard]] MPI_Datatype only() const { return types_.front(); }
+
+ private:
+  std::vector<MPI_Datatype> types_;
+};
+
+Datatype measure(MPI_Datatype type) {
+  Datatype result;
+  result.handle = type;
+  MPI_Count size = 0;
+  MPI_Count lower_bound = 0;
+  MPI_Count extent = 0;
+  check(MPI_Type_size_x(type, &size), "MPI_Type_size_x");
+  check(MPI_Type_get_extent_x(type, &lower_bound, &extent), "MPI_Type_get_extent_x");
+  result.size = size;
+  result.lower_bound = lower_bound;
+  result.extent = extent;
+  check(MPI_Type_get_true_extent_x(type, &lower_bound, &extent), "MPI_Type_get_true_extent_x");
+  result.true_lower_bound = lower_bound;
+  result.true_extent = extent;
+  return result;
+}
+
+bool has_no_holes(const Datatype& type) {
+  return type.size == type.extent && type.lower_bound == 0 && type.true_lower_bound == 0;
+}
+
+bool is_dense(const Datatype& type) {
+  if (!has_no_holes(type)) return false;
+  const Envelope made = envelope_of(type.handle);
+  if (made.is_basic()) return true;
+  if (made.combiner != MPI_COMBINER_DUP && made.combiner != MPI_COMBINER_CONTIGUOUS) return false;
+  const InnerTypes inner(type.handle, made);
+  return is_dense(measure(inner.only()));
+}
+
+/// How many of a type MPI's packing calls, whose sizes are int, can take at once.
+std::int64_t batch(const Datatype& type) {
+  constexpr std::int64_t limit = std::int64_t{1} << 30;
+  require(type.size <= std::numeric_limits<int>::max(), Fault::unsupported,
+          "a derived datatype with ", type.size,
+          " bytes of data in one; at most 2^31 - 1 are supported: use a smaller type and a count");
+  return std::max<std::int64_t>(limit / type.size, 1);
+}
+
+void verify_packed(std::int64_t position, std::int64_t expected) {
+  require(position == expected, Fault::unsupported, "this MPI packs ", expected,
+          " bytes of data as ", position,
+          " bytes; derived datatypes need an MPI whose packed form is the data alone");
+}
+
+}  // namespace
+
+Datatype describe(MPI_Datatype type) {
+  require(type != MPI_DATATYPE_NULL, Fault::type, "the datatype is MPI_DATATYPE_NULL");
+  Datatype result = measure(type);
+  result.contiguous = is_dense(result);
+  return result;
+}
+
+void pack(const Datatype& type, const void* from, std::int64_t count, std::byte* to,
+          MPI_Comm communicator) {
+  if (count == 0 || type.size == 0) return;
+  if (type.contiguous) {
+    std::memcpy(to, from, static_cast<std::size_t>(count * type.size));
+    return;
+  }
+  const std::int64_t most = batch(type);
+  const auto* source = static_cast<const std::byte*>(from);
+  for (std::int64_t done = 0; done < count; done += most) {
+    const std::int64_t items = std::min(most, count - done);
+    const std::int64_t bytes = items * type.size;
+    int position = 0;
+    check(MPI_Pack(source + done * type.extent, static_cast<int>(items), type.handle,
+                   to + done * type.size, static_cast<int>(bytes), &position, communicator),
+          "MPI_Pack");
+    verify_packed(position, bytes);
+  }
+}
+
+void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t count,
+            MPI_Comm communicator) {
+  if (count == 0 || type.size == 0) return;
+  if (type.contiguous) {
+    std::memcpy(to, from, static_cast<std::size_t>(count * type.size));
+    return;
+  }
+  const std::int64_t most = batch(type);
+  auto* target = static_cast<std::byte*>(to);
+  for (std::int64_t done = 0; done < count; done += most) {
+    const std::int64_t items = std::min(most, count - done);
+    const std::int64_t bytes = items * type.size;
+    int position = 0;
+    check(MPI_Unpack(from + done * type.size, static_cast<int>(bytes), &position,
+                     target + done * type.extent, static_cast<int>(items), type.handle,
+                     communicator),
+          "MPI_Unpack");
+    verify_packed(position, bytes);
+  }
+}
+
+ByteSpan::ByteSpan(std::int64_t bytes) {
+  constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
+  if (bytes <= std::numeric_limits<int>::max()) {
+    count_ = static_cast<int>(bytes);
+    return;
+  }
+  const std::int64_t blocks = bytes / block_bytes;
+  const std::int64_t rest = bytes % block_bytes;
+  require(blocks <= std::numeric_limits<int>::max(), Fault::count, "a message of ", bytes,
+          " bytes; at most 2^51 are possible");
+  MPI_Datatype block = MPI_DATATYPE_NULL;
+  check(MPI_Type_contiguous(static_cast<int>(block_bytes), MPI_BYTE, &block),
+        "MPI_Type_contiguous");
+  const int lengths[] = {static_cast<int>(blocks), static_cast<int>(rest)};
+  const MPI_Aint places[] = {0, static_cast<MPI_Aint>(blocks * block_bytes)};
+  const MPI_Datatype types[] = {block, MPI_BYTE};
+  check(MPI_Type_create_struct(2, lengths, places, types, &type_), "MPI_Type_create_struct");
+  MPI_Type_free(&block);
+  check(MPI_Type_commit(&type_), "MPI_Type_commit");
+  count_ = 1;
+}
+
+ByteSpan::~ByteSpan() {
+  if (type_ != MPI_BYTE) MPI_Type_free(&type_);
+}
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,47 @@
+// Plans move raw bytes. A user's datatype is either dense (its values lie in memory as they would be
+// sent, so an address and a byte count say all), or it is packed and unpacked by MPI.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vicinal::mpi {
+
+struct Datatype {
+  MPI_Datatype handle = MPI_DATATYPE_NULL;  ///< the user's; not owned
+  std::int64_t size = 0;                    ///< bytes of data in one
+  std::int64_t extent = 0;                  ///< from one to the next
+  std::int64_t lower_bound = 0;
+  std::int64_t true_lower_bound = 0;
+  std::int64_t true_extent = 0;
+  bool contiguous = false;  ///< any number of them is size * count bytes, in order
+};
+
+/// Throws a type fault for MPI_DATATYPE_NULL.
+[[nodiscard]] Datatype describe(MPI_Datatype type);
+
+/// Copies `count` of `type` at `from` to count * size raw bytes at `to`, and back. Any count. Throws
+/// an unsupported fault where this MPI's packed form is not the raw bytes.
+void pack(const Datatype& type, const void* from, std::int64_t count, std::byte* to,
+          MPI_Comm communicator);
+void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t count,
+            MPI_Comm communicator);
+
+/// `bytes` raw bytes as a count and type for any MPI call that has an int count.
+class ByteSpan {
+ public:
+  explicit ByteSpan(std::int64_t bytes);
+  ByteSpan(const ByteSpan&) = delete;
+  ByteSpan& operator=(const ByteSpan&) = delete;
+  ~ByteSpan();
+  [[nodiscard]] int count() const { return count_; }
+  [[nodiscard]] MPI_Datatype type() const { return type_; }
+
+ private:
+  int count_ = 0;
+  MPI_Datatype type_ = MPI_BYTE;
+};
+
+}  // namespace vicinal::mpi

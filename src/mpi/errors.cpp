@@ -1,0 +1,79 @@
+// Faults to MPI error classes and back, and the call of the user's error handler.
+#include "mpi/errors.hpp"
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "mpi/environment.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+constexpr std::array<std::pair<Fault, int>, 14> classes{{
+    {Fault::argument, MPI_ERR_ARG},
+    {Fault::buffer, MPI_ERR_BUFFER},
+    {Fault::count, MPI_ERR_COUNT},
+    {Fault::rank, MPI_ERR_RANK},
+    {Fault::type, MPI_ERR_TYPE},
+    {Fault::topology, MPI_ERR_TOPOLOGY},
+    {Fault::communicator, MPI_ERR_COMM},
+    {Fault::info, MPI_ERR_INFO_VALUE},
+    {Fault::request, MPI_ERR_REQUEST},
+    {Fault::operation, MPI_ERR_OP},
+    {Fault::memory, MPI_ERR_NO_MEM},
+    {Fault::unsupported, MPI_ERR_UNSUPPORTED_OPERATION},
+    {Fault::elsewhere, MPI_ERR_OTHER},
+    {Fault::internal, MPI_ERR_INTERN},
+}};
+
+thread_local std::string last_message;
+
+bool ends_the_program(MPI_Comm communicator) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (MPI_Comm_get_errhandler(communicator, &handler) != MPI_SUCCESS) return false;
+  const bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+  if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
+  return fatal;
+}
+
+}  // namespace
+
+int error_class(Fault fault) noexcept {
+  for (const auto& [known, number] : classes) {
+    if (known == fault) return number;
+  }
+  return MPI_ERR_INTERN;
+}
+
+int raise(MPI_Comm user, const Error& error) noexcept {
+  const int number = error_class(error.fault());
+  try {
+    last_message = error.what();
+  } catch (const std::exception&) {
+    last_message.clear();
+  }
+  if (!is_alive()) return number;
+  const MPI_Comm judge = user == MPI_COMM_NULL ? MPI_COMM_WORLD : user;
+  if (ends_the_program(judge)) std::fprintf(stderr, "vicinal: %s\n", error.what());
+  MPI_Comm_call_errhandler(judge, number);
+  return number;
+}
+
+const char* last_error_message() noexcept { return last_message.c_str(); }
+
+void throw_mpi_error(int code, const char* what) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  int number = MPI_ERR_UNKNOWN;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) text[0] = '\0';
+  MPI_Error_class(code, &number);
+  Fault fault = Fault::internal;
+  for (const auto& [known, candidate] : classes) {
+    if (candidate == number) fault = known;
+  }
+  fail(fault, what, " failed with code ", code, ": ", text);
+}
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,29 @@
+// The boundary between exceptions and MPI error codes, in both directions.
+#pragma once
+
+#include <mpi.h>
+
+#include "base/error.hpp"
+
+namespace vicinal::mpi {
+
+/// The MPI error class of a fault.
+[[nodiscard]] int error_class(Fault fault) noexcept;
+
+/// Remembers the message for this thread and calls the error handler of the user's communicator
+/// (of MPI_COMM_WORLD where `user` is null). Where that handler ends the program, one line goes to
+/// stderr first, since MPI would only print the class. Returns the class.
+int raise(MPI_Comm user, const Error& error) noexcept;
+
+/// The text of the last error raised on this thread; "" before the first.
+[[nodiscard]] const char* last_error_message() noexcept;
+
+[[noreturn]] void throw_mpi_error(int code, const char* what);
+
+/// Throws an Error with MPI's own text, unless `code` is MPI_SUCCESS.
+inline void check(int code, const char* what) {
+  if (code != MPI_SUCCESS) [[unlikely]]
+    throw_mpi_error(code, what);
+}
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,161 @@
+// Letters as MPI messages: three words of address (graph, sequence, superstep), then the words.
+#include "mpi/mailbox.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "mpi/environment.hpp"
+#include "mpi/errors.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+constexpr std::size_t address_words = 3;
+constexpr std::uint64_t finished = ~std::uint64_t{0};
+
+bool is_complete(MPI_Request& request) {
+  int done = 0;
+  check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test of a letter");
+  return done != 0;
+}
+
+}  // namespace
+
+Mailbox::Mailbox(MPI_Comm communicator, int tag) : communicator_(communicator), tag_(tag) {
+  check(MPI_Comm_rank(communicator, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(communicator, &size_), "MPI_Comm_size");
+}
+
+Mailbox::~Mailbox() { close(); }
+
+void Mailbox::post(ConversationKey key, int superstep, Letter letter) {
+  require(letter.peer >= 0 && letter.peer < size_, Fault::rank, "a letter to rank ", letter.peer,
+          " of a communicator of ", size_, " ranks");
+  const std::lock_guard lock(mutex_);
+  if (letter.peer == rank_) {
+    file({key, superstep}, std::move(letter), arrivals_++);
+    return;
+  }
+  const std::size_t count = letter.words.size() + address_words;
+  require(count <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Fault::unsupported,
+          "a letter of ", letter.words.size(), " words to rank ", letter.peer,
+          " while planning; at most 2^31 - 4 are possible: use fewer or longer runs of items");
+  letter.words.insert(letter.words.begin(), {key.graph, key.sequence, superstep});
+  Transfer& transfer = sends_.emplace_back();
+  transfer.words = std::move(letter.words);
+  transfer.peer = letter.peer;
+  check(MPI_Isend(transfer.words.data(), static_cast<int>(count), MPI_INT64_T, transfer.peer, tag_,
+                  communicator_, &transfer.request),
+        "MPI_Isend of a letter");
+}
+
+bool Mailbox::collect() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || communicator_ == MPI_COMM_NULL) return false;
+  receive_arrivals();
+  return finish_transfers();
+}
+
+void Mailbox::receive_arrivals() {
+  while (true) {
+    int found = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    check(MPI_Improbe(MPI_ANY_SOURCE, tag_, communicator_, &found, &message, &status),
+          "MPI_Improbe for letters");
+    if (found == 0) return;
+    int count = 0;
+    check(MPI_Get_count(&status, MPI_INT64_T, &count), "MPI_Get_count of a letter");
+    Transfer& transfer = receives_.emplace_back();
+    transfer.words.resize(static_cast<std::size_t>(count));
+    transfer.peer = status.MPI_SOURCE;
+    transfer.order = arrivals_++;
+    check(MPI_Imrecv(transfer.words.data(), count, MPI_INT64_T, &message, &transfer.request),
+          "MPI_Imrecv of a letter");
+  }
+}
+
+bool Mailbox::finish_transfers() {
+  std::erase_if(sends_, [](Transfer& transfer) { return is_complete(transfer.request); });
+  bool filed = false;
+  for (auto transfer = receives_.begin(); transfer != receives_.end();) {
+    if (!is_complete(transfer->request)) {
+      ++transfer;
+      continue;
+    }
+    Words& words = transfer->words;
+    require(words.size() >= address_words, Fault::internal, "a letter of ", words.size(),
+            " words from rank ", transfer->peer);
+    const Address address{{words[0], words[1]}, static_cast<int>(words[2])};
+    words.erase(words.begin(), words.begin() + address_words);
+    file(address, {transfer->peer, std::move(words)}, transfer->order);
+    transfer = receives_.erase(transfer);
+    filed = true;
+  }
+  return filed;
+}
+
+void Mailbox::file(Address address, Letter letter, std::uint64_t order) {
+  Box& box = boxes_[address];
+  box.letters.push_back(std::move(letter));
+  box.order.push_back(order);
+}
+
+std::size_t Mailbox::count(ConversationKey key, int superstep) const {
+  const std::lock_guard lock(mutex_);
+  const auto box = boxes_.find({key, superstep});
+  return box == boxes_.end() ? 0 : box->second.letters.size();
+}
+
+std::vector<Letter> Mailbox::take(ConversationKey key, int superstep) {
+  Box box;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = boxes_.find({key, superstep});
+    if (found == boxes_.end()) return {};
+    box = std::move(found->second);
+    boxes_.erase(found);
+  }
+  std::vector<std::size_t> places(box.letters.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  // A large letter completes after a small one that was sent later; the matching order is the truth.
+  std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(box.letters[a].peer, box.order[a]) <
+           std::pair(box.letters[b].peer, box.order[b]);
+  });
+  std::vector<Letter> letters;
+  letters.reserve(places.size());
+  for (const std::size_t place : places) letters.push_back(std::move(box.letters[place]));
+  return letters;
+}
+
+std::size_t Mailbox::unsent() const {
+  const std::lock_guard lock(mutex_);
+  return sends_.size();
+}
+
+void Mailbox::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  communicator_ = MPI_COMM_NULL;
+  if (!is_alive()) return;
+  // Another rank may still have to receive these, and MPI may still write into a receive. Their
+  // memory must outlive this mailbox, and waiting could be for ever.
+  static auto* const unfinished = new std::list<Transfer>;
+  static std::mutex unfinished_mutex;
+  const std::lock_guard unfinished_lock(unfinished_mutex);
+  for (std::list<Transfer>* transfers : {&sends_, &receives_}) {
+    for (Transfer& transfer : *transfers) {
+      int done = 0;
+      MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE);
+      if (done == 0) MPI_Request_free(&transfer.request);
+      transfer.order = done != 0 ? finished : 0;
+    }
+    std::erase_if(*transfers, [](const Transfer& transfer) { return transfer.order == finished; });
+    unfinished->splice(unfinished->end(), *transfers);
+  }
+}
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,85 @@
+// Letters of planners. Many conversations may be under way on a communicator at once (one for each
+// graph, or thread), in different supersteps on different ranks, so one reserved tag carries them all
+// and each letter says what it belongs to. Whatever arrives is filed at once; MPI never holds a
+// letter that blocks another.
+#pragma once
+
+#include <mpi.h>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "planners/conversation.hpp"
+
+namespace vicinal::mpi {
+
+/// Which conversation on a communicator; the same on all ranks that take part.
+struct ConversationKey {
+  std::int64_t graph = 0;
+  std::int64_t sequence = 0;
+  friend auto operator<=>(const ConversationKey&, const ConversationKey&) = default;
+};
+
+class Mailbox {
+ public:
+  /// Letters go over `communicator` (private, MPI_ERRORS_RETURN) with `tag`, which nobody else uses.
+  Mailbox(MPI_Comm communicator, int tag);
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+  ~Mailbox();
+
+  /// Starts to send; the words are kept until they are gone. To the own rank without MPI. Throws a
+  /// rank fault for a peer outside the communicator, an unsupported fault for a letter beyond 2^31
+  /// words.
+  void post(ConversationKey key, int superstep, Letter letter);
+
+  /// Progresses sends and files what has arrived. Never blocks. True where something was filed.
+  bool collect();
+
+  /// How many letters of a superstep are there.
+  [[nodiscard]] std::size_t count(ConversationKey key, int superstep) const;
+
+  /// Removes and returns the letters of a superstep, ordered by sender, then as sent.
+  std::vector<Letter> take(ConversationKey key, int superstep);
+
+  /// Sends that MPI has not finished with.
+  [[nodiscard]] std::size_t unsent() const;
+
+  /// Lets go of the communicator: what is unfinished stays allocated for MPI to finish.
+  void close() noexcept;
+
+ private:
+  struct Box {
+    std::vector<Letter> letters;
+    std::vector<std::uint64_t> order;
+  };
+  struct Transfer {
+    MPI_Request request = MPI_REQUEST_NULL;
+    Words words;
+    int peer = 0;
+    std::uint64_t order = 0;
+  };
+  using Address = std::pair<ConversationKey, int>;
+
+  void file(Address address, Letter letter, std::uint64_t order);
+  void receive_arrivals();
+  bool finish_transfers();
+
+  MPI_Comm communicator_;
+  int tag_;
+  int rank_ = 0;
+  int size_ = 0;
+  mutable std::mutex mutex_;
+  std::map<Address, Box> boxes_;
+  std::list<Transfer> sends_;
+  std::list<Transfer> receives_;
+  std::uint64_t arrivals_ = 0;
+};
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,75 @@
+// The persistent requests of one channel of a plan. All calls to MPI that an execution makes go
+// through here; whatever MPI needs to know is said once, at set-up.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "mpi/errors.hpp"
+
+namespace vicinal::mpi {
+
+/// A fixed number of persistent requests on a private communicator, addressed by position. Which are
+/// polled together is up to the caller: place them next to each other.
+class RequestSet {
+ public:
+  RequestSet() = default;
+  RequestSet(MPI_Comm communicator, std::size_t count)
+      : communicator_(communicator), requests_(count, MPI_REQUEST_NULL) {}
+  RequestSet(RequestSet&& other) noexcept
+      : communicator_(other.communicator_), requests_(std::exchange(other.requests_, {})) {}
+  RequestSet& operator=(RequestSet&& other) noexcept {
+    std::swap(communicator_, other.communicator_);
+    std::swap(requests_, other.requests_);
+    return *this;
+  }
+  RequestSet(const RequestSet&) = delete;
+  RequestSet& operator=(const RequestSet&) = delete;
+  /// Frees the requests. None may be active, unless MPI has ended.
+  ~RequestSet();
+
+  [[nodiscard]] std::size_t size() const { return requests_.size(); }
+
+  /// Prepares request `index`: raw bytes, any number of them. The buffer is kept in place by the
+  /// caller for the life of the set.
+  void send_init(std::size_t index, const void* buffer, std::int64_t bytes, int peer, int tag);
+  void receive_init(std::size_t index, void* buffer, std::int64_t bytes, int peer, int tag);
+
+  void start(std::size_t index) { check(MPI_Start(&requests_[index]), "MPI_Start"); }
+  void start_range(std::size_t first, int count) {
+    if (count > 0) check(MPI_Startall(count, &requests_[first]), "MPI_Startall");
+  }
+
+  /// Whether this one is complete; an inactive one is.
+  bool test(std::size_t index) {
+    int done = 0;
+    check(MPI_Test(&requests_[index], &done, MPI_STATUS_IGNORE), "MPI_Test");
+    return done != 0;
+  }
+  /// Whether all of a range are complete; inactive ones are.
+  bool test_all(std::size_t first, int count) {
+    if (count == 0) return true;
+    int done = 0;
+    check(MPI_Testall(count, &requests_[first], &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    return done != 0;
+  }
+  /// Writes the positions, relative to `first`, of requests that have completed since, and returns
+  /// how many; 0 also where none is active.
+  int test_some(std::size_t first, int count, int* completed) {
+    if (count == 0) return 0;
+    int done = 0;
+    check(MPI_Testsome(count, &requests_[first], &done, completed, MPI_STATUSES_IGNORE),
+          "MPI_Testsome");
+    return done == MPI_UNDEFINED ? 0 : done;
+  }
+
+ private:
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  std::vector<MPI_Request> requests_;
+};
+
+}  // namespace vicinal::mpi

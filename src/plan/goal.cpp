@@ -1,0 +1,123 @@
+// The form of all plans for LogGOPSim (Hoefler et al. 2010), which knows sends, receives and
+// computations. A signal becomes an empty message to each rank that awaits it in the same
+// execution; an await of the execution before costs nothing in a program of one execution. Tags are
+// numbered anew for each pair of ranks, because the simulator keeps only 32 bits of them.
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <tuple>
+#include <utility>
+
+#include "base/error.hpp"
+#include "plan/checks.hpp"
+#include "plan/program.hpp"
+
+namespace vicinal {
+
+namespace {
+
+struct Transfer {
+  int sender;
+  int receiver;
+  int from_operation;
+  int to_operation;
+  int tag = 0;
+};
+
+class Goal {
+ public:
+  Goal(std::ostream& out, const Program& program, Index element_bytes, double bytes_per_nanosecond)
+      : out_(out), program_(program), element_bytes_(element_bytes), rate_(bytes_per_nanosecond) {
+    list_transfers();
+  }
+
+  void write() {
+    out_ << "num_ranks " << program_.ranks() << "\n\n";
+    for (int rank = 0; rank < program_.ranks(); ++rank) {
+      label_ = 0;
+      labels_.clear();
+      out_ << "rank " << rank << " {\n";
+      for (int id = program_.first_operation[rank]; id < program_.first_operation[rank + 1]; ++id) {
+        write_operation(id);
+      }
+      out_ << "}\n\n";
+    }
+  }
+
+ private:
+  void list_transfers() {
+    sends_.resize(program_.operations());
+    receive_.assign(program_.operations(), -1);
+    for (int id = 0; id < program_.operations(); ++id) {
+      const Operation& it = program_.operation(id);
+      const bool awaits = it.kind == OperationKind::await && it.lag == 0;
+      if (!awaits && it.kind != OperationKind::receive) continue;
+      const int other = program_.counterpart[id];
+      if (program_.rank_of[other] == program_.rank_of[id]) continue;
+      transfers_.push_back({program_.rank_of[other], program_.rank_of[id], other, id});
+    }
+    std::sort(transfers_.begin(), transfers_.end(), [](const Transfer& a, const Transfer& b) {
+      return std::tie(a.sender, a.receiver, a.from_operation, a.to_operation) <
+             std::tie(b.sender, b.receiver, b.from_operation, b.to_operation);
+    });
+    for (int i = 0; i < static_cast<int>(transfers_.size()); ++i) {
+      Transfer& it = transfers_[i];
+      const bool same_pair = i > 0 && transfers_[i - 1].sender == it.sender &&
+                             transfers_[i - 1].receiver == it.receiver;
+      it.tag = same_pair ? transfers_[i - 1].tag + 1 : 0;
+      sends_[it.from_operation].push_back(i);
+      receive_[it.to_operation] = i;
+    }
+  }
+
+  void write_operation(int id) {
+    const Operation& it = program_.operation(id);
+    const int first = label_ + 1;
+    const Index bytes = it.count * element_bytes_;
+    for (const int which : sends_[id]) {
+      const Transfer& transfer = transfers_[which];
+      next_label() << "send " << bytes << "b to " << transfer.receiver << " tag " << transfer.tag
+                   << '\n';
+    }
+    if (receive_[id] >= 0) {
+      const Transfer& transfer = transfers_[receive_[id]];
+      next_label() << "recv " << bytes << "b from " << transfer.sender << " tag " << transfer.tag
+                   << '\n';
+    } else if (sends_[id].empty()) {
+      const auto moved = static_cast<double>(total(it.runs) * element_bytes_);
+      next_label() << "calc " << static_cast<Index>(std::llround(moved / rate_)) << '\n';
+    }
+    for (int label = first; label <= label_; ++label) {
+      for (const int before : it.after) {
+        for (int earlier = labels_[before].first; earlier <= labels_[before].second; ++earlier) {
+          out_ << "  l" << label << " requires l" << earlier << '\n';
+        }
+      }
+    }
+    labels_.emplace_back(first, label_);
+  }
+
+  std::ostream& next_label() { return out_ << "  l" << ++label_ << ": "; }
+
+  std::ostream& out_;
+  const Program& program_;
+  Index element_bytes_;
+  double rate_;
+  std::vector<Transfer> transfers_;
+  std::vector<std::vector<int>> sends_;  ///< by operation: the transfers that it starts
+  std::vector<int> receive_;             ///< by operation: the transfer that it ends, or -1
+  int label_ = 0;
+  std::vector<std::pair<int, int>> labels_;  ///< by operation of the rank: its first and last label
+};
+
+}  // namespace
+
+void write_goal(std::ostream& out, std::span<const Plan> plans, Index element_bytes,
+                double bytes_per_nanosecond) {
+  require(element_bytes >= 0 && bytes_per_nanosecond > 0, Fault::argument, "an element size of ",
+          element_bytes, " bytes and a copy rate of ", bytes_per_nanosecond,
+          " bytes per nanosecond were given; the size must not be negative, the rate be positive");
+  Goal(out, Program(plans), element_bytes, bytes_per_nanosecond).write();
+}
+
+}  // namespace vicinal

@@ -1,0 +1,221 @@
+// One execution with symbols in the place of numbers: each element of each memory holds a code for
+// what it means. Since the accesses are known to be ordered, one order of running shows the values
+// of all.
+//
+// Forward, a code is an item. In reverse, it is a ghost element, an owned element, or a sum of two
+// codes; the sums form trees, whose leaves from left to right are the operands in their order.
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "plan/verify.hpp"
+
+namespace vicinal::detail {
+
+namespace {
+
+using Code = Index;
+constexpr Code nothing = -1;
+
+/// The elements of a program, and the operations that move them.
+class Symbols {
+ public:
+  explicit Symbols(const Program& program)
+      : program_(program), codes_(static_cast<std::size_t>(program.elements), nothing) {}
+
+  [[nodiscard]] std::span<Code> of(int memory) {
+    const Memory& it = program_.memories[memory];
+    return std::span(codes_).subspan(static_cast<std::size_t>(it.base),
+                                     static_cast<std::size_t>(it.extent));
+  }
+  [[nodiscard]] std::span<Code> of(int rank, int buffer) {
+    return of(program_.memory(rank, buffer));
+  }
+
+  /// Calls move(operation, run, from, to) for each run that an execution moves.
+  template <class Move>
+  void run(std::span<const int> order, Move move) {
+    for (const int id : order) {
+      const Operation& it = program_.operation(id);
+      const int rank = program_.rank_of[id];
+      if (it.kind == OperationKind::copy || it.kind == OperationKind::reduce) {
+        for (const CopyRun& run : it.runs) {
+          move_run(id, run, program_.memory(rank, it.from), program_.memory(rank, it.to), move);
+        }
+      } else if (it.kind == OperationKind::receive) {
+        const int send = program_.counterpart[id];
+        const Operation& sent = program_.operation(send);
+        move_run(id, {sent.offset, it.offset, it.count},
+                 program_.memory(program_.rank_of[send], sent.from), program_.memory(rank, it.to),
+                 move);
+      }
+    }
+  }
+
+ private:
+  template <class Move>
+  void move_run(int id, const CopyRun& run, int from, int to, Move& move) {
+    const auto read = of(from).subspan(run.source, run.count);
+    const auto missing = std::find(read.begin(), read.end(), nothing);
+    if (missing != read.end()) {
+      fail(Fault::internal, program_.describe(id), " takes element ",
+           run.source + (missing - read.begin()), " of ", program_.describe_memory(from),
+           ", which nothing has written before");
+    }
+    move(id, run, read, to);
+  }
+
+  const Program& program_;
+  std::vector<Code> codes_;
+};
+
+class Sums {
+ public:
+  Sums(const Program& program, const Demand& demand)
+      : program_(program), demand_(demand), symbols_(program) {}
+
+  void verify(std::span<const int> order) {
+    for (int rank = 0; rank < program_.ranks(); ++rank) {
+      fill(symbols_.of(rank, Plan::source), demand_.first_ghost[rank]);
+      fill(symbols_.of(rank, Plan::target), owned(demand_.first_owned[rank]));
+    }
+    symbols_.run(order, [&](int id, const CopyRun& run, std::span<const Code> read, int memory) {
+      const auto written = symbols_.of(memory).subspan(run.target, run.count);
+      if (program_.operation(id).kind == OperationKind::reduce) {
+        add(id, run, read, written, memory);
+      } else {
+        std::copy(read.begin(), read.end(), written.begin());
+      }
+    });
+    counted_.assign(demand_.wanted.size(), 0);
+    for (int rank = 0; rank < program_.ranks(); ++rank) {
+      const auto sums = symbols_.of(rank, Plan::target);
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        count_operands(sums[i], demand_.first_owned[rank] + static_cast<Index>(i));
+      }
+    }
+    for (std::size_t slot = 0; slot < counted_.size(); ++slot) {
+      if (demand_.wanted[slot] < 0 || counted_[slot]) continue;
+      fail(Fault::internal, demand_.describe_ghost(static_cast<Index>(slot)), " is never added to ",
+           demand_.describe_owned(demand_.wanted[slot]));
+    }
+  }
+
+ private:
+  static void fill(std::span<Code> codes, Code first) {
+    for (Code& code : codes) code = first++;
+  }
+
+  // Codes: ghost elements, then owned elements, then sums.
+  [[nodiscard]] Code owned(Index element) const { return demand_.first_ghost.back() + element; }
+  [[nodiscard]] Code first_sum() const { return owned(demand_.first_owned.back()); }
+
+  void add(int id, const CopyRun& run, std::span<const Code> read, std::span<Code> written,
+           int memory) {
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      if (written[i] == nothing) {
+        fail(Fault::internal, program_.describe(id), " adds to element ",
+             run.target + static_cast<Index>(i), " of ", program_.describe_memory(memory),
+             ", which nothing has written before");
+      }
+      sums_.emplace_back(written[i], read[i]);
+      written[i] = first_sum() + static_cast<Code>(sums_.size()) - 1;
+    }
+  }
+
+  void count_operands(Code sum, Index element) {
+    const Code own = owned(element);
+    if (sum == own) return;
+    bool first = true;
+    stack_.assign(1, sum);
+    while (!stack_.empty()) {
+      const Code code = stack_.back();
+      stack_.pop_back();
+      if (code >= first_sum()) {
+        const auto [left, right] = sums_[code - first_sum()];
+        stack_.push_back(right);
+        stack_.push_back(left);
+        continue;
+      }
+      if (first != (code == own)) {
+        fail(Fault::internal, "the value of ", demand_.describe_owned(element),
+             " must be the first operand of its sum, and be there once; ", describe(code),
+             first ? " is the first operand" : " is added");
+      }
+      if (!first) count_ghost(code, element);
+      first = false;
+    }
+  }
+
+  void count_ghost(Code code, Index element) {
+    const bool ghost = code < demand_.first_ghost.back();
+    if (!ghost || demand_.wanted[code] != demand_.item[element]) {
+      const bool known = ghost && demand_.wanted[code] >= 0;
+      fail(Fault::internal, describe(code), " is added to ", demand_.describe_owned(element),
+           ", where it does not belong; it belongs to ",
+           known ? demand_.describe_owned(demand_.wanted[code]) : "no other element");
+    }
+    if (std::exchange(counted_[code], char{1})) {
+      fail(Fault::internal, describe(code), " is added twice to ",
+           demand_.describe_owned(demand_.item[element]));
+    }
+  }
+
+  [[nodiscard]] std::string describe(Code code) const {
+    const Code ghosts = demand_.first_ghost.back();
+    return code < ghosts ? demand_.describe_ghost(code) : demand_.describe_owned(code - ghosts);
+  }
+
+  const Program& program_;
+  const Demand& demand_;
+  Symbols symbols_;
+  std::vector<std::pair<Code, Code>> sums_;
+  std::vector<char> counted_;  ///< by ghost slot
+  std::vector<Code> stack_;
+};
+
+}  // namespace
+
+void verify_forward(const Program& program, const Demand& demand, std::span<const int> order) {
+  Symbols symbols(program);
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    const auto source = symbols.of(rank, Plan::source);
+    std::copy_n(demand.item.begin() + demand.first_owned[rank], source.size(), source.begin());
+  }
+  symbols.run(order, [&](int id, const CopyRun& run, std::span<const Code> read, int memory) {
+    const auto written = symbols.of(memory).subspan(run.target, run.count);
+    std::copy(read.begin(), read.end(), written.begin());
+    const Memory& it = program.memories[memory];
+    if (it.space != Space::target) return;
+    const Index first = demand.first_ghost[it.owner] + run.target;
+    const auto [wrong, wanted] =
+        std::mismatch(read.begin(), read.end(), demand.wanted.begin() + first);
+    if (wrong == read.end()) return;
+    const std::string slot = demand.describe_ghost(first + (wrong - read.begin()));
+    if (*wanted < 0) {
+      fail(Fault::internal, program.describe(id), " writes ", slot, ", which no in-edge names");
+    }
+    fail(Fault::internal, program.describe(id), " fills ", slot, " with ",
+         demand.describe_owned(*wrong), "; the item that belongs there is ",
+         demand.describe_owned(*wanted));
+  });
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    const auto target = symbols.of(rank, Plan::target);
+    const Index slots = demand.first_ghost[rank + 1] - demand.first_ghost[rank];
+    for (Index slot = 0; slot < slots; ++slot) {
+      const Index wanted = demand.wanted[demand.first_ghost[rank] + slot];
+      const bool filled = slot < static_cast<Index>(target.size()) && target[slot] != nothing;
+      if (wanted < 0 || filled) continue;
+      fail(Fault::internal, demand.describe_ghost(demand.first_ghost[rank] + slot),
+           " is never written; the item that belongs there is ", demand.describe_owned(wanted));
+    }
+  }
+}
+
+void verify_reverse(const Program& program, const Demand& demand, std::span<const int> order) {
+  Sums(program, demand).verify(order);
+}
+
+}  // namespace vicinal::detail

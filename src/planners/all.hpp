@@ -1,0 +1,16 @@
+// Every planner's entry point, for the table. Internal to src/planners.
+#pragma once
+
+#include "planners/planner.hpp"
+
+namespace vicinal {
+
+Task<Plans> plan_direct(PlanRequest request);
+Task<Plans> plan_nearest_first(PlanRequest request);
+Task<Plans> plan_aggregate(PlanRequest request);
+Task<Plans> plan_aggregate_plain(PlanRequest request);
+Task<Plans> plan_two_step(PlanRequest request);
+Task<Plans> plan_split(PlanRequest request);
+Task<Plans> plan_automatic(PlanRequest request);
+
+}  // namespace vicinal

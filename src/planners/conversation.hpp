@@ -1,0 +1,122 @@
+// Planners ask the other ranks things while they build. They are coroutines that hand over an outbox
+// and get back an inbox, so that a negotiation over several supersteps reads as straight-line code,
+// and so that two drivers can run it: MPI (one coroutine per process), and thousands of virtual ranks
+// in one process (all coroutines interleaved). A rank says beforehand how many messages it expects;
+// no superstep is a barrier.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/runs.hpp"
+
+namespace vicinal {
+
+using Words = std::vector<std::int64_t>;
+
+struct Letter {
+  int peer = 0;  ///< whom to, in an outbox; whom from, in an inbox
+  Words words;
+};
+
+/// What a rank offers to the driver that runs it.
+class Conversation {
+ public:
+  struct Pending {
+    std::vector<Letter> outbox;
+    std::size_t expected = 0;
+    std::vector<Letter> inbox;  ///< filled by the driver, ordered by sender, then as sent
+  };
+
+  class Exchange {
+   public:
+    Exchange(Conversation& conversation) : conversation_(conversation) {}
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> handle) { conversation_.waiting_ = handle; }
+    std::vector<Letter> await_resume() { return std::move(conversation_.pending_.inbox); }
+
+   private:
+    Conversation& conversation_;
+  };
+
+  /// Sends the outbox, and resumes when `expected` letters of this superstep are there.
+  Exchange exchange(std::vector<Letter> outbox, std::size_t expected) {
+    pending_ = {std::move(outbox), expected, {}};
+    ++superstep_;
+    return Exchange(*this);
+  }
+
+  // For drivers.
+  [[nodiscard]] bool waiting() const { return static_cast<bool>(waiting_); }
+  [[nodiscard]] int superstep() const { return superstep_; }
+  [[nodiscard]] Pending& pending() { return pending_; }
+  void resume() { std::exchange(waiting_, {}).resume(); }
+
+ private:
+  Pending pending_;
+  std::coroutine_handle<> waiting_;
+  int superstep_ = -1;
+};
+
+/// A coroutine that runs at once up to its first exchange and delivers a T in the end. It may be
+/// awaited by another Task, which is how a negotiation is split over functions.
+template <class T>
+class Task {
+ public:
+  struct promise_type {
+    std::optional<T> value;
+    std::exception_ptr error;
+    std::coroutine_handle<> continuation;
+
+    Task get_return_object() {
+      return Task(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    struct Final {
+      bool await_ready() noexcept { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> handle) noexcept {
+        auto continuation = handle.promise().continuation;
+        return continuation ? continuation : std::noop_coroutine();
+      }
+      void await_resume() noexcept {}
+    };
+    Final final_suspend() noexcept { return {}; }
+    void return_value(T result) { value.emplace(std::move(result)); }
+    void unhandled_exception() { error = std::current_exception(); }
+  };
+
+  explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  Task& operator=(Task&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+  [[nodiscard]] bool done() const { return handle_.done(); }
+
+  /// The result, or the exception that ended the coroutine.
+  T result() {
+    if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
+    return std::move(*handle_.promise().value);
+  }
+
+  // Awaiting a task.
+  [[nodiscard]] bool await_ready() const { return handle_.done(); }
+  void await_suspend(std::coroutine_handle<> caller) { handle_.promise().continuation = caller; }
+  T await_resume() { return result(); }
+
+ private:
+  std::coroutine_handle<promise_type> handle_;
+};
+
+}  // namespace vicinal

@@ -1,0 +1,39 @@
+// What a graph knows, once and for all of its plans: who talks to whom at the level of regions. It
+// depends on the edges alone, never on counts, so every rank knows from it how many letters to expect
+// in each superstep of a negotiation, even when another rank's counts are wrong.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "locality/machine.hpp"
+#include "planners/conversation.hpp"
+
+namespace vicinal {
+
+/// Another region that members of the own region send to (or receive from).
+struct RegionLink {
+  int region = 0;
+  int gate_here = 0;         ///< lowest rank of the own region with an edge of this link
+  int gate_there = 0;        ///< lowest rank of the other region with an edge of this link
+  std::vector<int> members;  ///< ranks of the own region with edges of this link, ascending
+};
+
+struct Neighborhood {
+  std::shared_ptr<const Machine> machine;
+  int rank = 0;
+  std::vector<int> sources;       ///< in the user's order, with repetitions
+  std::vector<int> destinations;  ///< in the user's order, with repetitions
+  std::vector<int> active;        ///< ranks of the own region with any edge, ascending
+  std::vector<RegionLink> out;    ///< links to other regions, by region; all of the region's, not
+  std::vector<RegionLink> in;     ///< only this rank's
+
+  [[nodiscard]] int region() const { return machine->region_of(rank); }
+};
+
+/// Builds the neighborhood in one superstep inside the region. Collective over the region: ranks
+/// without neighbours take part, so that nobody needs them later.
+Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine, int rank,
+                        std::vector<int> sources, std::vector<int> destinations);
+
+}  // namespace vicinal

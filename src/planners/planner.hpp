@@ -1,0 +1,66 @@
+// The planner interface and the table of planners. A planner turns a pattern and a locality into a
+// plan and does nothing else. A new algorithm is one file in this folder and one line in table.cpp.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cost/profile.hpp"
+#include "pattern/pattern.hpp"
+#include "plan/plan.hpp"
+#include "planners/conversation.hpp"
+#include "planners/neighborhood.hpp"
+
+namespace vicinal {
+
+/// What planning draws from the place where it runs.
+class Site {
+ public:
+  virtual ~Site() = default;
+  /// A number that no other live message of this rank uses.
+  virtual std::int64_t new_tag() = 0;
+  /// A slot in the arena of this host that this rank owns, with room for `peers` peers.
+  virtual std::int64_t new_slot(int peers) = 0;
+};
+
+struct PlanOptions {
+  bool shared_memory = true;    ///< ranks of a host hand data over through the arena
+  bool with_reverse = false;    ///< also plan the reverse
+  Index element_bytes = 1;      ///< for cost decisions; the plan itself is in elements
+  const char* unit = "elements";  ///< what messages to people call an element
+  int leader_shift = 0;         ///< leaders are taken this many members further on: for measurements
+  Index split_bytes = 65536;    ///< `split` adds a leader for each this many bytes of a region pair
+  Profile profile;
+};
+
+struct PlanRequest {
+  Conversation& conversation;
+  Site& site;
+  const Neighborhood& neighborhood;
+  const Pattern& pattern;
+  const PlanOptions& options;
+  /// A fault that this rank has found before planning. It takes part all the same, so that the
+  /// others learn of it instead of waiting.
+  std::optional<Error> fault;
+};
+
+struct Plans {
+  Plan forward;
+  std::optional<Plan> reverse;
+};
+
+struct Planner {
+  std::string_view name;
+  std::string_view summary;
+  Task<Plans> (*plan)(PlanRequest request);
+};
+
+/// All planners, the baseline first.
+std::span<const Planner> planners();
+
+/// The planner of that name; an info fault that lists the names where there is none.
+const Planner& find_planner(std::string_view name);
+
+}  // namespace vicinal

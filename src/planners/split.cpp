@@ -1,0 +1,21 @@
+// split: aggregation in which a large region pair is divided among several leaders, one for each
+// PlanOptions::split_bytes, so that no single rank has to inject all of it.
+//
+// Wins for middling sizes, between aggregate and two-step. Cost between regions: one message per
+// region pair and leader, each item once.
+// Source: Lockhart et al. 2023 (split node-aware communication); Ghazimirsaeed et al. 2020 (dividing
+// a leader's load).
+#include "planners/all.hpp"
+#include "planners/relay/write_plan.hpp"
+
+namespace vicinal {
+
+Task<Plans> plan_split(PlanRequest request) {
+  RelayPolicy policy;
+  policy.decision = RelayPolicy::Decision::fewer_messages;
+  policy.division = RelayPolicy::Division::bytes;
+  policy.share_local = true;
+  return plan_with(std::move(request), policy, "split");
+}
+
+}  // namespace vicinal

@@ -1,0 +1,36 @@
+// The table of planners: one line each.
+#include <array>
+
+#include "planners/all.hpp"
+
+namespace vicinal {
+
+namespace {
+
+constexpr std::array<Planner, 7> table{{
+    {"direct", "one message per edge", plan_direct},
+    {"nearest-first", "direct, sent outward from the own rank", plan_nearest_first},
+    {"aggregate", "one message per region pair, each item once", plan_aggregate},
+    {"aggregate-plain", "one message per region pair, items per edge", plan_aggregate_plain},
+    {"two-step", "one message per rank and far region", plan_two_step},
+    {"split", "aggregate with several leaders for large region pairs", plan_split},
+    {"automatic", "split or direct, by the cost model, for each region pair", plan_automatic},
+}};
+
+}  // namespace
+
+std::span<const Planner> planners() { return table; }
+
+const Planner& find_planner(std::string_view name) {
+  for (const Planner& planner : table) {
+    if (planner.name == name) return planner;
+  }
+  std::string names;
+  for (const Planner& planner : table) {
+    names += names.empty() ? "" : ", ";
+    names += planner.name;
+  }
+  fail(Fault::info, "there is no strategy '", name, "'; choose one of ", names);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,20 @@
+// two-step: each rank sends all that it has for another region in one message to a counterpart there,
+// who hands it on. No step inside the sending region.
+//
+// Wins where messages are too large to be funnelled through one leader. Cost between regions: one
+// message per sending rank and far region, each of the rank's items once.
+// Source: Bienz, Gropp and Olson 2020 (node-aware two-step communication).
+#include "planners/all.hpp"
+#include "planners/relay/write_plan.hpp"
+
+namespace vicinal {
+
+Task<Plans> plan_two_step(PlanRequest request) {
+  RelayPolicy policy;
+  policy.decision = RelayPolicy::Decision::fewer_messages;
+  policy.division = RelayPolicy::Division::contributor;
+  policy.share_local = true;
+  return plan_with(std::move(request), policy, "two-step");
+}
+
+}  // namespace vicinal

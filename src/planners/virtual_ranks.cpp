@@ -1,0 +1,27 @@
+// Planning for all ranks of a communicator in one process: the graph's meeting, then the planner.
+#include "planners/virtual_ranks.hpp"
+
+namespace vicinal {
+
+std::vector<Plans> plan_virtually(const Planner& planner, std::shared_ptr<const Machine> machine,
+                                  std::span<const Pattern> patterns, const PlanOptions& options) {
+  const int size = machine->size();
+  require(static_cast<int>(patterns.size()) == size, Fault::argument, patterns.size(),
+          " patterns were given for ", size, " ranks");
+  for (const Pattern& pattern : patterns) check(pattern, size);
+  const auto neighborhoods = run_virtual<Neighborhood>(size, [&](int rank, Conversation& talk) {
+    const Pattern& pattern = patterns[static_cast<std::size_t>(rank)];
+    std::vector<int> sources, destinations;
+    for (const InEdge& edge : pattern.in) sources.push_back(edge.rank);
+    for (const OutEdge& edge : pattern.out) destinations.push_back(edge.rank);
+    return meet(talk, machine, rank, std::move(sources), std::move(destinations));
+  });
+  std::vector<VirtualSite> sites(static_cast<std::size_t>(size));
+  return run_virtual<Plans>(size, [&](int rank, Conversation& talk) {
+    const auto i = static_cast<std::size_t>(rank);
+    return planner.plan(
+        PlanRequest{talk, sites[i], neighborhoods[i], patterns[i], options, std::nullopt});
+  });
+}
+
+}  // namespace vicinal

@@ -1,0 +1,82 @@
+// A test framework of one page: a registry of cases, checks that throw, and nothing to install.
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace vicinal::testing {
+
+struct Case {
+  const char* name;
+  void (*run)();
+};
+
+inline std::vector<Case>& cases() {
+  static std::vector<Case> all;
+  return all;
+}
+
+struct Registration {
+  Registration(const char* name, void (*run)()) { cases().push_back({name, run}); }
+};
+
+template <class... Parts>
+[[noreturn]] void fail_check(const char* file, int line, const Parts&... parts) {
+  std::ostringstream text;
+  text << file << ':' << line << ": ";
+  (text << ... << parts);
+  throw std::runtime_error(text.str());
+}
+
+template <class Value>
+std::string shown(const Value& value) {
+  if constexpr (requires(std::ostringstream out) { out << value; }) {
+    std::ostringstream out;
+    out << value;
+    return out.str();
+  } else {
+    return "a value that cannot be printed";
+  }
+}
+
+template <class A, class B>
+void check_equal(const char* file, int line, const char* text, const A& a, const B& b) {
+  if (!(a == b)) fail_check(file, line, text, ": ", shown(a), " is not ", shown(b));
+}
+
+template <class Action>
+void check_throws(const char* file, int line, const char* text, Fault fault, Action action,
+                  const std::string& part) {
+  try {
+    action();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.find(part) == std::string::npos) {
+      fail_check(file, line, text, " threw \"", message, "\", without \"", part, '"');
+    }
+    if (error.fault() != fault) fail_check(file, line, text, " threw another fault: ", message);
+    return;
+  }
+  fail_check(file, line, text, " did not throw; expected \"", part, '"');
+}
+
+}  // namespace vicinal::testing
+
+#define TEST(name)                                                                      \
+  static void test_##name();                                                            \
+  static const vicinal::testing::Registration registration_##name{#name, &test_##name}; \
+  static void test_##name()
+
+#define CHECK(condition) \
+  ((condition) ? void() : vicinal::testing::fail_check(__FILE__, __LINE__, #condition, " is false"))
+
+#define CHECK_EQUAL(a, b) vicinal::testing::check_equal(__FILE__, __LINE__, #a " == " #b, (a), (b))
+
+/// Checks that the expression throws a vicinal::Error of that fault, with `part` in its message.
+#define CHECK_THROWS(fault, expression, part) \
+  vicinal::testing::check_throws(             \
+      __FILE__, __LINE__, #expression, fault, [&] { static_cast<void>(expression); }, part)

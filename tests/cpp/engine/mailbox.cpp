@@ -1,0 +1,215 @@
+// Letters and the driver that runs planners over MPI.
+#include "mpi/mailbox.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "check.hpp"
+#include "mpi/collectives.hpp"
+#include "mpi/drive.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+std::shared_ptr<Communicator> world() { return Communicator::of(MPI_COMM_WORLD); }
+
+ConversationKey fresh_key() { return {world()->next_graph_id(), 0}; }
+
+void wait_for(Mailbox& mailbox, ConversationKey key, int superstep, std::size_t letters) {
+  poll_until([&] {
+    mailbox.collect();
+    return mailbox.count(key, superstep) >= letters;
+  });
+}
+
+void wait_until_sent(Mailbox& mailbox) {
+  poll_until([&] {
+    mailbox.collect();
+    return mailbox.unsent() == 0;
+  });
+}
+
+TEST(mailbox_sorts_letters_by_sender_then_as_sent) {
+  const auto communicator = world();
+  Mailbox& mailbox = communicator->mailbox();
+  const ConversationKey key = fresh_key();
+  // The first letter of each is large, and so completes after those that follow it.
+  const std::vector<std::size_t> lengths{300000, 1, 0, 5};
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    for (int peer = 0; peer < communicator->size(); ++peer) {
+      Words words(lengths[i], communicator->rank() * 10 + static_cast<int>(i));
+      mailbox.post(key, 3, {peer, std::move(words)});
+    }
+  }
+  const auto expected = lengths.size() * static_cast<std::size_t>(communicator->size());
+  wait_for(mailbox, key, 3, expected);
+  const std::vector<Letter> letters = mailbox.take(key, 3);
+  CHECK_EQUAL(letters.size(), expected);
+  for (std::size_t i = 0; i < expected; ++i) {
+    const int peer = static_cast<int>(i / lengths.size());
+    const std::size_t which = i % lengths.size();
+    CHECK_EQUAL(letters[i].peer, peer);
+    CHECK_EQUAL(letters[i].words.size(), lengths[which]);
+    for (const std::int64_t word : letters[i].words) {
+      if (word != peer * 10 + static_cast<int>(which)) CHECK_EQUAL(word, peer * 10);
+    }
+  }
+  CHECK_EQUAL(mailbox.count(key, 3), std::size_t{0});
+  CHECK(mailbox.take(key, 3).empty());
+  wait_until_sent(mailbox);
+}
+
+TEST(mailbox_keeps_conversations_apart) {
+  const auto communicator = world();
+  Mailbox& mailbox = communicator->mailbox();
+  const ConversationKey key = fresh_key();
+  const ConversationKey again{key.graph, 1};
+  const ConversationKey other = fresh_key();
+  const int next = (communicator->rank() + 1) % communicator->size();
+  mailbox.post(other, 0, {next, {3}});
+  mailbox.post(key, 1, {next, {1}});
+  mailbox.post(again, 0, {next, {2}});
+  mailbox.post(key, 0, {next, {0}});
+  wait_for(mailbox, key, 0, 1);
+  wait_for(mailbox, key, 1, 1);
+  wait_for(mailbox, again, 0, 1);
+  wait_for(mailbox, other, 0, 1);
+  CHECK((mailbox.take(key, 0).front().words == Words{0}));
+  CHECK((mailbox.take(key, 1).front().words == Words{1}));
+  CHECK((mailbox.take(again, 0).front().words == Words{2}));
+  CHECK((mailbox.take(other, 0).front().words == Words{3}));
+}
+
+TEST(mailbox_refuses_ranks_outside) {
+  const auto communicator = world();
+  CHECK_THROWS(Fault::rank, communicator->mailbox().post({}, 0, {communicator->size(), {}}),
+               "a letter to rank");
+  CHECK_THROWS(Fault::rank, communicator->mailbox().post({}, 0, {-1, {}}), "a letter to rank -1");
+}
+
+Task<std::int64_t> ask(Conversation& conversation, int peer) {
+  std::vector<Letter> outbox(1, {peer, {peer}});
+  const auto inbox = co_await conversation.exchange(std::move(outbox), 1);
+  co_return inbox.front().words.front();
+}
+
+/// Each rank asks around the ring; the answer is the sum of what came in, over `rounds` supersteps.
+Task<std::int64_t> ring(Conversation& conversation, int rank, int size, int rounds) {
+  std::int64_t sum = 0;
+  for (int round = 0; round < rounds; ++round) {
+    sum += co_await ask(conversation, (rank + round) % size);
+  }
+  // A superstep without letters.
+  std::vector<Letter> nothing;
+  co_await conversation.exchange(std::move(nothing), 0);
+  co_return sum;
+}
+
+TEST(drive_runs_a_conversation) {
+  const auto communicator = world();
+  for (int repetition = 0; repetition < 20; ++repetition) {
+    Conversation conversation;
+    auto task = ring(conversation, communicator->rank(), communicator->size(), 7);
+    CHECK_EQUAL(drive(*communicator, fresh_key(), conversation, task), 7 * communicator->rank());
+  }
+}
+
+Task<int> give_up(Conversation& conversation, int rank) {
+  std::vector<Letter> outbox(1, {rank, {}});
+  co_await conversation.exchange(std::move(outbox), 1);
+  fail(Fault::count, "rank ", rank, " gives up");
+}
+
+TEST(drive_hands_on_what_a_planner_throws) {
+  const auto communicator = world();
+  Conversation conversation;
+  auto task = give_up(conversation, communicator->rank());
+  CHECK_THROWS(Fault::count, drive(*communicator, fresh_key(), conversation, task), "gives up");
+}
+
+int progress_calls = 0;
+
+TEST(drive_progresses_active_plans) {
+  const auto communicator = world();
+  if (communicator->size() == 1) return;
+  progress_calls = 0;
+  const auto before = progress_hook;
+  progress_hook = [] { ++progress_calls; };
+  Conversation conversation;
+  auto task = ring(conversation, communicator->rank(), communicator->size(), 50);
+  drive(*communicator, fresh_key(), conversation, task);
+  progress_hook = before;
+  CHECK(progress_calls > 0);
+}
+
+TEST(drive_in_several_threads) {
+  if (!thread_multiple()) return;
+  const auto communicator = world();
+  constexpr int threads = 3;
+  std::vector<ConversationKey> keys;
+  for (int i = 0; i < threads; ++i) keys.push_back(fresh_key());
+  std::atomic<int> right = 0;
+  std::vector<std::thread> running;
+  for (const ConversationKey key : keys) {
+    running.emplace_back([&, key] {
+      Conversation conversation;
+      auto task = ring(conversation, communicator->rank(), communicator->size(), 20);
+      if (drive(*communicator, key, conversation, task) == 20 * communicator->rank()) ++right;
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  CHECK_EQUAL(right.load(), threads);
+}
+
+TEST(collectives_of_the_set_up) {
+  const auto communicator = world();
+  const int size = communicator->size();
+  const int rank = communicator->rank();
+  std::vector<std::int64_t> values{rank, -rank, rank};
+  allreduce(communicator->handle(), std::span(values).subspan(0, 1), Reduction::sum);
+  allreduce(communicator->handle(), std::span(values).subspan(1, 1), Reduction::min);
+  allreduce(communicator->handle(), std::span(values).subspan(2, 1), Reduction::max);
+  CHECK((values == std::vector<std::int64_t>{size * (size - 1) / 2, -(size - 1), size - 1}));
+  const std::vector<std::int64_t> contributions(static_cast<std::size_t>(size) * 2, rank);
+  CHECK((reduce_scatter_block(communicator->handle(), contributions, 2) ==
+         std::vector<std::int64_t>(2, size * (size - 1) / 2)));
+}
+
+TEST(discovery_building_blocks) {
+  // Nonblocking consensus: everyone sends to the next two, and knows only by the barrier that all
+  // has arrived.
+  const auto communicator = world();
+  const int size = communicator->size();
+  const int rank = communicator->rank();
+  const std::vector<std::int64_t> text{rank, 42};
+  std::vector<Request> sends;
+  for (const int step : {1, 2}) {
+    sends.push_back(issend(communicator->handle(), std::as_bytes(std::span(text)),
+                           (rank + step) % size, tag_discovery_even));
+  }
+  std::vector<int> senders;
+  Request finished;
+  bool entered = false;
+  poll_until([&] {
+    if (auto arrival = improbe(communicator->handle(), tag_discovery_even)) {
+      std::vector<std::int64_t> received(static_cast<std::size_t>(arrival->bytes) / 8);
+      receive(*arrival, std::as_writable_bytes(std::span(received)));
+      CHECK((received == std::vector<std::int64_t>{arrival->peer, 42}));
+      senders.push_back(arrival->peer);
+    }
+    if (!entered && test_all(sends)) {
+      finished = ibarrier(communicator->handle());
+      entered = true;
+    }
+    return entered && finished.test();
+  });
+  std::sort(senders.begin(), senders.end());
+  std::vector<int> expected{(rank + size - 1) % size, (rank + 2 * size - 2) % size};
+  std::sort(expected.begin(), expected.end());
+  CHECK(senders == expected);
+}
+
+}  // namespace
+}  // namespace vicinal::mpi

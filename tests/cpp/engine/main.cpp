@@ -1,0 +1,62 @@
+// Runs all registered cases, or those whose name contains the argument, on all ranks. A case that
+// fails on any rank has failed; the lowest such rank says why.
+#include <mpi.h>
+
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include "check.hpp"
+
+namespace {
+
+/// What the lowest rank with a message says; "" where none has one. The same on all ranks.
+std::string lowest_message(const std::string& mine) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int lowest = mine.empty() ? size : rank;
+  MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (lowest == size) return {};
+  std::string text = "rank " + std::to_string(rank) + ": " + mine;
+  int length = static_cast<int>(text.size());
+  MPI_Bcast(&length, 1, MPI_INT, lowest, MPI_COMM_WORLD);
+  text.resize(static_cast<std::size_t>(length));
+  MPI_Bcast(text.data(), length, MPI_CHAR, lowest, MPI_COMM_WORLD);
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const char* filter = argc > 1 ? argv[1] : "";
+  int passed = 0;
+  int failed = 0;
+  for (const auto& test : vicinal::testing::cases()) {
+    if (std::strstr(test.name, filter) == nullptr) continue;
+    std::string fault;
+    try {
+      test.run();
+    } catch (const std::exception& error) {
+      fault = error.what();
+      std::cerr << "rank " << rank << ": " << test.name << ": " << fault << std::endl;
+    }
+    fault = lowest_message(fault);
+    ++(fault.empty() ? passed : failed);
+    if (rank != 0) continue;
+    if (fault.empty()) {
+      std::cout << "ok " << test.name << std::endl;
+    } else {
+      std::cout << "FAILED " << test.name << ": " << fault << std::endl;
+    }
+  }
+  if (rank == 0) std::cout << passed << " passed, " << failed << " failed" << std::endl;
+  MPI_Finalize();
+  return failed > 0 || passed == 0 ? 1 : 0;
+}

@@ -1,0 +1,227 @@
+// The arena across real processes: what one writes the others read, and nothing is left behind.
+#include "memory/arena.hpp"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "check.hpp"
+
+namespace vicinal {
+namespace {
+
+constexpr std::int64_t small_arena = std::int64_t{1} << 30;
+
+/// Runs `action` in a process of its own; 0 where it returns.
+pid_t in_child(const std::function<void()>& action) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  int status = 0;
+  try {
+    action();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "in a child: %s\n", error.what());
+    status = 1;
+  }
+  _exit(status);
+}
+
+int outcome(pid_t child) {
+  int status = 0;
+  CHECK_EQUAL(waitpid(child, &status, 0), child);
+  return status;
+}
+
+std::set<std::string> named_objects() {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("vicinal-")) names.insert(name);
+  }
+  return names;
+}
+
+void check_shared(Arena::Backing backing) {
+  constexpr int members = 4;
+  const auto arena = Arena::create(members, backing, small_arena);
+  const std::int64_t board = arena->allocate(members * sizeof(std::int64_t));
+  std::vector<pid_t> children;
+  for (int index = 1; index < members; ++index) {
+    children.push_back(in_child([&, index] {
+      const auto mine = Arena::attach(arena->invitation(), index, members);
+      const std::int64_t offset = mine->allocate(100000);
+      std::memset(mine->at(offset), index, 100000);
+      std::memcpy(mine->at(board) + index * 8, &offset, 8);
+    }));
+  }
+  for (const pid_t child : children) CHECK_EQUAL(outcome(child), 0);
+  arena->seal();
+  for (int index = 1; index < members; ++index) {
+    std::int64_t offset = 0;
+    std::memcpy(&offset, arena->at(board) + index * 8, 8);
+    CHECK(offset >= index * (arena->size() / members) - (4 << 20));
+    CHECK(offset < (index + 1) * (arena->size() / members));
+    for (const int place : {0, 99999}) {
+      CHECK_EQUAL(static_cast<int>(arena->at(offset)[place]), index);
+    }
+  }
+}
+
+TEST(arena_is_shared_by_processes) { check_shared(Arena::Backing::nameless); }
+
+TEST(arena_is_shared_by_name_too) {
+  const std::set<std::string> before = named_objects();
+  check_shared(Arena::Backing::named);
+  CHECK(named_objects() == before);
+}
+
+TEST(arena_leaves_nothing_behind_a_killed_process) {
+  const std::set<std::string> before = named_objects();
+  int ready[2];
+  CHECK_EQUAL(pipe(ready), 0);
+  const pid_t child = in_child([&] {
+    const auto arena = Arena::create(2, Arena::Backing::nameless, small_arena);
+    std::memset(arena->at(arena->allocate(8 << 20)), 1, 8 << 20);
+    const Arena::Invitation invitation = arena->invitation();
+    if (write(ready[1], &invitation, sizeof invitation) != sizeof invitation) _exit(2);
+    pause();
+  });
+  Arena::Invitation invitation;
+  CHECK_EQUAL(read(ready[0], &invitation, sizeof invitation),
+              static_cast<ssize_t>(sizeof invitation));
+  close(ready[0]);
+  close(ready[1]);
+  const auto arena = Arena::attach(invitation, 1, 2);
+  CHECK_EQUAL(kill(child, SIGKILL), 0);
+  CHECK(WIFSIGNALED(outcome(child)));
+  // What is mapped goes on working; what is not mapped cannot be found any more.
+  std::memset(arena->at(arena->allocate(1 << 20)), 2, 1 << 20);
+  CHECK_THROWS(Fault::memory, Arena::attach(invitation, 1, 2), "/proc/");
+  CHECK(named_objects() == before);
+}
+
+TEST(arena_refuses_what_is_not_an_arena) {
+  const auto arena = Arena::create(2, Arena::Backing::nameless, small_arena);
+  Arena::Invitation other = arena->invitation();
+  other.nonce ^= 1;
+  CHECK_THROWS(Fault::memory, Arena::attach(other, 1, 2), "not what its creator announced");
+  other = arena->invitation();
+  other.size *= 2;
+  CHECK_THROWS(Fault::memory, Arena::attach(other, 1, 2), "not what its creator announced");
+  CHECK_THROWS(Fault::internal, Arena::attach(arena->invitation(), 2, 2), "member 2 of 2");
+}
+
+bool is_zero(std::span<const std::byte> bytes) {
+  for (const std::byte byte : bytes) {
+    if (byte != std::byte{0}) return false;
+  }
+  return true;
+}
+
+TEST(arena_allocations_are_apart_aligned_and_zeroed) {
+  const auto arena = Arena::create(3, Arena::Backing::nameless, small_arena);
+  std::map<std::int64_t, std::int64_t> live;
+  std::mt19937 random(3);
+  for (int round = 0; round < 3000; ++round) {
+    if (live.size() > 40 || (!live.empty() && random() % 2 == 0)) {
+      auto victim = live.begin();
+      std::advance(victim, static_cast<long>(random() % live.size()));
+      arena->release(victim->first);
+      live.erase(victim);
+      continue;
+    }
+    const std::size_t bytes = random() % (random() % 10 == 0 ? 3000000 : 5000);
+    const std::size_t alignment = std::size_t{1} << (random() % 13);
+    const std::int64_t offset = arena->allocate(bytes, alignment);
+    CHECK_EQUAL(offset % static_cast<std::int64_t>(alignment), 0);
+    CHECK_EQUAL(offset % 64, 0);
+    const auto end = offset + static_cast<std::int64_t>(bytes);
+    const auto next = live.lower_bound(offset);
+    CHECK(next == live.end() || next->first >= end);
+    CHECK(next == live.begin() || std::prev(next)->first + std::prev(next)->second <= offset);
+    CHECK(is_zero({arena->at(offset), bytes}));
+    std::memset(arena->at(offset), 0xff, bytes);
+    live.emplace(offset, static_cast<std::int64_t>(bytes));
+  }
+  for (const auto& [offset, bytes] : live) arena->release(offset);
+  CHECK_EQUAL(arena->allocated_bytes(), 0);
+  CHECK_EQUAL(arena->resident_bytes(), 0);
+  // All in one piece again.
+  const std::int64_t all = arena->allocate(300 << 20);
+  CHECK(arena->resident_bytes() >= 300 << 20);
+  arena->release(all);
+  CHECK_EQUAL(arena->resident_bytes(), 0);
+}
+
+TEST(arena_says_what_was_misused) {
+  const auto arena = Arena::create(1, Arena::Backing::nameless, small_arena);
+  const std::int64_t offset = arena->allocate(10);
+  arena->release(offset);
+  CHECK_THROWS(Fault::internal, arena->release(offset), "is not allocated");
+  CHECK_THROWS(Fault::internal, arena->allocate(10, 48), "aligned to 48");
+}
+
+TEST(arena_reports_lack_of_memory) {
+  const auto arena = Arena::create(4, Arena::Backing::nameless, small_arena);
+  CHECK_THROWS(Fault::memory, arena->allocate(std::size_t{300} << 20), "this rank's part");
+  CHECK_THROWS(Fault::memory, arena->allocate(~std::size_t{0}), "this rank's part");
+  const std::int64_t offset = arena->allocate(1000);
+  arena->release(offset);
+
+  // More than the machine has, in an arena that is large enough.
+  const auto machine_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * 4096;
+  const auto large = Arena::create(1);
+  if (large->size() > machine_bytes * 3) {
+    CHECK_THROWS(Fault::memory, large->allocate(static_cast<std::size_t>(machine_bytes * 2)),
+                 "bytes available");
+    CHECK_EQUAL(large->resident_bytes(), 0);
+    large->release(large->allocate(1000));
+  }
+}
+
+TEST(arena_respects_the_limit_on_file_sizes) {
+  const pid_t child = in_child([] {
+    const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
+    CHECK_EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    const auto arena = Arena::create(4);
+    CHECK(arena->size() <= std::int64_t{1} << 30);
+    arena->allocate(1 << 20);
+    const rlimit none{4096, 4096};
+    CHECK_EQUAL(setrlimit(RLIMIT_FSIZE, &none), 0);
+    CHECK_THROWS(Fault::memory, Arena::create(4), "ulimit -f");
+  });
+  CHECK_EQUAL(outcome(child), 0);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(arena_respects_the_limit_on_address_space) {
+  const pid_t child = in_child([] {
+    const rlimit limit{std::size_t{8} << 30, std::size_t{8} << 30};
+    CHECK_EQUAL(setrlimit(RLIMIT_AS, &limit), 0);
+    std::vector<std::unique_ptr<Arena>> arenas;
+    for (int i = 0; i < 20; ++i) arenas.push_back(Arena::create(2));
+    CHECK(arenas.front()->size() >= std::int64_t{256} << 20);
+    CHECK(arenas.back()->size() >= std::int64_t{8} << 20);
+    // There is still room for everything else.
+    std::vector<char> other(std::size_t{1} << 30);
+    CHECK(other.data() != nullptr);
+  });
+  CHECK_EQUAL(outcome(child), 0);
+}
+#endif
+
+}  // namespace
+}  // namespace vicinal

@@ -1,0 +1,92 @@
+"""The layers of docs/architecture.md, held to by reading the sources.
+
+A layer that reaches upwards once is soon no layer; and one MPI call outside src/mpi is enough to
+break the promise that everything else runs on virtual ranks.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src"
+
+# Each layer, and those it may include besides itself.  The first group knows nothing of MPI.
+CORE = {
+    "base": set(),
+    "memory": {"base"},
+    "locality": {"base", "memory"},
+    "pattern": {"base", "memory", "locality"},
+    "plan": {"base", "memory", "locality", "pattern"},
+    "cost": {"base", "memory", "locality", "pattern", "plan"},
+    "planners": {"base", "memory", "locality", "pattern", "plan", "cost"},
+}
+# The MPI layer carries the planners' conversations and shares the arena: it sees what those are made
+# of, and nothing that decides what to send.
+OVER_MPI = {
+    "mpi": {"base", "memory", "locality", "planners"},
+    "discovery": {"mpi"},
+    "execute": {"mpi", "discovery"},
+    "choose": {"mpi", "discovery", "execute"},
+    "collectives": {"mpi", "discovery", "execute", "choose"},
+}
+ALLOWED = CORE | {
+    layer: below if layer == "mpi" else below | set(CORE) for layer, below in OVER_MPI.items()
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"/]+)/', re.MULTILINE)
+MPI_HEADER = re.compile(r"^\s*#\s*include\s*[<\"](mpi\.h|vicinal/vicinal\.h\w*)[>\"]", re.MULTILINE)
+COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+HANDLES = "Aint|Comm|Count|Datatype|Errhandler|File|Fint|Group|Info|Message|Offset|Op|Request|Session|Status|Win"
+MPI_CALL = re.compile(rf"\bP?MPI_(?!(?:{HANDLES})\b)[A-Z][a-z_]+\w*\s*\(")
+
+
+def sources() -> list[Path]:
+    return sorted(path for path in SOURCE.rglob("*") if path.suffix in {".hpp", ".cpp", ".h", ".c"})
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0]
+
+
+def identify(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def code_of(text: str) -> str:
+    """The text without comments and strings, its line numbers kept."""
+    return COMMENT_OR_STRING.sub(lambda match: "\n" * match.group().count("\n"), text)
+
+
+@pytest.mark.parametrize("path", sources(), ids=identify)
+def test_includes_only_layers_below(path: Path) -> None:
+    layer = layer_of(path)
+    assert layer in ALLOWED, f"src/{layer} is no layer this test knows: add it to its place in the order"
+    text = path.read_text()
+    reached = {name for name in INCLUDE.findall(text) if name in ALLOWED}
+    forbidden = reached - ALLOWED[layer] - {layer}
+    assert not forbidden, f"{layer} must not include {', '.join(sorted(forbidden))}"
+    if layer in CORE:
+        assert not MPI_HEADER.search(text), f"{layer} is MPI-free and must not include MPI's or the public header"
+
+
+@pytest.mark.parametrize("path", [p for p in sources() if layer_of(p) != "mpi"], ids=identify)
+def test_calls_mpi_only_in_its_layer(path: Path) -> None:
+    code = code_of(path.read_text())
+    calls = [f"line {code[:call.start()].count(chr(10)) + 1}: {call.group()}" for call in MPI_CALL.finditer(code)]
+    assert not calls, "MPI is called outside src/mpi:\n" + "\n".join(calls)
+
+
+def test_documentation_names_every_layer() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    named = {name for block in blocks for name in re.findall(r"\bsrc/(\w+)/", block)}
+    folders = {layer_of(path) for path in sources()}
+    assert named == folders, (
+        f"docs/architecture.md's list and src/ differ: only in the list {sorted(named - folders)}, "
+        f"only in src/ {sorted(folders - named)}"
+    )
+    assert folders <= set(ALLOWED)
