@@ -27,7 +27,7 @@ CORE = {
 # The MPI layer carries the planners' conversations and shares the arena: it sees what those are made
 # of, and nothing that decides what to send.
 OVER_MPI = {
-    "mpi": {"base", "memory", "locality", "planners"},
+    "mpi": {"base", "memory", "locality"},
     "discovery": {"mpi"},
     "execute": {"mpi", "discovery"},
     "choose": {"mpi", "discovery", "execute"},

@@ -115,7 +115,7 @@ void Channel::complete(int number) {
 std::byte* Channel::address(int buffer) const {
   const auto i = static_cast<std::size_t>(buffer);
   const auto slot = static_cast<std::size_t>(slot_of_[i]);
-  const Buffer& description = plan_.buffers[i];
+  const Buffer& description = plan_->buffers[i];
   switch (description.space) {
     // A plan never writes to its source; the copy kernels take one pointer type for both sides.
     case Space::source: return const_cast<std::byte*>(binding_.source);
@@ -129,7 +129,7 @@ std::byte* Channel::address(int buffer) const {
 std::atomic<std::int64_t>* Channel::flag_of(const Node& node) {
   const auto i = static_cast<std::size_t>(node.buffer);
   const auto slot = static_cast<std::size_t>(slot_of_[i]);
-  if (plan_.buffers[i].peer_index < 0) return &owned_[slot].area().flag(node.flag);
+  if (plan_->buffers[i].peer_index < 0) return &owned_[slot].area().flag(node.flag);
   if (!far_[slot].area().known() && !far_[slot].resolve()) return nullptr;
   return &far_[slot].area().flag(node.flag);
 }

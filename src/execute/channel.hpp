@@ -24,8 +24,15 @@ namespace vicinal {
 struct Binding {
   const std::byte* source = nullptr;  ///< user's memory, read during an execution
   std::byte* target = nullptr;        ///< user's memory, written during an execution
-  std::int64_t element_bytes = 1;
-  Combine combine;  ///< for reverse plans
+  std::int64_t element_bytes = 1;     ///< of all that moves for one element of the plan
+  Combine combine;                    ///< for reverse plans
+
+  // Several vectors exchanged together: an element is `pieces` pieces of element_bytes / pieces bytes,
+  // and in the user's buffers piece v lies v * stride bytes further on.
+  Index pieces = 1;
+  std::int64_t piece_unit = 1;  ///< a size that divides pieces and strides, for the copy kernels
+  std::int64_t source_stride = 0;
+  std::int64_t target_stride = 0;
 
   friend bool operator==(const Binding&, const Binding&) = default;
 };
@@ -75,7 +82,9 @@ class Channel {
     CompiledCombine runs;
   };
 
+  void use_plan(bool strided);
   void compile_graph();
+  [[nodiscard]] std::vector<CopyRun> spread(const Operation& operation) const;
   void place_requests();
   void bind_geometry(const Binding& binding);
   void bind_requests(bool all);
@@ -86,7 +95,9 @@ class Channel {
   void run_ready();
 
   std::shared_ptr<mpi::Communicator> communicator_;
-  const Plan& plan_;
+  const Plan& original_;
+  std::unique_ptr<Plan> staged_;  ///< for strided buffers, made when first needed
+  const Plan* plan_;
   int index_;
   Binding binding_;
   bool bound_ = false;

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "execute/channel.hpp"
+#include "plan/strided.hpp"
 
 namespace vicinal {
 
@@ -21,34 +22,47 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 Channel::Channel(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
                  const std::vector<std::shared_ptr<SlotHeader>>& headers, int index)
-    : communicator_(std::move(communicator)), plan_(plan), index_(index) {
+    : communicator_(std::move(communicator)), original_(plan), plan_(&plan), index_(index) {
   auto header = headers.begin();
   for (const Buffer& buffer : plan.buffers) {
-    slot_of_.push_back(-1);
-    if (buffer.space == Space::staging) {
-      slot_of_.back() = static_cast<int>(staging_.size());
-      staging_.emplace_back();
-    } else if (buffer.space == Space::shared && buffer.peer_index < 0) {
-      slot_of_.back() = static_cast<int>(owned_.size());
+    if (buffer.space == Space::shared && buffer.peer_index < 0) {
       owned_.emplace_back(*header++, index);
     } else if (buffer.space == Space::shared) {
-      slot_of_.back() = static_cast<int>(far_.size());
       far_.emplace_back(*communicator_->arena(), buffer.slot, index);
     }
   }
+  use_plan(false);
+}
+
+void Channel::use_plan(bool strided) {
+  if (strided && !staged_) staged_ = std::make_unique<Plan>(with_staged_messages(original_));
+  plan_ = strided ? staged_.get() : &original_;
+  slot_of_.clear();
+  int staging = 0, owned = 0, far = 0;
+  for (const Buffer& buffer : plan_->buffers) {
+    if (buffer.space == Space::staging) {
+      slot_of_.push_back(staging++);
+    } else if (buffer.space == Space::shared) {
+      slot_of_.push_back(buffer.peer_index < 0 ? owned++ : far++);
+    } else {
+      slot_of_.push_back(-1);
+    }
+  }
+  staging_.assign(at(staging), {});
   place_requests();
   compile_graph();
 }
 
 void Channel::place_requests() {
-  std::vector<bool> awaited(plan_.operations.size());
-  for (const Operation& operation : plan_.operations) {
+  request_table_.clear();
+  std::vector<bool> awaited(plan_->operations.size());
+  for (const Operation& operation : plan_->operations) {
     for (const int before : operation.after) awaited[at(before)] = true;
   }
   // linked later, linked at once, unlinked at once, unlinked later
   std::array<std::vector<Request>, 4> groups;
-  for (int i = 0; i < static_cast<int>(plan_.operations.size()); ++i) {
-    const Operation& operation = plan_.operations[at(i)];
+  for (int i = 0; i < static_cast<int>(plan_->operations.size()); ++i) {
+    const Operation& operation = plan_->operations[at(i)];
     if (!is_message(operation)) continue;
     const bool at_once = operation.after.empty();
     groups[awaited[at(i)] ? (at_once ? 1U : 0U) : (at_once ? 2U : 3U)].push_back({i, -1});
@@ -57,7 +71,7 @@ void Channel::place_requests() {
     // Receives first, so that messages find their place.
     for (const OperationKind kind : {OperationKind::receive, OperationKind::send}) {
       for (const Request& request : group) {
-        if (plan_.operations[at(request.plan_operation)].kind == kind) {
+        if (plan_->operations[at(request.plan_operation)].kind == kind) {
           request_table_.push_back(request);
         }
       }
@@ -71,14 +85,18 @@ void Channel::place_requests() {
 }
 
 void Channel::compile_graph() {
+  for (auto* list : {&successors_, &initial_, &remaining_at_start_}) list->clear();
+  operations_.clear();
+  copies_.clear();
+  reductions_.clear();
   // Messages that stand alone are no nodes: they are started together and tested together.
-  std::vector<int> node_of(plan_.operations.size(), -1);
-  std::vector<int> request_of(plan_.operations.size(), -1);
+  std::vector<int> node_of(plan_->operations.size(), -1);
+  std::vector<int> request_of(plan_->operations.size(), -1);
   for (int i = 0; i < static_cast<int>(request_table_.size()); ++i) {
     request_of[at(request_table_[at(i)].plan_operation)] = i;
   }
-  for (int i = 0; i < static_cast<int>(plan_.operations.size()); ++i) {
-    const Operation& operation = plan_.operations[at(i)];
+  for (int i = 0; i < static_cast<int>(plan_->operations.size()); ++i) {
+    const Operation& operation = plan_->operations[at(i)];
     const int request = request_of[at(i)];
     const bool alone = request >= linked_ && request < linked_later_ + at_once_;
     if (alone) continue;
@@ -105,8 +123,8 @@ void Channel::compile_graph() {
   }
 
   std::vector<std::vector<int>> successors(operations_.size());
-  for (std::size_t i = 0; i < plan_.operations.size(); ++i) {
-    for (const int before : plan_.operations[i].after) {
+  for (std::size_t i = 0; i < plan_->operations.size(); ++i) {
+    for (const int before : plan_->operations[i].after) {
       successors[at(node_of[at(before)])].push_back(node_of[i]);
     }
   }
@@ -128,8 +146,10 @@ void Channel::compile_graph() {
 void Channel::bind(const Binding& binding) {
   require(!in_flight_, Fault::request, "a plan was bound to other buffers while it executes");
   if (bound_ && binding == binding_) return;
-  const bool geometry = !bound_ || binding.element_bytes != binding_.element_bytes ||
-                        !(binding.combine == binding_.combine);
+  Binding same_buffers = binding;
+  same_buffers.source = binding_.source;
+  same_buffers.target = binding_.target;
+  const bool geometry = !bound_ || !(same_buffers == binding_);
   binding_ = binding;
   bound_ = false;  // until all of it has succeeded
   if (geometry) bind_geometry(binding);
@@ -140,8 +160,10 @@ void Channel::bind(const Binding& binding) {
 void Channel::bind_geometry(const Binding& binding) {
   ++version_;
   generation_ = 0;
-  for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
-    const Buffer& buffer = plan_.buffers[i];
+  const bool strided = binding.pieces > 1;
+  if (strided != (plan_ != &original_)) use_plan(strided);
+  for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
+    const Buffer& buffer = plan_->buffers[i];
     const auto slot = at(slot_of_[i]);
     if (buffer.space == Space::staging) {
       staging_[slot].resize(static_cast<std::size_t>(buffer.extent * binding.element_bytes));
@@ -153,28 +175,52 @@ void Channel::bind_geometry(const Binding& binding) {
   }
   announced_ = owned_.empty();
   for (const Node& node : operations_) {
-    const Operation& operation = plan_.operations[at(node.plan_operation)];
+    const Operation& operation = plan_->operations[at(node.plan_operation)];
     if (node.kind == OperationKind::copy) {
       copies_[at(node.step)].runs =
-          compile(operation.runs, static_cast<std::size_t>(binding.element_bytes));
+          strided ? compile(spread(operation), static_cast<std::size_t>(binding.piece_unit))
+                  : compile(operation.runs, static_cast<std::size_t>(binding.element_bytes));
     } else if (node.kind == OperationKind::reduce) {
       reductions_[at(node.step)].runs =
-          CompiledCombine(operation.runs, binding.element_bytes, binding.combine);
+          strided ? CompiledCombine(spread(operation), binding.piece_unit, binding.combine)
+                  : CompiledCombine(operation.runs, binding.element_bytes, binding.combine);
     }
   }
+}
+
+std::vector<CopyRun> Channel::spread(const Operation& operation) const {
+  const Index unit = binding_.piece_unit;
+  const Index in_element = binding_.element_bytes / unit;
+  const Index in_piece = in_element / binding_.pieces;
+  // Where piece `piece` of element `element` of a buffer begins, in units.
+  const auto place = [&](int buffer, Index element, Index piece) {
+    if (buffer == Plan::source) return piece * binding_.source_stride / unit + element * in_piece;
+    if (buffer == Plan::target) return piece * binding_.target_stride / unit + element * in_piece;
+    return element * in_element + piece * in_piece;
+  };
+  std::vector<CopyRun> result;
+  for (const CopyRun& run : operation.runs) {
+    for (Index i = 0; i < run.count; ++i) {
+      for (Index piece = 0; piece < binding_.pieces; ++piece) {
+        append_run(result, {place(operation.from, run.source + i, piece),
+                            place(operation.to, run.target + i, piece), in_piece});
+      }
+    }
+  }
+  return result;
 }
 
 void Channel::bind_requests(bool all) {
   // Persistent requests name their memory, so those into the user's buffers are renewed.
   if (all) requests_ = mpi::RequestSet(communicator_->handle(), request_table_.size());
   for (std::size_t i = 0; i < request_table_.size(); ++i) {
-    const Operation& operation = plan_.operations[at(request_table_[i].plan_operation)];
+    const Operation& operation = plan_->operations[at(request_table_[i].plan_operation)];
     const bool sends = operation.kind == OperationKind::send;
     const int buffer = sends ? operation.from : operation.to;
     if (!all && buffer != Plan::source && buffer != Plan::target) continue;
     const std::int64_t bytes = operation.count * binding_.element_bytes;
     std::byte* memory = address(buffer) + operation.offset * binding_.element_bytes;
-    const int tag = mpi::Communicator::data_tag(operation.tag, index_, plan_.reverse);
+    const int tag = mpi::Communicator::data_tag(operation.tag, index_, plan_->reverse);
     if (sends) {
       requests_.send_init(i, memory, bytes, operation.peer, tag);
     } else {
@@ -185,7 +231,7 @@ void Channel::bind_requests(bool all) {
 
 void Channel::describe_pending(std::ostream& out) const {
   const auto line = [&](int plan_operation) {
-    const Operation& operation = plan_.operations[at(plan_operation)];
+    const Operation& operation = plan_->operations[at(plan_operation)];
     out << "  operation " << plan_operation << ": " << name(operation.kind) << " ("
         << name(operation.phase) << ")";
     if (operation.peer >= 0) {
@@ -193,7 +239,7 @@ void Channel::describe_pending(std::ostream& out) const {
           << operation.peer << ", " << operation.count << " elements";
     }
     if (operation.kind == OperationKind::await) {
-      const Buffer& buffer = plan_.buffers[at(operation.from)];
+      const Buffer& buffer = plan_->buffers[at(operation.from)];
       out << " flag " << operation.flag << " of rank " << buffer.owner << "'s slot " << buffer.slot;
     }
     out << "\n";

@@ -1,6 +1,6 @@
-// Regions and hosts as labels per rank, and the ways a user can say what a region is. A region map is
-// given once and trusted by every planner, so it is checked here to the last character: a slip that
-// went through would only show as bad performance.
+// Regions and hosts as labels per rank, and the ways a user can say what a region is. A region map
+// is given once and trusted by every planner, so it is checked here to the last character: a slip
+// that went through would only show as bad performance.
 #include "locality/machine.hpp"
 
 #include <charconv>

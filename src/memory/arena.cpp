@@ -1,6 +1,6 @@
-// Creating, joining and sub-allocating the shared mapping. Layout: a header of one page, whose nonce
-// tells members that they have opened the right object (a process number means another process in
-// another container), then one range of equal size for each member.
+// Creating, joining and sub-allocating the shared mapping. Layout: a header of one page, whose
+// nonce tells members that they have opened the right object (a process number means another
+// process in another container), then one range of equal size for each member.
 #include "memory/arena.hpp"
 
 #include <fcntl.h>
@@ -174,8 +174,8 @@ std::unique_ptr<Arena> Arena::attach(const Invitation& invitation, int index, in
   std::string path = invitation.name;
   int opened = -1;
   if (path.empty()) {
-    path = "/proc/" + std::to_string(invitation.pid) + "/fd/" +
-           std::to_string(invitation.descriptor);
+    path =
+        "/proc/" + std::to_string(invitation.pid) + "/fd/" + std::to_string(invitation.descriptor);
     opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
   } else {
     opened = shm_open(path.c_str(), O_RDWR | O_CLOEXEC, 0);
@@ -243,7 +243,8 @@ std::int64_t Arena::allocate(std::size_t bytes, std::size_t alignment) {
     }
   }
   fail(Fault::memory, "no room for ", bytes, " bytes in this rank's part of the shared memory, ",
-       range, " bytes of address space; free plans that are not needed, or set "
+       range,
+       " bytes of address space; free plans that are not needed, or set "
        "VICINAL_SHARED_MEMORY=0");
 }
 
@@ -316,8 +317,8 @@ void Arena::give_back(std::int64_t begin, std::int64_t end) {
       continue;
     }
     while (stop < known && backed_[static_cast<std::size_t>(stop)]) ++stop;
-    if (fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  range_begin_ + i * chunk, (stop - i) * chunk) == 0) {
+    if (fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range_begin_ + i * chunk,
+                  (stop - i) * chunk) == 0) {
       std::fill(backed_.begin() + i, backed_.begin() + stop, false);
     }
     i = stop;

@@ -1,10 +1,10 @@
 // Ranks of a host hand data to each other through one shared mapping. It is made once per
-// communicator, the only step that needs all of them; it is huge but sparse, so that plans can come,
-// grow and go without another collective. Each member allocates from a range of its own and keeps the
-// books in private memory, so allocation takes no lock between processes. Pages are really allocated
-// when they are handed out (a full memory file system is an error message here, not a SIGBUS in the
-// middle of a copy), on the allocating member's NUMA node. The mapping has no name: whatever way the
-// processes end, nothing is left behind.
+// communicator, the only step that needs all of them; it is huge but sparse, so that plans can
+// come, grow and go without another collective. Each member allocates from a range of its own and
+// keeps the books in private memory, so allocation takes no lock between processes. Pages are
+// really allocated when they are handed out (a full memory file system is an error message here,
+// not a SIGBUS in the middle of a copy), on the allocating member's NUMA node. The mapping has no
+// name: whatever way the processes end, nothing is left behind.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ class Arena {
   };
 
   /// Creates the mapping; the caller is member 0. `size` is virtual bytes for all members together:
-  /// 0 means 1 TiB, or as much as the limits of the process reasonably allow. It is halved until the
-  /// system agrees. Throws a memory fault that says what failed.
+  /// 0 means 1 TiB, or as much as the limits of the process reasonably allow. It is halved until
+  /// the system agrees. Throws a memory fault that says what failed.
   static std::unique_ptr<Arena> create(int members, Backing backing = Backing::nameless,
                                        std::int64_t size = 0);
 

@@ -1,6 +1,6 @@
-// The copy loops. Most lists are single values at scattered places: for those an array of offsets and
-// a loop over words of a size known to the compiler beats a memcpy per run by several times, and
-// 32-bit offsets halve what the loop reads besides the data.
+// The copy loops. Most lists are single values at scattered places: for those an array of offsets
+// and a loop over words of a size known to the compiler beats a memcpy per run by several times,
+// and 32-bit offsets halve what the loop reads besides the data.
 #include "memory/kernels.hpp"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ int word_size(std::span<const ByteRun> runs, std::int64_t bytes) {
   return 0;
 }
 
-bool consecutive(std::span<const ByteRun> runs, std::int64_t ByteRun::* side) {
+bool consecutive(std::span<const ByteRun> runs, std::int64_t ByteRun::*side) {
   std::int64_t next = runs.front().*side;
   for (const ByteRun& run : runs) {
     if (run.*side != next) return false;
@@ -65,7 +65,7 @@ bool consecutive(std::span<const ByteRun> runs, std::int64_t ByteRun::* side) {
 }
 
 /// The offset of every word on one side, narrow where all fit.
-void list_offsets(std::span<const ByteRun> runs, std::int64_t ByteRun::* side, int word, bool narrow,
+void list_offsets(std::span<const ByteRun> runs, std::int64_t ByteRun::*side, int word, bool narrow,
                   std::vector<std::int32_t>& small, std::vector<std::int64_t>& large) {
   for (const ByteRun& run : runs) {
     for (std::int64_t done = 0; done < run.bytes; done += word) {
@@ -169,8 +169,7 @@ CompiledRuns compile(std::span<const CopyRun> runs, std::size_t element_bytes) {
 
 void run(const CompiledRuns& runs, const std::byte* from, std::byte* to) {
   switch (runs.form) {
-    case Form::nothing:
-      return;
+    case Form::nothing: return;
     case Form::block:
       std::memcpy(to + runs.target, from + runs.source, static_cast<std::size_t>(runs.bytes));
       return;

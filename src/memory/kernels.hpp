@@ -30,10 +30,10 @@ struct CompiledRuns {
     pieces,   ///< runs of unequal size, one memcpy each
   };
   Form form = Form::nothing;
-  int word_bytes = 0;          ///< 4, 8 or 16, for pack, unpack and scatter
-  std::int64_t source = 0;     ///< of block and unpack
-  std::int64_t target = 0;     ///< of block and pack
-  std::int64_t bytes = 0;      ///< moved in all
+  int word_bytes = 0;                              ///< 4, 8 or 16, for pack, unpack and scatter
+  std::int64_t source = 0;                         ///< of block and unpack
+  std::int64_t target = 0;                         ///< of block and pack
+  std::int64_t bytes = 0;                          ///< moved in all
   std::vector<std::int32_t> sources32, targets32;  ///< one pair is used, the narrow where it fits
   std::vector<std::int64_t> sources64, targets64;
   std::vector<ByteRun> pieces;

@@ -1,6 +1,6 @@
 // Reductions over compiled runs. The order of the runs is the order of the operands, so a sum gives
-// the same bits every time; values are loaded and stored through memcpy, since nothing promises that
-// a message or an arena slot is aligned for its type.
+// the same bits every time; values are loaded and stored through memcpy, since nothing promises
+// that a message or an arena slot is aligned for its type.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -95,30 +95,18 @@ CompiledReduction::Kernel kernel(ReduceOp op, bool single_values) {
 
 CompiledReduction::Kernel kernel(ReduceOp op, ElementType type, bool single_values) {
   switch (type) {
-    case ElementType::int8:
-      return kernel<std::int8_t>(op, single_values);
-    case ElementType::int16:
-      return kernel<std::int16_t>(op, single_values);
-    case ElementType::int32:
-      return kernel<std::int32_t>(op, single_values);
-    case ElementType::int64:
-      return kernel<std::int64_t>(op, single_values);
-    case ElementType::uint8:
-      return kernel<std::uint8_t>(op, single_values);
-    case ElementType::uint16:
-      return kernel<std::uint16_t>(op, single_values);
-    case ElementType::uint32:
-      return kernel<std::uint32_t>(op, single_values);
-    case ElementType::uint64:
-      return kernel<std::uint64_t>(op, single_values);
-    case ElementType::float32:
-      return kernel<float>(op, single_values);
-    case ElementType::float64:
-      return kernel<double>(op, single_values);
-    case ElementType::complex64:
-      return kernel<std::complex<float>>(op, single_values);
-    case ElementType::complex128:
-      return kernel<std::complex<double>>(op, single_values);
+    case ElementType::int8: return kernel<std::int8_t>(op, single_values);
+    case ElementType::int16: return kernel<std::int16_t>(op, single_values);
+    case ElementType::int32: return kernel<std::int32_t>(op, single_values);
+    case ElementType::int64: return kernel<std::int64_t>(op, single_values);
+    case ElementType::uint8: return kernel<std::uint8_t>(op, single_values);
+    case ElementType::uint16: return kernel<std::uint16_t>(op, single_values);
+    case ElementType::uint32: return kernel<std::uint32_t>(op, single_values);
+    case ElementType::uint64: return kernel<std::uint64_t>(op, single_values);
+    case ElementType::float32: return kernel<float>(op, single_values);
+    case ElementType::float64: return kernel<double>(op, single_values);
+    case ElementType::complex64: return kernel<std::complex<float>>(op, single_values);
+    case ElementType::complex128: return kernel<std::complex<double>>(op, single_values);
   }
   fail(Fault::internal, "element type ", static_cast<int>(type), " has no kernels");
 }
@@ -128,22 +116,17 @@ CompiledReduction::Kernel kernel(ReduceOp op, ElementType type, bool single_valu
 std::size_t bytes_of(ElementType type) {
   switch (type) {
     case ElementType::int8:
-    case ElementType::uint8:
-      return 1;
+    case ElementType::uint8: return 1;
     case ElementType::int16:
-    case ElementType::uint16:
-      return 2;
+    case ElementType::uint16: return 2;
     case ElementType::int32:
     case ElementType::uint32:
-    case ElementType::float32:
-      return 4;
+    case ElementType::float32: return 4;
     case ElementType::int64:
     case ElementType::uint64:
     case ElementType::float64:
-    case ElementType::complex64:
-      return 8;
-    case ElementType::complex128:
-      return 16;
+    case ElementType::complex64: return 8;
+    case ElementType::complex128: return 16;
   }
   fail(Fault::internal, "element type ", static_cast<int>(type), " has no size");
 }

@@ -10,12 +10,9 @@ namespace {
 
 MPI_Op operator_of(Reduction reduction) {
   switch (reduction) {
-    case Reduction::sum:
-      return MPI_SUM;
-    case Reduction::min:
-      return MPI_MIN;
-    case Reduction::max:
-      return MPI_MAX;
+    case Reduction::sum: return MPI_SUM;
+    case Reduction::min: return MPI_MIN;
+    case Reduction::max: return MPI_MAX;
   }
   fail(Fault::internal, "reduction ", static_cast<int>(reduction), " is not known");
 }
@@ -59,11 +56,8 @@ std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::
 }
 
 void allreduce(MPI_Comm communicator, std::span<std::int64_t> values, Reduction reduction) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T,
-                       operator_of(reduction), communicator, &request),
-        "MPI_Iallreduce");
-  wait(request, "MPI_Iallreduce");
+  Request request = iallreduce(communicator, values, reduction);
+  poll_until([&] { return request.test(); });
 }
 
 void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root) {
@@ -99,6 +93,14 @@ bool Request::test() {
 Request ibarrier(MPI_Comm communicator) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");
+  return Request(request);
+}
+
+Request iallreduce(MPI_Comm communicator, std::span<std::int64_t> values, Reduction reduction) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T,
+                       operator_of(reduction), communicator, &request),
+        "MPI_Iallreduce");
   return Request(request);
 }
 

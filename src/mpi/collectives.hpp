@@ -52,6 +52,9 @@ class Request {
 };
 
 [[nodiscard]] Request ibarrier(MPI_Comm communicator);
+/// In place: the values must live until it is complete.
+[[nodiscard]] Request iallreduce(MPI_Comm communicator, std::span<std::int64_t> values,
+                                 Reduction reduction);
 /// Completes only when the receiver has matched it.
 [[nodiscard]] Request issend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer,
                              int tag);

@@ -1,8 +1,8 @@
-// Making the private communicator, and letting go of it. It is freed with the user's communicator, in
-// whose freeing all ranks take part, or with the last graph or request that outlives it. The latter
-// is a local event; MPI says that freeing a communicator is "normally implemented to be local", and
-// it is in the MPIs in use. What still lives at the end of MPI is freed by an attribute of
-// MPI_COMM_SELF, whose deletion is the first thing MPI_Finalize does.
+// Making the private communicator, and letting go of it. It is freed with the user's communicator,
+// in whose freeing all ranks take part, or with the last graph or request that outlives it. The
+// latter is a local event; MPI says that freeing a communicator is "normally implemented to be
+// local", and it is in the MPIs in use. What still lives at the end of MPI is freed by an attribute
+// of MPI_COMM_SELF, whose deletion is the first thing MPI_Finalize does.
 #include "mpi/communicator.hpp"
 
 #include <array>
@@ -20,8 +20,8 @@
 namespace vicinal::mpi {
 namespace {
 
-/// All communicators of this process, and the keys under which MPI knows them. It is never destroyed:
-/// MPI may be finalized by the destructor of some other static object.
+/// All communicators of this process, and the keys under which MPI knows them. It is never
+/// destroyed: MPI may be finalized by the destructor of some other static object.
 struct Registry {
   std::mutex mutex;
   int user_key = MPI_KEYVAL_INVALID;
@@ -62,6 +62,24 @@ int user_key() {
   check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &all.user_key, nullptr),
         "MPI_Comm_create_keyval");
   return all.user_key;
+}
+
+/// Takes what has arrived and was never received, as after an error on one rank only: MPICH ends
+/// the program when a communicator is freed before that, whatever its error handler. A message that
+/// its sender does not push through is not waited for; its memory stays, since MPI may still write
+/// there.
+void discard_messages(MPI_Comm communicator) noexcept {
+  static auto* const unfinished = new std::vector<std::vector<std::byte>>;
+  try {
+    while (auto arrival = improbe(communicator, MPI_ANY_TAG)) {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(arrival->bytes));
+      if (ireceive(*arrival, bytes).test()) continue;
+      const std::lock_guard lock(registry().mutex);
+      unfinished->push_back(std::move(bytes));
+    }
+  } catch (const std::exception&) {
+    // The communicator is being freed; there is nobody to tell.
+  }
 }
 
 /// A number for a text, the same on all ranks; not negative.
@@ -166,13 +184,16 @@ Communicator::~Communicator() {
 
 void Communicator::close() noexcept {
   if (mailbox_) mailbox_->close();
-  if (handle_ != MPI_COMM_NULL && is_alive()) MPI_Comm_free(&handle_);
+  if (handle_ != MPI_COMM_NULL && is_alive()) {
+    discard_messages(handle_);
+    MPI_Comm_free(&handle_);
+  }
   handle_ = MPI_COMM_NULL;
 }
 
 void Communicator::make(MPI_Comm user) {
-  // Making a communicator blocks inside MPI, where active plans make no progress. Wait outside, until
-  // every rank has come.
+  // Making a communicator blocks inside MPI, where active plans make no progress. Wait outside,
+  // until every rank has come.
   barrier(user);
   // Not a duplicate: that would run the copy callbacks of other libraries' attributes, and inherit
   // hints such as a promise not to receive from any source.
@@ -220,9 +241,18 @@ int Communicator::join_host() {
   return static_cast<int>(lowest[0]);
 }
 
-/// Tells all ranks where each of them lives, and makes sure that they agree on what must be the same.
+/// Tells all ranks where each of them lives, and makes sure that they agree on what must be the
+/// same.
 void Communicator::learn_places(int node) {
-  enum Word : std::size_t { node_word, numa_word, arena_word, version_word, regions_word, wish_word, words };
+  enum Word : std::size_t {
+    node_word,
+    numa_word,
+    arena_word,
+    version_word,
+    regions_word,
+    wish_word,
+    words
+  };
   const std::string_view regions = environment("VICINAL_REGIONS");
   const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
   std::array<std::int64_t, words> mine{};
@@ -278,7 +308,8 @@ std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions
 std::int64_t Communicator::acquire_tag() {
   const std::lock_guard lock(mutex_);
   require(static_cast<std::int64_t>(live_tags_.size()) < tag_limit_, Fault::memory, "all ",
-          tag_limit_, " message numbers of this communicator are in use; free plans that are not "
+          tag_limit_,
+          " message numbers of this communicator are in use; free plans that are not "
           "needed, or use several communicators");
   while (true) {
     const std::int64_t tag = next_tag_;
@@ -296,6 +327,12 @@ void Communicator::release_tag(std::int64_t tag) {
 std::int64_t Communicator::next_graph_id() {
   const std::lock_guard lock(mutex_);
   return graphs_++;
+}
+
+int Communicator::next_discovery_tag() {
+  const std::lock_guard lock(mutex_);
+  discovery_odd_ = !discovery_odd_;
+  return discovery_odd_ ? tag_discovery_odd : tag_discovery_even;
 }
 
 }  // namespace vicinal::mpi

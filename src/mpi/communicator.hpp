@@ -1,7 +1,7 @@
-// What the library keeps for a communicator of the user's: a private duplicate, so that no message of
-// ours can meet one of theirs; where its ranks live; an arena for each host; tags and mail. It is made
-// once, when the first graph is, and then found as an attribute of the user's communicator. Graphs
-// and requests share in it, so the user may free the communicator before them.
+// What the library keeps for a communicator of the user's: a private duplicate, so that no message
+// of ours can meet one of theirs; where its ranks live; an arena for each host; tags and mail. It
+// is made once, when the first graph is, and then found as an attribute of the user's communicator.
+// Graphs and requests share in it, so the user may free the communicator before them.
 #pragma once
 
 #include <mpi.h>
@@ -24,7 +24,7 @@ namespace vicinal::mpi {
 /// Tags that no plan uses.
 enum ReservedTag : int {
   tag_mailbox = 0,
-  tag_discovery_even = 1,  ///< nonblocking discovery takes these two in turn
+  tag_discovery_even = 1,  ///< discovery takes these two in turn
   tag_discovery_odd = 2,
   tag_discovery_local = 3,  ///< exchange inside a region
   tag_check = 4,
@@ -52,8 +52,8 @@ class Communicator {
   [[nodiscard]] const DetectedPlaces& places() const { return places_; }
 
   /// Regions as the text says (see read_regions). An empty text means the environment variable
-  /// VICINAL_REGIONS as it was when the communicator was first used, else what set_regions was given,
-  /// else "node". Local; all ranks must give the same text.
+  /// VICINAL_REGIONS as it was when the communicator was first used, else what set_regions was
+  /// given, else "node". Local; all ranks must give the same text.
   std::shared_ptr<const Machine> machine(std::string_view regions = {});
   /// The default for machine(); checked at once. Local; all ranks must give the same text.
   void set_regions(std::string_view text);
@@ -67,8 +67,8 @@ class Communicator {
 
   [[nodiscard]] Mailbox& mailbox() { return *mailbox_; }
 
-  /// A number that no live plan of this rank on this communicator uses, and that has been out of use
-  /// for as long as possible. Throws a memory fault when all are in use.
+  /// A number that no live plan of this rank on this communicator uses, and that has been out of
+  /// use for as long as possible. Throws a memory fault when all are in use.
   std::int64_t acquire_tag();
   void release_tag(std::int64_t tag);
   /// How many numbers there are.
@@ -79,8 +79,12 @@ class Communicator {
                             (reverse ? 1 : 0));
   }
 
-  /// 0, 1, 2, ...: the same on all ranks when graphs are created in the same order, as they must be.
+  /// 0, 1, 2, ...: the same on all ranks when graphs are created in the same order, as they must
+  /// be.
   std::int64_t next_graph_id();
+
+  /// The tag of the next exchange of discovery; the same on all ranks, since those are collective.
+  int next_discovery_tag();
 
   /// Frees the duplicate while MPI still runs; for the end of MPI. Everything else stays usable.
   void close() noexcept;
@@ -109,6 +113,7 @@ class Communicator {
   std::int64_t next_tag_ = 0;
   std::unordered_set<std::int64_t> live_tags_;
   std::int64_t graphs_ = 0;
+  bool discovery_odd_ = false;
 };
 
 }  // namespace vicinal::mpi

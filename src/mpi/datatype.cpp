@@ -1,7 +1,7 @@
 // Which datatypes are dense, and packing of the others. Size and extent cannot tell: a struct whose
-// members are out of order has no holes either. Only named types, duplicates and contiguous vectors of
-// dense types are known to be in order, and these are nearly all that users send without meaning a
-// layout.
+// members are out of order has no holes either. Only named types, duplicates and contiguous vectors
+// of dense types are known to be in order, and these are nearly all that users send without meaning
+// a layout.
 #include "mpi/datatype.hpp"
 
 #include <algorithm>
@@ -175,10 +175,10 @@ void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t 
     const std::int64_t items = std::min(most, count - done);
     const std::int64_t bytes = items * type.size;
     int position = 0;
-    check(MPI_Unpack(from + done * type.size, static_cast<int>(bytes), &position,
-                     target + done * type.extent, static_cast<int>(items), type.handle,
-                     communicator),
-          "MPI_Unpack");
+    check(
+        MPI_Unpack(from + done * type.size, static_cast<int>(bytes), &position,
+                   target + done * type.extent, static_cast<int>(items), type.handle, communicator),
+        "MPI_Unpack");
     verify_packed(position, bytes);
   }
 }

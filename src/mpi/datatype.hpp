@@ -1,5 +1,5 @@
-// Plans move raw bytes. A user's datatype is either dense (its values lie in memory as they would be
-// sent, so an address and a byte count say all), or it is packed and unpacked by MPI.
+// Plans move raw bytes. A user's datatype is either dense (its values lie in memory as they would
+// be sent, so an address and a byte count say all), or it is packed and unpacked by MPI.
 #pragma once
 
 #include <mpi.h>
@@ -22,8 +22,8 @@ struct Datatype {
 /// Throws a type fault for MPI_DATATYPE_NULL.
 [[nodiscard]] Datatype describe(MPI_Datatype type);
 
-/// Copies `count` of `type` at `from` to count * size raw bytes at `to`, and back. Any count. Throws
-/// an unsupported fault where this MPI's packed form is not the raw bytes.
+/// Copies `count` of `type` at `from` to count * size raw bytes at `to`, and back. Any count.
+/// Throws an unsupported fault where this MPI's packed form is not the raw bytes.
 void pack(const Datatype& type, const void* from, std::int64_t count, std::byte* to,
           MPI_Comm communicator);
 void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t count,

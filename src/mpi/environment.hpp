@@ -1,6 +1,6 @@
-// What the MPI underneath can do, and whether it is still there. MPI features beyond the common base
-// are found by looking their symbol up, since the version that was compiled against says nothing of
-// the one that was loaded.
+// What the MPI underneath can do, and whether it is still there. MPI features beyond the common
+// base are found by looking their symbol up, since the version that was compiled against says
+// nothing of the one that was loaded.
 #pragma once
 
 #include <mpi.h>

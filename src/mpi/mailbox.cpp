@@ -121,7 +121,8 @@ std::vector<Letter> Mailbox::take(ConversationKey key, int superstep) {
   }
   std::vector<std::size_t> places(box.letters.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  // A large letter completes after a small one that was sent later; the matching order is the truth.
+  // A large letter completes after a small one that was sent later; the matching order is the
+  // truth.
   std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(box.letters[a].peer, box.order[a]) <
            std::pair(box.letters[b].peer, box.order[b]);

@@ -1,6 +1,6 @@
 // Letters of planners. Many conversations may be under way on a communicator at once (one for each
-// graph, or thread), in different supersteps on different ranks, so one reserved tag carries them all
-// and each letter says what it belongs to. Whatever arrives is filed at once; MPI never holds a
+// graph, or thread), in different supersteps on different ranks, so one reserved tag carries them
+// all and each letter says what it belongs to. Whatever arrives is filed at once; MPI never holds a
 // letter that blocks another.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "planners/conversation.hpp"
+#include "base/conversation.hpp"
 
 namespace vicinal::mpi {
 
@@ -28,7 +28,8 @@ struct ConversationKey {
 
 class Mailbox {
  public:
-  /// Letters go over `communicator` (private, MPI_ERRORS_RETURN) with `tag`, which nobody else uses.
+  /// Letters go over `communicator` (private, MPI_ERRORS_RETURN) with `tag`, which nobody else
+  /// uses.
   Mailbox(MPI_Comm communicator, int tag);
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;

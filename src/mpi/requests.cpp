@@ -16,17 +16,17 @@ RequestSet::~RequestSet() {
 void RequestSet::send_init(std::size_t index, const void* buffer, std::int64_t bytes, int peer,
                            int tag) {
   const ByteSpan span(bytes);
-  check(MPI_Send_init(buffer, span.count(), span.type(), peer, tag, communicator_,
-                      &requests_[index]),
-        "MPI_Send_init");
+  check(
+      MPI_Send_init(buffer, span.count(), span.type(), peer, tag, communicator_, &requests_[index]),
+      "MPI_Send_init");
 }
 
 void RequestSet::receive_init(std::size_t index, void* buffer, std::int64_t bytes, int peer,
                               int tag) {
   const ByteSpan span(bytes);
-  check(MPI_Recv_init(buffer, span.count(), span.type(), peer, tag, communicator_,
-                      &requests_[index]),
-        "MPI_Recv_init");
+  check(
+      MPI_Recv_init(buffer, span.count(), span.type(), peer, tag, communicator_, &requests_[index]),
+      "MPI_Recv_init");
 }
 
 }  // namespace vicinal::mpi

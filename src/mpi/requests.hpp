@@ -13,8 +13,8 @@
 
 namespace vicinal::mpi {
 
-/// A fixed number of persistent requests on a private communicator, addressed by position. Which are
-/// polled together is up to the caller: place them next to each other.
+/// A fixed number of persistent requests on a private communicator, addressed by position. Which
+/// are polled together is up to the caller: place them next to each other.
 class RequestSet {
  public:
   RequestSet() = default;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "locality/machine.hpp"
-#include "planners/conversation.hpp"
+#include "base/conversation.hpp"
 
 namespace vicinal {
 

@@ -10,7 +10,7 @@
 #include "cost/profile.hpp"
 #include "pattern/pattern.hpp"
 #include "plan/plan.hpp"
-#include "planners/conversation.hpp"
+#include "base/conversation.hpp"
 #include "planners/neighborhood.hpp"
 
 namespace vicinal {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <sstream>
 
-#include "planners/conversation.hpp"
+#include "base/conversation.hpp"
 #include "planners/planner.hpp"
 
 namespace vicinal {

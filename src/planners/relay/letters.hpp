@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "planners/conversation.hpp"
+#include "base/conversation.hpp"
 
 namespace vicinal {
 

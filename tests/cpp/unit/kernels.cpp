@@ -104,7 +104,8 @@ TEST(kernels_use_wide_offsets_beyond_2_gib) {
   wide.form = Form::pack;
   wide.word_bytes = 8;
   wide.sources64 = {16, 0};
-  run(wide, reinterpret_cast<const std::byte*>(from.data()), reinterpret_cast<std::byte*>(to.data()));
+  run(wide, reinterpret_cast<const std::byte*>(from.data()),
+      reinterpret_cast<std::byte*>(to.data()));
   CHECK(to == (std::vector<std::int64_t>{12, 10}));
 }
 
@@ -137,7 +138,8 @@ void check_reductions(ElementType type) {
   const std::vector<CopyRun> stretches{{0, 1, 3}, {0, 0, 2}};
   CHECK((reduce(target, source, stretches, ReduceOp::sum, type) == std::vector<T>{9, 10, 5, 11}));
   CHECK((reduce(target, source, stretches, ReduceOp::min, type) == std::vector<T>{4, 1, 1, 4}));
-  CHECK((reduce(target, source, {{1, 0, 1}}, ReduceOp::sum, type, 2) == std::vector<T>{11, 7, 4, 4}));
+  CHECK(
+      (reduce(target, source, {{1, 0, 1}}, ReduceOp::sum, type, 2) == std::vector<T>{11, 7, 4, 4}));
 }
 
 TEST(kernels_reduce_every_type) {
@@ -173,13 +175,14 @@ TEST(kernels_reduce_in_the_order_of_runs) {
 
 TEST(kernels_wrap_integer_sums_around) {
   const std::vector<std::int32_t> most{2147483647};
-  CHECK_EQUAL(reduce(most, {1}, {{0, 0, 1}}, ReduceOp::sum, ElementType::int32)[0], -2147483647 - 1);
+  CHECK_EQUAL(reduce(most, {1}, {{0, 0, 1}}, ReduceOp::sum, ElementType::int32)[0],
+              -2147483647 - 1);
 }
 
 TEST(kernels_refuse_impossible_reductions) {
   const std::vector<CopyRun> runs{{0, 0, 1}};
-  CHECK_THROWS(Fault::operation, compile_reduction(runs, 16, ReduceOp::max, ElementType::complex128),
-               "no order");
+  CHECK_THROWS(Fault::operation,
+               compile_reduction(runs, 16, ReduceOp::max, ElementType::complex128), "no order");
   CHECK_THROWS(Fault::type, compile_reduction(runs, 12, ReduceOp::sum, ElementType::float64),
                "no whole number");
 }

@@ -1,0 +1,237 @@
+/* vicinal: communication among ranks that talk to a few others, planned once and run many times.
+ *
+ * Conventions. Every function returns MPI_SUCCESS or an MPI error class, after it has called the error
+ * handler of the communicator concerned; vicinal_error_message() then says what was given, what was
+ * expected and what to do. Outputs come last and are set on success only. "Collective" functions must
+ * be called by all ranks of the communicator, in the same order; "local" ones by whoever likes.
+ * Handles are pointers; a freed or completed handle is set to NULL, which is a valid, inactive handle.
+ *
+ * MPI must be initialized. With MPI_THREAD_MULTIPLE, different handles may be used by different threads
+ * at the same time.
+ *
+ * Settings. The info argument of the creating functions takes these keys; the environment variable of
+ * the same name in upper case, where set, wins.
+ *   vicinal_regions       who is near whom: "node" (default), "numa", "blocks:K", "round-robin:N" or
+ *                         "list:0,0,1,1,..."; must be the same on all ranks
+ *   vicinal_strategy      the planner: "automatic" (default), "direct", "nearest-first", "aggregate",
+ *                         "aggregate-plain", "two-step" or "split"; must be the same on all ranks
+ *   vicinal_local         how ranks of one host hand data over: "shared" memory (default) or "messages"
+ *   vicinal_split_bytes   "split" and "automatic" take a leader for each this many bytes of a region
+ *                         pair (default 65536)
+ *   vicinal_leader_shift  leaders are taken this many ranks further on in their region (default 0); for
+ *                         measurements
+ *   vicinal_in_flight     how many exchanges of a halo may be in flight in each direction, 1 to 8
+ *                         (default 4)
+ * Environment only: VICINAL_SHARED_MEMORY=0 does without shared memory altogether;
+ * VICINAL_PROGRESS_THREAD=1 progresses by a thread of its own (needs MPI_THREAD_MULTIPLE).
+ */
+#ifndef VICINAL_VICINAL_H
+#define VICINAL_VICINAL_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define VICINAL_API
+#else
+#define VICINAL_API __attribute__((visibility("default")))
+#endif
+
+/* A directed graph over the ranks of a communicator. */
+typedef struct vicinal_graph_s *vicinal_graph;
+/* An exchange that can be started, or has been. */
+typedef struct vicinal_request_s *vicinal_request;
+/* A halo exchange by global indices. */
+typedef struct vicinal_halo_s *vicinal_halo;
+
+#define VICINAL_GRAPH_NULL ((vicinal_graph)0)
+#define VICINAL_REQUEST_NULL ((vicinal_request)0)
+#define VICINAL_HALO_NULL ((vicinal_halo)0)
+
+/* The version of the library, such as "0.1.0". Local. */
+VICINAL_API const char *vicinal_version(void);
+
+/* What the last error on this thread was about; "" if there was none. The text is the library's and
+ * valid until the next error on this thread. Local. */
+VICINAL_API const char *vicinal_error_message(void);
+
+/* --- who is near whom --------------------------------------------------------------------------- */
+
+/* Sets the default regions of a communicator, in the forms of the setting vicinal_regions, for graphs
+ * created after. Local, but to be called alike on all ranks; the first call on a communicator that has
+ * no graph yet is collective.
+ * Errors: MPI_ERR_TOPOLOGY for a text that is no such form, or a list of the wrong length. */
+VICINAL_API int vicinal_set_regions(MPI_Comm comm, const char *regions);
+
+/* The region of each rank as graphs created now would have it: `region_of` holds as many entries as the
+ * communicator has ranks, and is the caller's. Collective the first time on a communicator. */
+VICINAL_API int vicinal_get_regions(MPI_Comm comm, int region_of[]);
+
+/* --- graphs ------------------------------------------------------------------------------------- */
+
+/* Creates a graph from each rank's own edges; the arguments are those of
+ * MPI_Dist_graph_create_adjacent. The order of sources and destinations is kept; ranks may occur several
+ * times (the k-th edge from p to q at p is the k-th from p to q at q) and may be the calling rank.
+ * Weights may be MPI_UNWEIGHTED or MPI_WEIGHTS_EMPTY and are not used; `reorder` never changes ranks.
+ * Collective: the first graph on a communicator duplicates it, finds out where its ranks live and sets
+ * up shared memory; later ones only exchange a few words inside each region.
+ * Errors: MPI_ERR_RANK, MPI_ERR_ARG, MPI_ERR_INFO_VALUE, MPI_ERR_TOPOLOGY (regions). */
+VICINAL_API int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
+                                              const int sourceweights[], int outdegree,
+                                              const int destinations[], const int destweights[],
+                                              MPI_Info info, int reorder, vicinal_graph *graph);
+
+/* Frees a graph. Local. Requests made from it stay usable. */
+VICINAL_API int vicinal_graph_free(vicinal_graph *graph);
+
+/* --- persistent neighborhood all-to-all ---------------------------------------------------------- */
+
+/* Prepares an all-to-all along the edges of a graph; the arguments are those of
+ * MPI_Neighbor_alltoallv_init, with the graph in the place of the communicator. Counts and
+ * displacements are in elements of the datatypes, an entry per edge; the arrays may be reused at once.
+ * The buffers stay the caller's and must stay in place until the request is freed. Send regions may
+ * overlap each other; receive regions must not.
+ * Collective over the ranks of the graph that have neighbours; ranks without may skip it.
+ * Errors, on every rank that communicates with one at fault: MPI_ERR_COUNT for negative counts and for
+ * counts that differ (in bytes) between the two ends of an edge, MPI_ERR_BUFFER, MPI_ERR_TYPE,
+ * MPI_ERR_INFO_VALUE; MPI_ERR_OTHER on the ranks that are not at fault themselves.
+ * Sources: Collom et al. 2023, algorithms 1 to 6. */
+VICINAL_API int vicinal_neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
+                                                const int sdispls[], MPI_Datatype sendtype,
+                                                void *recvbuf, const int recvcounts[],
+                                                const int rdispls[], MPI_Datatype recvtype,
+                                                vicinal_graph graph, MPI_Info info,
+                                                vicinal_request *request);
+
+/* The same with 64-bit counts, and displacements in elements. */
+VICINAL_API int vicinal_neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                                  const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                                  void *recvbuf, const MPI_Count recvcounts[],
+                                                  const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                                  vicinal_graph graph, MPI_Info info,
+                                                  vicinal_request *request);
+
+/* The same with identities: `senditems` gives one for each element sent, edge after edge. Elements of
+ * one rank with the same identity must have equal values whenever the request is started; they are sent
+ * once to all who want them where the planner can share them. Identities are arbitrary, not negative,
+ * and mean nothing to other ranks (Collom et al. 2023, section 3.3). */
+VICINAL_API int vicinal_neighbor_alltoallv_items_init(
+    const void *sendbuf, const int sendcounts[], const int sdispls[], const int64_t senditems[],
+    MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[],
+    MPI_Datatype recvtype, vicinal_graph graph, MPI_Info info, vicinal_request *request);
+
+/* --- requests ----------------------------------------------------------------------------------- */
+
+/* Begins an execution. Local: never waits for another rank. The send buffer must not be changed, nor
+ * the receive buffer used, until it is complete. Errors: MPI_ERR_REQUEST where the request is in flight
+ * or cannot be started by itself. */
+VICINAL_API int vicinal_start(vicinal_request *request);
+VICINAL_API int vicinal_startall(int count, vicinal_request requests[]);
+
+/* Sets *flag to whether the execution is complete (or none is in flight). A request of a halo is set to
+ * NULL when complete; a persistent one stays. Local. */
+VICINAL_API int vicinal_test(vicinal_request *request, int *flag);
+
+/* Waits for completion, progressing every exchange of the process meanwhile. Never blocks inside MPI:
+ * it polls, then yields, then sleeps. */
+VICINAL_API int vicinal_wait(vicinal_request *request);
+VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
+
+/* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. */
+VICINAL_API int vicinal_waitany(int count, vicinal_request requests[], int *index);
+
+/* Frees a persistent request, after waiting for an execution in flight. Local otherwise. */
+VICINAL_API int vicinal_request_free(vicinal_request *request);
+
+/* Progresses every exchange of the process. Call it from long computations where other ranks may depend
+ * on this one to relay their data. Local; returns MPI_SUCCESS. */
+VICINAL_API int vicinal_progress(void);
+
+/* Writes to standard error what each exchange in flight waits for. For diagnosing a hang; also run by
+ * the signal that the environment variable VICINAL_DUMP_SIGNAL names by number. Local. */
+VICINAL_API int vicinal_dump(void);
+
+/* --- halos -------------------------------------------------------------------------------------- */
+
+/* Forms a halo: this rank owns the global indices first..last-1 and needs `needed_count` others, its
+ * ghosts, in the order given. Repeated needed indices and own ones are allowed. Indices are not
+ * negative. Collective.
+ * Errors, on every rank: MPI_ERR_ARG for an index that nobody owns, or two ranks own. */
+VICINAL_API int vicinal_halo_create(MPI_Comm comm, int64_t first, int64_t last, int64_t needed_count,
+                                    const int64_t needed[], MPI_Info info, vicinal_halo *halo);
+
+/* The same with any owned indices, in any order; position i of an owned array belongs to owned[i]. */
+VICINAL_API int vicinal_halo_create_indexed(MPI_Comm comm, int64_t owned_count,
+                                            const int64_t owned[], int64_t needed_count,
+                                            const int64_t needed[], MPI_Info info,
+                                            vicinal_halo *halo);
+
+/* The same where the owner of each needed index is known, which saves looking it up. Errors:
+ * MPI_ERR_RANK for an owner that is no rank, MPI_ERR_ARG for one that does not own the index. */
+VICINAL_API int vicinal_halo_create_with_owners(MPI_Comm comm, int64_t owned_count,
+                                                const int64_t owned[], int64_t needed_count,
+                                                const int64_t needed[], const int owners[],
+                                                MPI_Info info, vicinal_halo *halo);
+
+/* Frees a halo, after waiting for its exchanges in flight. */
+VICINAL_API int vicinal_halo_free(vicinal_halo *halo);
+
+/* Begins to fill `ghosts` from the other ranks' `owned`. Both hold `values` consecutive values of
+ * `type` per index; `ghosts` may be the end of the same array. All ranks give the same `values` and a
+ * type of the same size. Local. The request is done with once vicinal_wait or vicinal_test has set it
+ * to NULL, and must be before the halo is freed.
+ * Errors: MPI_ERR_REQUEST where too many exchanges are in flight (see vicinal_in_flight);
+ * MPI_ERR_TYPE for a type that has gaps. */
+VICINAL_API int vicinal_halo_start(vicinal_halo halo, const void *owned, void *ghosts, int64_t values,
+                                   MPI_Datatype type, vicinal_request *request);
+
+/* The same for `vectors` vectors at once, `owned_stride` (`ghost_stride`) values apart. */
+VICINAL_API int vicinal_halo_start_vectors(vicinal_halo halo, const void *owned, int64_t owned_stride,
+                                           void *ghosts, int64_t ghost_stride, int64_t vectors,
+                                           int64_t values, MPI_Datatype type,
+                                           vicinal_request *request);
+
+/* Begins the reverse: each ghost's value is brought to its owner, where `op` combines it with the owned
+ * value: MPI_SUM, MPI_MIN, MPI_MAX, MPI_REPLACE (the last in order stays), or any operator that
+ * MPI_Reduce_local takes. The order is the same in each execution. */
+VICINAL_API int vicinal_halo_reverse_start(vicinal_halo halo, void *owned, const void *ghosts,
+                                           int64_t values, MPI_Datatype type, MPI_Op op,
+                                           vicinal_request *request);
+
+/* Start and wait. */
+VICINAL_API int vicinal_halo_exchange(vicinal_halo halo, const void *owned, void *ghosts,
+                                      int64_t values, MPI_Datatype type);
+VICINAL_API int vicinal_halo_reverse(vicinal_halo halo, void *owned, const void *ghosts, int64_t values,
+                                     MPI_Datatype type, MPI_Op op);
+
+/* One direction of a halo's index map: `neighbors` ranks; for neighbour i, the entries
+ * offsets[i]..offsets[i+1]-1 of `positions` are positions in the owned array (sent) or among the ghosts
+ * (received). The arrays are the halo's. */
+typedef struct {
+  int neighbors;
+  const int *ranks;
+  const int64_t *offsets;
+  const int64_t *positions;
+} vicinal_halo_map;
+VICINAL_API int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map *send,
+                                      vicinal_halo_map *receive);
+
+/* What one exchange costs this rank. */
+typedef struct {
+  int64_t nonlocal_messages; /* sent to other regions */
+  int64_t nonlocal_elements;
+  int64_t local_messages;    /* sent inside the region */
+  int64_t local_elements;
+  int64_t shared_elements;   /* copied into or out of shared memory */
+} vicinal_statistics;
+VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics *statistics);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,107 @@
+// Forming halos and running their exchanges. Exchanges of a direction take the channels in turn, so
+// that all ranks, which start them in the same order, agree on the channel without asking; how far the
+// exchanges of the moment have come plays no part in it.
+#include "collectives/halo.hpp"
+
+namespace vicinal {
+
+class Halo::Exchange final : public Request {
+ public:
+  Exchange(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel, MPI_Comm user)
+      : execution_(std::move(plan), reverse, channel), user_(user) {}
+
+  void launch(const Binding& binding) { execution_.start(binding); }
+  void start() override {
+    fail(Fault::request, "a request of a halo cannot be started by itself; start the halo again");
+  }
+  bool test() override { return execution_.test(); }
+  void wait() override { execution_.wait(); }
+  [[nodiscard]] bool in_flight() const override { return execution_.in_flight(); }
+  [[nodiscard]] bool persistent() const override { return false; }
+  [[nodiscard]] MPI_Comm user() const override { return user_; }
+
+ private:
+  Execution execution_;
+  MPI_Comm user_;
+};
+
+namespace {
+
+HaloMap form(mpi::Communicator& communicator, const Halo::Owned& owned,
+             std::span<const Index> needed, std::span<const int> owners) {
+  if (const auto* range = std::get_if<std::pair<Index, Index>>(&owned.indices)) {
+    return form_halo(communicator, *range, needed);
+  }
+  const auto& indices = std::get<std::vector<Index>>(owned.indices);
+  if (owners.empty() && !needed.empty()) return form_halo(communicator, indices, needed);
+  return form_halo(communicator, indices, needed, owners);
+}
+
+Binding describe(const ValueShape& shape) {
+  require(shape.values >= 1 && shape.vectors >= 1, Fault::argument, shape.values,
+          " values per index and ", shape.vectors, " vectors were given; both must be positive");
+  Binding binding;
+  binding.element_bytes = shape.value_bytes * shape.values * shape.vectors;
+  if (shape.vectors > 1) {
+    binding.pieces = shape.vectors;
+    binding.piece_unit = shape.value_bytes;
+    binding.source_stride = shape.source_stride * shape.value_bytes;
+    binding.target_stride = shape.target_stride * shape.value_bytes;
+  }
+  return binding;
+}
+
+}  // namespace
+
+Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
+           std::span<const int> owners, Settings settings) {
+  map_ = form(*mpi::Communicator::of(user), owned, needed, owners);
+  std::vector<int> sources, destinations;
+  for (const InEdge& edge : map_.pattern.in) sources.push_back(edge.rank);
+  for (const OutEdge& edge : map_.pattern.out) destinations.push_back(edge.rank);
+  const Planner& planner = find_planner(settings.strategy);
+  PlanOptions options = settings.options;
+  options.element_bytes = 8;
+  options.with_reverse = true;
+  const int channels = settings.in_flight;
+  graph_ = std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
+                                   std::move(settings));
+  plan_ = graph_->plan(map_.pattern, planner, options, std::nullopt);
+  for (const bool reverse : {false, true}) {
+    for (int channel = 0; channel < channels; ++channel) {
+      exchanges_[reverse ? 1 : 0].push_back(
+          std::make_unique<Exchange>(plan_, reverse, channel, user));
+    }
+  }
+}
+
+Halo::~Halo() = default;
+
+Request& Halo::launch(bool reverse, const Binding& binding) {
+  auto& exchanges = exchanges_[reverse ? 1 : 0];
+  Exchange& exchange = *exchanges[started_[reverse ? 1 : 0] % exchanges.size()];
+  require(!exchange.in_flight(), Fault::request, "the exchange started ", exchanges.size(),
+          " starts before this one is still in flight, and the halo was made for ",
+          exchanges.size(), " at a time; wait for it, or set vicinal_in_flight");
+  exchange.launch(binding);
+  ++started_[reverse ? 1 : 0];
+  return exchange;
+}
+
+Request& Halo::start(const void* owned, void* ghosts, const ValueShape& shape) {
+  Binding binding = describe(shape);
+  binding.source = static_cast<const std::byte*>(owned);
+  binding.target = static_cast<std::byte*>(ghosts);
+  return launch(false, binding);
+}
+
+Request& Halo::start_reverse(void* owned, const void* ghosts, const ValueShape& shape,
+                             const Combine& combine) {
+  Binding binding = describe(shape);
+  binding.source = static_cast<const std::byte*>(ghosts);
+  binding.target = static_cast<std::byte*>(owned);
+  binding.combine = combine;
+  return launch(true, binding);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,69 @@
+// The everyday interface: "I own these indices and need those". A halo finds out who owns what is
+// needed, plans the exchange once, and runs it on any arrays of the right shape.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "collectives/graph.hpp"
+#include "collectives/request.hpp"
+#include "discovery/halo_map.hpp"
+#include "execute/execution.hpp"
+
+namespace vicinal {
+
+/// The shape of what moves per index.
+struct ValueShape {
+  std::int64_t value_bytes = 8;  ///< of one value
+  Index values = 1;              ///< consecutive values per index: blocks
+  Index vectors = 1;             ///< vectors exchanged together, each laid out as above
+  Index source_stride = 0;       ///< values from one vector to the next, in what is read
+  Index target_stride = 0;       ///< and in what is written
+};
+
+class Halo {
+ public:
+  struct Owned {
+    std::variant<std::pair<Index, Index>, std::vector<Index>> indices;  ///< [first, last) or any
+  };
+
+  /// Collective over `user`. `needed` in the order in which the ghosts shall lie; repeated indices and
+  /// own ones are allowed. `owners`, if not empty, names the owner of each and saves looking it up.
+  /// Throws on every rank where one is at fault.
+  Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
+       std::span<const int> owners, Settings settings);
+  Halo(const Halo&) = delete;
+  Halo& operator=(const Halo&) = delete;
+  ~Halo();
+
+  /// Begins to bring owned values to ghosts. Local. The request belongs to the halo and is done with
+  /// when its wait or test has said so. A request fault where as many exchanges of the direction are
+  /// in flight as the halo was made for.
+  Request& start(const void* owned, void* ghosts, const ValueShape& shape);
+
+  /// Begins to bring ghost values back to their owners, where `combine` joins them to what is there:
+  /// first own ghosts, then those of other ranks in an order that is the same in each execution.
+  Request& start_reverse(void* owned, const void* ghosts, const ValueShape& shape,
+                         const Combine& combine);
+
+  [[nodiscard]] const HaloMap& map() const { return map_; }
+  [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
+  [[nodiscard]] Graph& graph() const { return *graph_; }
+
+ private:
+  class Exchange;
+
+  Request& launch(bool reverse, const Binding& binding);
+
+  HaloMap map_;
+  std::shared_ptr<Graph> graph_;
+  std::shared_ptr<AgreedPlan> plan_;
+  std::vector<std::unique_ptr<Exchange>> exchanges_[2];
+  std::size_t started_[2] = {0, 0};
+};
+
+}  // namespace vicinal

@@ -1,0 +1,25 @@
+// What a person can choose about planning. Each setting is an info key of graph or halo creation, and
+// an environment variable of the same name in upper case; the environment wins, so that a program can
+// be tried out differently without touching it.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "planners/planner.hpp"
+
+namespace vicinal {
+
+struct Settings {
+  std::string regions;                   ///< vicinal_regions: see read_regions; "" for the default
+  std::string strategy = "automatic";    ///< vicinal_strategy: a planner's name
+  PlanOptions options;                   ///< vicinal_local: "shared" or "messages";
+                                         ///< vicinal_split_bytes; vicinal_leader_shift
+  int in_flight = 4;                     ///< vicinal_in_flight: executions of a halo at once, 1 to 8
+};
+
+/// Throws an info fault that names the key, the value and what is expected.
+Settings read_settings(MPI_Info info);
+
+}  // namespace vicinal

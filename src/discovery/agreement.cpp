@@ -1,0 +1,43 @@
+// The vote of a rank is its number where it has a finding, so the least vote names who tells the
+// others.
+#include "discovery/agreement.hpp"
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "mpi/collectives.hpp"
+
+namespace vicinal {
+
+std::int64_t vote(const mpi::Communicator& communicator, const std::optional<Finding>& mine) {
+  return mine ? communicator.rank() : communicator.size();
+}
+
+void settle(mpi::Communicator& communicator, std::int64_t least_vote,
+            const std::optional<Finding>& mine) {
+  if (least_vote >= communicator.size()) return;
+  const int teller = static_cast<int>(least_vote);
+  const bool tells = teller == communicator.rank();
+  std::string text = tells ? mine->error.what() : "";
+  std::array<std::int64_t, 3> header{};
+  if (tells) {
+    header = {static_cast<std::int64_t>(mine->error.fault()), mine->common ? 1 : 0,
+              static_cast<std::int64_t>(text.size())};
+  }
+  mpi::broadcast(communicator.handle(), std::as_writable_bytes(std::span(header)), teller);
+  text.resize(static_cast<std::size_t>(header[2]));
+  mpi::broadcast(communicator.handle(), std::as_writable_bytes(std::span(text)), teller);
+  if (mine) throw mine->error;
+  const auto fault = static_cast<Fault>(header[0]);
+  if (header[1] != 0) throw Error(fault, text);
+  fail(Fault::elsewhere, "rank ", teller, " reports a fault (", name(fault), "): ", text);
+}
+
+void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine) {
+  std::int64_t least = vote(communicator, mine);
+  mpi::allreduce(communicator.handle(), std::span(&least, 1), mpi::Reduction::min);
+  settle(communicator, least, mine);
+}
+
+}  // namespace vicinal

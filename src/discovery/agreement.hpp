@@ -1,0 +1,34 @@
+// Discovery is collective. Where one rank refuses what it was given, the others must not be left
+// waiting for it, so every rank throws; and since a person may see the message of any one of them,
+// each message says what the rank at fault saw.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "mpi/communicator.hpp"
+
+namespace vicinal {
+
+/// A fault that this rank has seen.
+struct Finding {
+  Finding(Error what, bool shared = false) : error(std::move(what)), common(shared) {}
+  Error error;
+  bool common;  ///< what several ranks gave does not fit together: every rank throws it as it is
+};
+
+/// Returns where no rank has a finding. Elsewhere a rank that has one throws it, and the others
+/// throw the lowest such rank's: as Fault::elsewhere, or as it is where it is common. Collective;
+/// one allreduce, and two broadcasts where there is a fault.
+void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine);
+
+/// agree() where the allreduce is part of another operation: the least vote of all ranks is to be
+/// given to settle(), with the same finding.
+[[nodiscard]] std::int64_t vote(const mpi::Communicator& communicator,
+                                const std::optional<Finding>& mine);
+void settle(mpi::Communicator& communicator, std::int64_t least_vote,
+            const std::optional<Finding>& mine);
+
+}  // namespace vicinal

@@ -1,0 +1,75 @@
+// A plan that this rank has agreed on with others, with the tags and slot headers that it holds for as
+// long as it lives, and the channels in which it is executed.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "execute/channel.hpp"
+#include "execute/slots.hpp"
+#include "mpi/communicator.hpp"
+#include "planners/planner.hpp"
+
+namespace vicinal {
+
+/// Tags and slots from a communicator, given back with this object.
+class AgreedSite final : public Site {
+ public:
+  explicit AgreedSite(std::shared_ptr<mpi::Communicator> communicator)
+      : communicator_(std::move(communicator)) {}
+  AgreedSite(AgreedSite&& other) noexcept = default;
+  AgreedSite& operator=(AgreedSite&&) = delete;
+  ~AgreedSite() override;
+  std::int64_t new_tag() override;
+  std::int64_t new_slot(int peers) override;
+  [[nodiscard]] const std::shared_ptr<SlotHeader>& header(std::int64_t slot) const {
+    return headers_.at(slot);
+  }
+
+ private:
+  std::shared_ptr<mpi::Communicator> communicator_;
+  std::vector<std::int64_t> tags_;
+  std::map<std::int64_t, std::shared_ptr<SlotHeader>> headers_;
+};
+
+class AgreedPlan {
+ public:
+  AgreedPlan(std::shared_ptr<mpi::Communicator> communicator, mpi::ConversationKey key,
+             AgreedSite site, Plans plans)
+      : communicator_(std::move(communicator)),
+        key_(key),
+        site_(std::move(site)),
+        plans_(std::move(plans)) {}
+
+  [[nodiscard]] const Plan& forward() const { return plans_.forward; }
+  /// A request fault where the plan was made without a reverse.
+  [[nodiscard]] const Plan& reverse() const;
+  [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
+
+  /// The conversation in which it was agreed on.
+  [[nodiscard]] mpi::ConversationKey key() const { return key_; }
+
+  /// Channel `index` of a direction, made when first asked for. Local. The ranks of a plan must use
+  /// the channels of each direction in the same order.
+  Channel& channel(bool reverse, int index);
+
+ private:
+  std::shared_ptr<mpi::Communicator> communicator_;
+  mpi::ConversationKey key_;
+  AgreedSite site_;
+  Plans plans_;
+  std::array<std::array<std::unique_ptr<Channel>, mpi::channels_per_plan>, 2> channels_;
+};
+
+/// Runs a planner on this rank. `sequence` numbers the plans of a graph, the same on all its ranks.
+/// Collective over the ranks of the graph that have neighbours. Throws the fault of this rank, or one
+/// of kind `elsewhere` where another rank has one.
+std::shared_ptr<AgreedPlan> agree(std::shared_ptr<mpi::Communicator> communicator,
+                                  mpi::ConversationKey key, const Planner& planner,
+                                  const Neighborhood& neighborhood, const Pattern& pattern,
+                                  const PlanOptions& options, std::optional<Error> fault);
+
+}  // namespace vicinal
