@@ -103,20 +103,24 @@ int alltoallv_init(const void* sendbuf, const Count* sendcounts, const Displacem
     require_handle(graph, "graph");
     require_handle(request, "request");
     const vicinal::Neighborhood& neighborhood = graph->graph->neighborhood();
-    const vicinal::EdgeData send = edges(sendbuf, sendcounts, sdispls, sendtype,
-                                         neighborhood.destinations.size());
-    const vicinal::EdgeData receive =
-        edges(recvbuf, recvcounts, rdispls, recvtype, neighborhood.sources.size());
+    vicinal::EdgeData send, receive;
     std::optional<std::vector<Index>> items;
-    if (with_items) {
-      Index elements = 0;
-      for (const Index count : send.counts) elements += std::max<Index>(count, 0);
-      items = list(senditems, elements, "identities");
-    }
     vicinal::Settings settings = graph->graph->settings();
-    if (info != MPI_INFO_NULL) settings = vicinal::read_settings(info);
+    std::optional<Error> fault;
+    try {
+      send = edges(sendbuf, sendcounts, sdispls, sendtype, neighborhood.destinations.size());
+      receive = edges(recvbuf, recvcounts, rdispls, recvtype, neighborhood.sources.size());
+      if (with_items) {
+        Index elements = 0;
+        for (const Index count : send.counts) elements += std::max<Index>(count, 0);
+        items = list(senditems, elements, "identities");
+      }
+      if (info != MPI_INFO_NULL) settings = vicinal::read_settings(info);
+    } catch (const Error& error) {
+      fault = error;  // the neighbours, which are waiting for this rank, must learn of it
+    }
     *request = handle(new vicinal::NeighborAlltoallv(graph->graph, send, std::move(items), receive,
-                                                     settings));
+                                                     settings, std::move(fault)));
   });
 }
 
@@ -133,12 +137,12 @@ vicinal::ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
 
 template <class Owned>
 int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std::int64_t* needed,
-                const int* owners, MPI_Info info, vicinal_halo* halo) noexcept {
+                bool with_owners, const int* owners, MPI_Info info, vicinal_halo* halo) noexcept {
   return guarded(comm, [&] {
     require_handle(halo, "halo");
     const auto wanted = list(needed, needed_count, "needed indices");
-    std::vector<int> ranks;
-    if (owners != nullptr) ranks = list(owners, needed_count, "owners");
+    std::optional<std::vector<int>> ranks;
+    if (with_owners) ranks = list(owners, needed_count, "owners");
     auto made = std::make_unique<vicinal_halo_s>();
     made->halo = std::make_unique<vicinal::Halo>(comm, vicinal::Halo::Owned{owned()}, wanted, ranks,
                                                  vicinal::read_settings(info));
@@ -301,21 +305,21 @@ int vicinal_dump(void) {
 int vicinal_halo_create(MPI_Comm comm, int64_t first, int64_t last, int64_t needed_count,
                         const int64_t needed[], MPI_Info info, vicinal_halo* halo) {
   const auto owned = [&] { return std::pair<Index, Index>(first, last); };
-  return create_halo(comm, owned, needed_count, needed, nullptr, info, halo);
+  return create_halo(comm, owned, needed_count, needed, false, nullptr, info, halo);
 }
 
 int vicinal_halo_create_indexed(MPI_Comm comm, int64_t owned_count, const int64_t owned[],
                                 int64_t needed_count, const int64_t needed[], MPI_Info info,
                                 vicinal_halo* halo) {
   const auto indices = [&] { return list(owned, owned_count, "owned indices"); };
-  return create_halo(comm, indices, needed_count, needed, nullptr, info, halo);
+  return create_halo(comm, indices, needed_count, needed, false, nullptr, info, halo);
 }
 
 int vicinal_halo_create_with_owners(MPI_Comm comm, int64_t owned_count, const int64_t owned[],
                                     int64_t needed_count, const int64_t needed[],
                                     const int owners[], MPI_Info info, vicinal_halo* halo) {
   const auto indices = [&] { return list(owned, owned_count, "owned indices"); };
-  return create_halo(comm, indices, needed_count, needed, owners, info, halo);
+  return create_halo(comm, indices, needed_count, needed, true, owners, info, halo);
 }
 
 int vicinal_halo_free(vicinal_halo* halo) {

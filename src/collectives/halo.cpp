@@ -28,13 +28,14 @@ class Halo::Exchange final : public Request {
 namespace {
 
 HaloMap form(mpi::Communicator& communicator, const Halo::Owned& owned,
-             std::span<const Index> needed, std::span<const int> owners) {
+             std::span<const Index> needed, std::optional<std::span<const int>> owners) {
   if (const auto* range = std::get_if<std::pair<Index, Index>>(&owned.indices)) {
     return form_halo(communicator, *range, needed);
   }
   const auto& indices = std::get<std::vector<Index>>(owned.indices);
-  if (owners.empty() && !needed.empty()) return form_halo(communicator, indices, needed);
-  return form_halo(communicator, indices, needed, owners);
+  // A rank that needs nothing has no owners to name either, and must still take the others' form.
+  if (!owners) return form_halo(communicator, indices, needed);
+  return form_halo(communicator, indices, needed, *owners);
 }
 
 Binding describe(const ValueShape& shape) {
@@ -54,7 +55,7 @@ Binding describe(const ValueShape& shape) {
 }  // namespace
 
 Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
-           std::span<const int> owners, Settings settings) {
+           std::optional<std::span<const int>> owners, Settings settings) {
   map_ = form(*mpi::Communicator::of(user), owned, needed, owners);
   std::vector<int> sources, destinations;
   for (const InEdge& edge : map_.pattern.in) sources.push_back(edge.rank);

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -32,10 +33,10 @@ class Halo {
   };
 
   /// Collective over `user`. `needed` in the order in which the ghosts shall lie; repeated indices and
-  /// own ones are allowed. `owners`, if not empty, names the owner of each and saves looking it up.
-  /// Throws on every rank where one is at fault.
+  /// own ones are allowed. `owners`, if given (by all ranks or by none), names the owner of each and
+  /// saves looking it up. Throws on every rank where one is at fault.
   Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
-       std::span<const int> owners, Settings settings);
+       std::optional<std::span<const int>> owners, Settings settings);
   Halo(const Halo&) = delete;
   Halo& operator=(const Halo&) = delete;
   ~Halo();

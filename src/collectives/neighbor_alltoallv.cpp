@@ -81,11 +81,12 @@ Pattern NeighborAlltoallv::make_pattern(const Graph& graph, const Side& send,
 
 NeighborAlltoallv::NeighborAlltoallv(std::shared_ptr<Graph> graph, const EdgeData& send,
                                      std::optional<std::vector<Index>> items,
-                                     const EdgeData& receive, const Settings& settings)
+                                     const EdgeData& receive, const Settings& settings,
+                                     std::optional<Error> fault)
     : graph_(std::move(graph)) {
   Pattern pattern;
-  std::optional<Error> fault;
   try {
+    if (fault) throw *fault;
     send_ = describe_side(send, "send");
     receive_ = describe_side(receive, "receive");
     pattern = make_pattern(*graph_, send_, items, receive_);

@@ -28,11 +28,12 @@ class NeighborAlltoallv final : public Request {
  public:
   /// Collective over the ranks of the graph that have neighbours. `items`, if given, holds an identity
   /// for each element sent, edge after edge: elements of one identity have equal values, and travel
-  /// once where the planner can share them. Buffers stay the user's, and stay in place. Throws on the
-  /// rank at fault and on those that communicate with it.
+  /// once where the planner can share them. Buffers stay the user's, and stay in place. `fault`: what
+  /// the caller already knows to be wrong with the arguments. Throws on the rank at fault and on those
+  /// that communicate with it.
   NeighborAlltoallv(std::shared_ptr<Graph> graph, const EdgeData& send,
                     std::optional<std::vector<Index>> items, const EdgeData& receive,
-                    const Settings& settings);
+                    const Settings& settings, std::optional<Error> fault = std::nullopt);
 
   void start() override;
   bool test() override;

@@ -19,11 +19,12 @@ void Channel::start() {
 }
 
 bool Channel::poll() {
+  // Also when nothing else is left to do: peers cannot go on before they have found the areas.
+  if (!announced_) {
+    announced_ = true;
+    for (OwnedSlot& slot : owned_) announced_ = slot.announce() && announced_;
+  }
   if (unfinished_ > 0) {
-    if (!announced_) {
-      announced_ = true;
-      for (OwnedSlot& slot : owned_) announced_ = slot.announce() && announced_;
-    }
     for (std::size_t i = 0; i < awaits_.size();) {
       const Node& node = operations_[static_cast<std::size_t>(awaits_[i])];
       const auto* flag = flag_of(node);
@@ -47,7 +48,7 @@ bool Channel::poll() {
     }
     if (unfinished_ > 0) return false;
   }
-  if (unlinked_to_begin_ > 0) return false;
+  if (unlinked_to_begin_ > 0 || !announced_) return false;
   const int unlinked = static_cast<int>(request_table_.size()) - linked_;
   if (!requests_.test_all(static_cast<std::size_t>(linked_), unlinked)) return false;
   in_flight_ = false;

@@ -101,7 +101,9 @@ class Channel {
   int index_;
   Binding binding_;
   bool bound_ = false;
-  std::int64_t version_ = 0;
+  std::int64_t version_ = 0;  ///< of the slots: the same on all ranks
+  std::int64_t slot_element_bytes_ = 0;
+  bool slots_bound_ = false;
   std::int64_t generation_ = 0;
   bool in_flight_ = false;
 

@@ -158,8 +158,15 @@ void Channel::bind(const Binding& binding) {
 }
 
 void Channel::bind_geometry(const Binding& binding) {
-  ++version_;
-  generation_ = 0;
+  // Slots depend on the element size alone, which all ranks change together. Strides and operators may
+  // change on one rank and not on another, so they must not count as a version.
+  const bool renew_slots = !slots_bound_ || binding.element_bytes != slot_element_bytes_;
+  if (binding.element_bytes != slot_element_bytes_) {
+    ++version_;
+    generation_ = 0;
+    slot_element_bytes_ = binding.element_bytes;
+  }
+  slots_bound_ = false;  // until all of them are
   const bool strided = binding.pieces > 1;
   if (strided != (plan_ != &original_)) use_plan(strided);
   for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
@@ -167,13 +174,16 @@ void Channel::bind_geometry(const Binding& binding) {
     const auto slot = at(slot_of_[i]);
     if (buffer.space == Space::staging) {
       staging_[slot].resize(static_cast<std::size_t>(buffer.extent * binding.element_bytes));
-    } else if (buffer.space == Space::shared && buffer.peer_index < 0) {
-      owned_[slot].bind(version_, buffer.extent, binding.element_bytes);
-    } else if (buffer.space == Space::shared) {
-      far_[slot].bind(version_, binding.element_bytes);
+    } else if (buffer.space == Space::shared && renew_slots) {
+      if (buffer.peer_index < 0) {
+        owned_[slot].bind(version_, buffer.extent, binding.element_bytes);
+      } else {
+        far_[slot].bind(version_, binding.element_bytes);
+      }
     }
   }
-  announced_ = owned_.empty();
+  slots_bound_ = true;
+  if (renew_slots) announced_ = owned_.empty();
   for (const Node& node : operations_) {
     const Operation& operation = plan_->operations[at(node.plan_operation)];
     if (node.kind == OperationKind::copy) {

@@ -1,0 +1,178 @@
+// How benchmarks measure. On a busy machine two runs of one thing differ by more than the things that
+// are to be compared, so contestants take turns in short batches, and one of them takes part twice: what
+// separates it from itself is noise, and is printed beside what separates it from the others. Figures
+// are the largest over ranks of the mean per iteration, since an exchange is as slow as its last rank.
+#pragma once
+
+#include <mpi.h>
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+/// MPI from beginning to end of the program, and the program's own communicator.
+class World {
+ public:
+  World(int* argc, char*** argv, int threads = MPI_THREAD_SINGLE) {
+    int given = 0;
+    MPI_Init_thread(argc, argv, threads, &given);
+    if (given < threads) {
+      std::fprintf(stderr, "this MPI does not allow threads as the benchmark needs them\n");
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
+    MPI_Comm_rank(communicator_, &rank_);
+    MPI_Comm_size(communicator_, &size_);
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  ~World() {
+    MPI_Comm_free(&communicator_);
+    MPI_Finalize();
+  }
+  [[nodiscard]] MPI_Comm handle() const { return communicator_; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  /// Waits by testing and yielding: a rank that spins in a blocking call takes the core that the
+  /// awaited one needs.
+  static void wait(MPI_Request& request) {
+    for (int done = 0; done == 0;) {
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      if (done == 0) sched_yield();
+    }
+  }
+  static void wait_all(std::vector<MPI_Request>& requests) {
+    for (int done = 0; done == 0;) {
+      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+      if (done == 0) sched_yield();
+    }
+  }
+  void barrier() const {
+    MPI_Request request;
+    MPI_Ibarrier(communicator_, &request);
+    wait(request);
+  }
+  [[nodiscard]] double largest(double mine) const { return reduce(mine, MPI_MAX); }
+  [[nodiscard]] double mean(double mine) const { return reduce(mine, MPI_SUM) / size_; }
+
+  /// Ends all ranks where a figure would not mean what it says.
+  void insist(bool condition, const std::string& what) const {
+    if (condition) return;
+    std::fprintf(stderr, "rank %d: %s\n", rank_, what.c_str());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+
+ private:
+  [[nodiscard]] double reduce(double mine, MPI_Op op) const {
+    double all = 0;
+    MPI_Request request;
+    MPI_Iallreduce(&mine, &all, 1, MPI_DOUBLE, op, communicator_, &request);
+    wait(request);
+    return all;
+  }
+
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+enum class Clock {
+  wall,
+  cpu,  ///< of this process, all its threads
+};
+
+/// Seconds.
+inline double now(Clock clock = Clock::wall) {
+  timespec time{};
+  clock_gettime(clock == Clock::wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+inline double quantile(std::vector<double> values, double part) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const double place = part * static_cast<double>(values.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, values.size() - 1);
+  return std::lerp(values[low], values[high], place - static_cast<double>(low));
+}
+
+struct Contestant {
+  std::string name;
+  std::function<void()> iteration;
+};
+
+/// Seconds per iteration of one contestant, one sample for each turn.
+struct Result {
+  std::string name;
+  std::vector<double> samples;
+  [[nodiscard]] double minimum() const { return quantile(samples, 0); }
+  [[nodiscard]] double median() const { return quantile(samples, 0.5); }
+};
+
+/// The median over the turns of `a` by `b`: neighbours in time, so that a slow second of the machine
+/// touches both.
+inline double ratio(const Result& a, const Result& b) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < a.samples.size(); ++i) ratios.push_back(a.samples[i] / b.samples[i]);
+  return quantile(std::move(ratios), 0.5);
+}
+
+/// Likewise the differences; `part` is the quantile wanted.
+inline double difference(const Result& a, const Result& b, double part = 0.5) {
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.samples.size(); ++i) {
+    differences.push_back(a.samples[i] - b.samples[i]);
+  }
+  return quantile(std::move(differences), part);
+}
+
+struct Turns {
+  int repetitions = 21;
+  double batch_seconds = 0.03;  ///< about how long a turn lasts
+  Clock clock = Clock::wall;
+};
+
+/// One batch: seconds per iteration, the largest over ranks.
+inline double measure(const World& world, const std::function<void()>& iteration, int iterations,
+                      Clock clock = Clock::wall) {
+  world.barrier();
+  const double begin = now(clock);
+  for (int i = 0; i < iterations; ++i) iteration();
+  const double mean = (now(clock) - begin) / iterations;
+  return world.largest(mean);
+}
+
+/// Lets contestants take turns. Collective. The first turn of each only warms up and tells how many
+/// iterations make a batch.
+inline std::vector<Result> compete(const World& world, const std::vector<Contestant>& contestants,
+                                   const Turns& turns) {
+  std::vector<Result> results;
+  std::vector<int> iterations;
+  for (const Contestant& contestant : contestants) {
+    results.push_back({contestant.name, {}});
+    measure(world, contestant.iteration, 3);
+    const double once = measure(world, contestant.iteration, 5);
+    iterations.push_back(std::clamp(static_cast<int>(turns.batch_seconds / once), 3, 1'000'000));
+  }
+  for (int turn = 0; turn < turns.repetitions; ++turn) {
+    for (std::size_t i = 0; i < contestants.size(); ++i) {
+      results[i].samples.push_back(
+          measure(world, contestants[i].iteration, iterations[i], turns.clock));
+    }
+  }
+  return results;
+}
+
+}  // namespace bench

@@ -1,0 +1,256 @@
+// Where aggregation is meant to shine: each rank needs each of every other rank's 64 eight-byte values
+// with probability 0.2, which is hundreds of small messages between hosts that could be a dozen. It is
+// held against the MPI's own collective, and against what no relay can beat: one message per pair of
+// hosts, of the same size, between ranks that have nothing else to do. Also what planning costs, in
+// iterations of the MPI's own collective, since that is what must be saved before planning pays.
+// ranks: 8
+// hosts: yes
+#include <vicinal/vicinal.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "measure.hpp"
+#include "planners/planner.hpp"
+#include "report.hpp"
+
+namespace {
+
+using bench::Contestant;
+using bench::World;
+
+constexpr int values_per_rank = 64;
+constexpr double probability = 0.2;
+
+/// The values of `origin` that `reader` needs; the same on whoever asks.
+std::vector<std::int64_t> wanted(int origin, int reader) {
+  std::mt19937 random(static_cast<unsigned>(origin * 4099 + reader));
+  std::bernoulli_distribution needs(probability);
+  std::vector<std::int64_t> items;
+  for (std::int64_t item = 0; item < values_per_rank; ++item) {
+    if (needs(random)) items.push_back(item);
+  }
+  return items;
+}
+
+double value_of(int origin, std::int64_t item) {
+  return origin * values_per_rank + static_cast<double>(item);
+}
+
+/// One rank's arguments of the collective.
+struct Exchange {
+  std::vector<int> neighbours;
+  std::vector<int> send_counts, send_offsets, receive_counts, receive_offsets;
+  std::vector<std::int64_t> items;
+  std::vector<double> sent, received, expected;
+
+  explicit Exchange(const World& world) {
+    for (int other = 0; other < world.size(); ++other) {
+      if (other == world.rank()) continue;
+      neighbours.push_back(other);
+      send_offsets.push_back(static_cast<int>(sent.size()));
+      receive_offsets.push_back(static_cast<int>(expected.size()));
+      for (const std::int64_t item : wanted(world.rank(), other)) {
+        items.push_back(item);
+        sent.push_back(value_of(world.rank(), item));
+      }
+      for (const std::int64_t item : wanted(other, world.rank())) {
+        expected.push_back(value_of(other, item));
+      }
+      send_counts.push_back(static_cast<int>(sent.size()) - send_offsets.back());
+      receive_counts.push_back(static_cast<int>(expected.size()) - receive_offsets.back());
+    }
+    received.resize(expected.size());
+  }
+
+  [[nodiscard]] int degree() const { return static_cast<int>(neighbours.size()); }
+
+  MPI_Comm mpi_graph(const World& world) const {
+    MPI_Comm graph = MPI_COMM_NULL;
+    MPI_Dist_graph_create_adjacent(world.handle(), degree(), neighbours.data(), MPI_UNWEIGHTED,
+                                   degree(), neighbours.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                   &graph);
+    return graph;
+  }
+  vicinal_graph graph(const World& world) const {
+    vicinal_graph graph = VICINAL_GRAPH_NULL;
+    vicinal_graph_create_adjacent(world.handle(), degree(), neighbours.data(), MPI_UNWEIGHTED,
+                                  degree(), neighbours.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                  &graph);
+    return graph;
+  }
+  vicinal_request plan(vicinal_graph graph, const std::string& strategy) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "vicinal_strategy", strategy.c_str());
+    vicinal_request request = VICINAL_REQUEST_NULL;
+    vicinal_neighbor_alltoallv_items_init(
+        sent.data(), send_counts.data(), send_offsets.data(), items.data(), MPI_DOUBLE,
+        received.data(), receive_counts.data(), receive_offsets.data(), MPI_DOUBLE, graph, info,
+        &request);
+    MPI_Info_free(&info);
+    return request;
+  }
+};
+
+/// One message per pair of regions, as large as an aggregate with each item once.
+class BareExchange {
+ public:
+  explicit BareExchange(const World& world) {
+    std::vector<int> region_of(static_cast<std::size_t>(world.size()));
+    vicinal_get_regions(world.handle(), region_of.data());
+    const int regions = *std::max_element(region_of.begin(), region_of.end()) + 1;
+    std::vector<std::vector<int>> members(static_cast<std::size_t>(regions));
+    for (int rank = 0; rank < world.size(); ++rank) {
+      members[static_cast<std::size_t>(region_of[static_cast<std::size_t>(rank)])].push_back(rank);
+    }
+    for (std::size_t from = 0; from < members.size(); ++from) {
+      for (std::size_t to = 0; to < members.size(); ++to) {
+        if (from == to) continue;
+        const int sender = members[from][to % members[from].size()];
+        const int receiver = members[to][from % members[to].size()];
+        if (sender != world.rank() && receiver != world.rank()) continue;
+        std::set<std::pair<int, std::int64_t>> distinct;
+        for (const int origin : members[from]) {
+          for (const int reader : members[to]) {
+            for (const std::int64_t item : wanted(origin, reader)) distinct.insert({origin, item});
+          }
+        }
+        buffers_.push_back(std::make_unique<std::vector<double>>(distinct.size()));
+        std::vector<double>& buffer = *buffers_.back();
+        const int count = static_cast<int>(buffer.size());
+        MPI_Request& request = requests_.emplace_back();
+        if (sender == world.rank()) {
+          MPI_Send_init(buffer.data(), count, MPI_DOUBLE, receiver, 1, world.handle(), &request);
+        } else {
+          MPI_Recv_init(buffer.data(), count, MPI_DOUBLE, sender, 1, world.handle(), &request);
+        }
+      }
+    }
+  }
+  BareExchange(const BareExchange&) = delete;
+  BareExchange& operator=(const BareExchange&) = delete;
+  ~BareExchange() {
+    for (MPI_Request& request : requests_) MPI_Request_free(&request);
+  }
+  void run() {
+    if (requests_.empty()) return;
+    MPI_Startall(static_cast<int>(requests_.size()), requests_.data());
+    World::wait_all(requests_);
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::vector<double>>> buffers_;
+  std::vector<MPI_Request> requests_;
+};
+
+/// Seconds that `action` takes, each time, the largest over ranks.
+template <class Action>
+bench::Result time_each(const World& world, const std::string& name, int times, Action action) {
+  bench::Result result{name, {}};
+  for (int i = 0; i < times; ++i) result.samples.push_back(bench::measure(world, action, 1));
+  return result;
+}
+
+void compare_graphs(const World& world, bench::Report& report, const Exchange& exchange,
+                    vicinal_graph& graph) {
+  std::vector<MPI_Comm> graphs;
+  std::vector<vicinal_graph> later;
+  std::vector<bench::Result> results;
+  const auto mpi = [&] { graphs.push_back(exchange.mpi_graph(world)); };
+  results.push_back(time_each(world, "MPI_Dist_graph_create_adjacent, first", 1, mpi));
+  results.push_back(time_each(world, "MPI_Dist_graph_create_adjacent, later", 10, mpi));
+  results.push_back(time_each(world, "vicinal_graph_create_adjacent, first", 1,
+                              [&] { graph = exchange.graph(world); }));
+  results.push_back(time_each(world, "vicinal_graph_create_adjacent, later", 10,
+                              [&] { later.push_back(exchange.graph(world)); }));
+  for (MPI_Comm& communicator : graphs) MPI_Comm_free(&communicator);
+  for (vicinal_graph& other : later) vicinal_graph_free(&other);
+  results.front().samples.resize(results.back().samples.size(), results.front().samples.front());
+  results[2].samples.resize(results.back().samples.size(), results[2].samples.front());
+  report.table("Creating the graph", results, 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  World world(&argc, &argv);
+  bench::Report report(world, "sparse_alltoall", argc, argv);
+  Exchange exchange(world);
+  // All connections exist before anything is timed.
+  std::vector<int> ones(static_cast<std::size_t>(world.size()), 1);
+  for (int i = 0; i < 3; ++i) {
+    std::vector<int> others(ones.size());
+    MPI_Alltoall(ones.data(), 1, MPI_INT, others.data(), 1, MPI_INT, world.handle());
+  }
+
+  vicinal_graph graph = VICINAL_GRAPH_NULL;
+  compare_graphs(world, report, exchange, graph);
+
+  vicinal_request aggregate = VICINAL_REQUEST_NULL;
+  std::vector<vicinal_request> spare;
+  const auto first = time_each(world, "first", 1, [&] { aggregate = exchange.plan(graph, "aggregate"); });
+  const auto execution = time_each(world, "first", 1, [&] {
+    vicinal_start(&aggregate);
+    vicinal_wait(&aggregate);
+  });
+  const auto later = time_each(world, "later", 20, [&] {
+    spare.push_back(exchange.plan(graph, "aggregate"));
+  });
+  for (vicinal_request& request : spare) vicinal_request_free(&request);
+
+  MPI_Comm mpi_graph = exchange.mpi_graph(world);
+  BareExchange bare(world);
+  const auto collective = [&] {
+    MPI_Neighbor_alltoallv(exchange.sent.data(), exchange.send_counts.data(),
+                           exchange.send_offsets.data(), MPI_DOUBLE, exchange.received.data(),
+                           exchange.receive_counts.data(), exchange.receive_offsets.data(),
+                           MPI_DOUBLE, mpi_graph);
+  };
+  std::vector<Contestant> contestants{{"MPI_Neighbor_alltoallv", collective},
+                                      {"MPI_Neighbor_alltoallv (again)", collective},
+                                      {"one bare message per region pair", [&] { bare.run(); }},
+                                      {"one bare message (again)", [&] { bare.run(); }}};
+  std::vector<vicinal_request> requests;
+  requests.reserve(vicinal::planners().size());
+  std::size_t aggregate_place = 0;
+  for (const vicinal::Planner& planner : vicinal::planners()) {
+    const std::string strategy(planner.name);
+    if (strategy == "aggregate") aggregate_place = contestants.size();
+    vicinal_request& request = requests.emplace_back(exchange.plan(graph, strategy));
+    contestants.push_back({"vicinal " + strategy, [&request] {
+                             vicinal_start(&request);
+                             vicinal_wait(&request);
+                           }});
+  }
+  for (std::size_t i = 0; i < contestants.size(); ++i) {
+    if (contestants[i].name.starts_with("one bare")) continue;
+    std::fill(exchange.received.begin(), exchange.received.end(), -1);
+    contestants[i].iteration();
+    world.insist(exchange.received == exchange.expected, contestants[i].name + " delivers wrong values");
+  }
+
+  const auto results = bench::compete(world, contestants, {});
+  report.table("One exchange", results, 0);
+  report.heading("Figures");
+  report.verdict("aggregate / MPI_Neighbor_alltoallv", ratio(results[aggregate_place], results[0]), 0.125);
+  report.verdict("aggregate / bare exchange", ratio(results[aggregate_place], results[2]), 2.5);
+  const double iteration = results[0].median();
+  report.verdict("first plan, in iterations of the MPI's own", first.median() / iteration, 10);
+  report.verdict("later plans, in iterations of the MPI's own", later.median() / iteration, 5);
+  report.verdict("first execution, in iterations of the MPI's own", execution.median() / iteration);
+  report.verdict("first plan, ms", first.median() * 1e3);
+  report.verdict("later plans, ms", later.median() * 1e3);
+
+  for (vicinal_request& request : requests) vicinal_request_free(&request);
+  vicinal_request_free(&aggregate);
+  vicinal_graph_free(&graph);
+  MPI_Comm_free(&mpi_graph);
+  return 0;
+}

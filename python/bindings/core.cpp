@@ -1,0 +1,102 @@
+// The module vicinal._core: what needs no MPI. Planners run here on virtual ranks, so that a person
+// can look at the plans of thousands of ranks, and a test at all of a machine's, without a launcher.
+#include "core.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "arrays.hpp"
+#include "errors.hpp"
+#include "planners/planner.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace vicinal::python {
+
+namespace {
+
+std::vector<std::pair<std::string, std::string>> strategies() {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const Planner& planner : planners()) result.emplace_back(planner.name, planner.summary);
+  return result;
+}
+
+nb::ndarray<nb::numpy, int> regions_from_text(std::string_view text, int size,
+                                              const std::optional<ArrayArgument<int>>& node_of) {
+  require(size >= 1, Fault::argument, size, " ranks were given; there must be at least one");
+  DetectedPlaces places;
+  places.node_of.assign(static_cast<std::size_t>(size), 0);
+  if (node_of) places.node_of = vector_of(*node_of);
+  require(places.node_of.size() == static_cast<std::size_t>(size), Fault::topology,
+          "nodes were given for ", places.node_of.size(), " of ", size,
+          " ranks; give one for each");
+  places.numa_of = places.node_of;
+  return new_array(read_regions(text, places));
+}
+
+template <class Label>
+nb::ndarray<nb::numpy, int> labels(const Machine& machine, Label label) {
+  std::vector<int> result;
+  for (int rank = 0; rank < machine.size(); ++rank) result.push_back(label(rank));
+  return new_array(std::move(result));
+}
+
+void bind_machine(nb::module_& module) {
+  nb::class_<SharedMachine>(module, "Machine", "Where ranks live: their regions and hosts.")
+      .def(
+          "__init__",
+          [](SharedMachine* place, const ArrayArgument<int>& region_of,
+             const ArrayArgument<int>& host_of) {
+            auto machine = std::make_shared<const Machine>(vector_of(region_of), vector_of(host_of));
+            new (place) SharedMachine{std::move(machine)};
+          },
+          "region_of"_a, "host_of"_a,
+          "Labels, one for each rank; they are numbered anew, in order of their lowest rank.")
+      .def_prop_ro("size", [](const SharedMachine& it) { return it.machine->size(); },
+                   "The number of ranks.")
+      .def_prop_ro("regions", [](const SharedMachine& it) { return it.machine->regions(); },
+                   "The number of regions.")
+      .def_prop_ro("hosts", [](const SharedMachine& it) { return it.machine->hosts(); },
+                   "The number of hosts.")
+      .def_prop_ro(
+          "region_of",
+          [](const SharedMachine& it) {
+            return labels(*it.machine, [&](int rank) { return it.machine->region_of(rank); });
+          },
+          "The region of each rank.")
+      .def_prop_ro(
+          "host_of",
+          [](const SharedMachine& it) {
+            return labels(*it.machine, [&](int rank) { return it.machine->host_of(rank); });
+          },
+          "The host of each rank.");
+}
+
+}  // namespace
+
+}  // namespace vicinal::python
+
+NB_MODULE(VICINAL_MODULE, m) {
+  namespace py = vicinal::python;
+  m.doc() = "Patterns, plans and planners, without MPI.";
+  nb::set_leak_warnings(false);  // objects in a program's globals live to its end
+  py::translate_errors();
+  m.attr("__version__") = VICINAL_VERSION_STRING;
+  m.def("strategies", &py::strategies, "The name of each strategy, and what it does.");
+  m.def("read_regions", &py::regions_from_text, "text"_a, "size"_a, "node_of"_a = nb::none(),
+        "The region of each rank, from a text such as \"blocks:4\". All ranks are taken to be on one "
+        "node, which is one NUMA domain, unless `node_of` names the node of each.");
+  py::bind_machine(m);
+  py::bind_patterns(m);
+  py::bind_plans(m);
+}

@@ -1,0 +1,27 @@
+// What the parts of the module vicinal._core have in common.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <vector>
+
+#include "locality/machine.hpp"
+#include "pattern/pattern.hpp"
+
+namespace vicinal::python {
+
+/// A machine is shared by all that is planned on it.
+struct SharedMachine {
+  std::shared_ptr<const Machine> machine;
+};
+
+/// The patterns of all ranks.
+struct Patterns {
+  std::vector<Pattern> by_rank;
+};
+
+void bind_patterns(nanobind::module_& module);
+void bind_plans(nanobind::module_& module);
+
+}  // namespace vicinal::python

@@ -1,0 +1,183 @@
+// Plans of all ranks, made on virtual ranks, and what can be said of them.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <iterator>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "arrays.hpp"
+#include "core.hpp"
+#include "errors.hpp"
+#include "plan/checks.hpp"
+#include "planners/virtual_ranks.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace vicinal::python {
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+/// The plans of all ranks in one direction, and those of the other.
+struct PlanSet {
+  std::shared_ptr<const Machine> machine;
+  std::shared_ptr<const std::vector<Plan>> plans;
+  std::shared_ptr<const std::vector<Plan>> reverse;
+
+  [[nodiscard]] const Plan& of(int rank) const {
+    require(rank >= 0 && rank < machine->size(), Fault::rank, "rank ", rank,
+            " was asked for, but there are ranks 0 to ", machine->size() - 1);
+    return (*plans)[static_cast<std::size_t>(rank)];
+  }
+};
+
+PlanSet make_plans(std::string_view strategy, const SharedMachine& machine, const Patterns& patterns,
+                   bool shared_memory, bool with_reverse, Index element_bytes, Index split_bytes,
+                   int leader_shift) {
+  require(element_bytes >= 1 && split_bytes >= 1 && leader_shift >= 0, Fault::argument,
+          "element_bytes=", element_bytes, ", split_bytes=", split_bytes, " and leader_shift=",
+          leader_shift, " were given; the first two must be positive, the last not negative");
+  PlanOptions options;
+  options.shared_memory = shared_memory;
+  options.with_reverse = with_reverse;
+  options.element_bytes = element_bytes;
+  options.split_bytes = split_bytes;
+  options.leader_shift = leader_shift;
+  const nb::gil_scoped_release released;
+  auto both = plan_virtually(find_planner(strategy), machine.machine, patterns.by_rank, options);
+  auto forward = std::make_shared<std::vector<Plan>>();
+  auto reverse = std::make_shared<std::vector<Plan>>();
+  for (Plans& plans : both) {
+    forward->push_back(std::move(plans.forward));
+    if (plans.reverse) reverse->push_back(std::move(*plans.reverse));
+  }
+  if (!with_reverse) reverse = nullptr;
+  return {machine.machine, std::move(forward), std::move(reverse)};
+}
+
+nb::dict count_statistics(const PlanSet& set) {
+  const std::size_t size = set.plans->size();
+  std::map<std::string, Numbers> counts;
+  std::map<std::string, std::pair<Numbers, Numbers>> phases;
+  const char* const names[] = {"nonlocal_messages", "nonlocal_elements", "local_messages",
+                               "local_elements",    "shared_elements",   "copied_elements"};
+  for (const char* name : names) counts[name].resize(size);
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    const Statistics found = statistics((*set.plans)[rank]);
+    const std::int64_t values[] = {found.non_local.messages, found.non_local.elements,
+                                   found.local.messages,     found.local.elements,
+                                   found.shared_elements,    found.copied_elements};
+    for (std::size_t i = 0; i < std::size(names); ++i) counts[names[i]][rank] = values[i];
+    for (const auto& [label, traffic] : found.sent_in_phase) {
+      auto& [messages, elements] = phases[label];
+      messages.resize(size);
+      elements.resize(size);
+      messages[rank] = traffic.messages;
+      elements[rank] = traffic.elements;
+    }
+  }
+  nb::dict by_phase;
+  for (auto& [label, traffic] : phases) {
+    nb::dict phase;
+    phase["messages"] = new_array(std::move(traffic.first));
+    phase["elements"] = new_array(std::move(traffic.second));
+    by_phase[label.c_str()] = phase;
+  }
+  nb::dict result;
+  for (const char* name : names) result[name] = new_array(std::move(counts[name]));
+  result["phases"] = by_phase;
+  return result;
+}
+
+nb::tuple count_region_traffic(const PlanSet& set) {
+  const auto regions = static_cast<std::size_t>(set.machine->regions());
+  Numbers messages(regions * regions), elements(regions * regions);
+  for (const Plan& plan : *set.plans) {
+    for (const Operation& it : plan.operations) {
+      if (it.kind != OperationKind::send || it.local) continue;
+      const auto from = static_cast<std::size_t>(set.machine->region_of(plan.rank));
+      const auto to = static_cast<std::size_t>(set.machine->region_of(it.peer));
+      ++messages[from * regions + to];
+      elements[from * regions + to] += it.count;
+    }
+  }
+  return nb::make_tuple(new_array(std::move(messages), {regions, regions}),
+                        new_array(std::move(elements), {regions, regions}));
+}
+
+template <class Write>
+std::string written(Write write) {
+  std::ostringstream out;
+  write(out);
+  return std::move(out).str();
+}
+
+}  // namespace
+
+void bind_plans(nb::module_& module) {
+  nb::class_<PlanSet>(module, "PlanSet", "The plans of all ranks, in one direction.")
+      .def_static("plan", &make_plans, "strategy"_a, "machine"_a, "patterns"_a, nb::kw_only(),
+                  "shared_memory"_a = true, "with_reverse"_a = false, "element_bytes"_a = 8,
+                  "split_bytes"_a = 65536, "leader_shift"_a = 0,
+                  "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
+                  "over through it, else by messages. `element_bytes` and `split_bytes` are for "
+                  "decisions by cost only; plans are in elements.")
+      .def_prop_ro("size", [](const PlanSet& it) { return it.machine->size(); },
+                   "The number of ranks.")
+      .def_prop_ro("strategy", [](const PlanSet& it) { return it.of(0).planner; },
+                   "The name of the planner.")
+      .def_prop_ro(
+          "reverse",
+          [](const PlanSet& it) -> std::optional<PlanSet> {
+            if (!it.reverse) return std::nullopt;
+            return PlanSet{it.machine, it.reverse, it.plans};
+          },
+          "The plans of the other direction, where they were made.")
+      .def("statistics", &count_statistics,
+           "What each rank sends and copies in one execution: arrays, by rank, of messages and "
+           "elements sent to other regions (nonlocal_...) and inside the region (local_...), of "
+           "elements copied into or out of shared memory and within private memory; and under "
+           "\"phases\", for each phase label, messages and elements sent.")
+      .def("region_traffic", &count_region_traffic,
+           "Messages and elements that really are sent from each region (row) to each other region "
+           "(column).")
+      .def(
+          "verify",
+          [](const PlanSet& it, const Patterns& patterns) {
+            const nb::gil_scoped_release released;
+            verify(*it.plans, patterns.by_rank);
+          },
+          "patterns"_a,
+          "Proves that the plans do what the patterns ask for, without deadlock or races; raises "
+          "vicinal.Error with the first finding.")
+      .def(
+          "text",
+          [](const PlanSet& it, int rank) {
+            return written([&](std::ostream& out) { write_text(out, it.of(rank)); });
+          },
+          "rank"_a, "A rank's plan for people.")
+      .def(
+          "json",
+          [](const PlanSet& it, int rank) {
+            return written([&](std::ostream& out) { write_json(out, it.of(rank)); });
+          },
+          "rank"_a, "A rank's plan as a JSON object.")
+      .def(
+          "goal",
+          [](const PlanSet& it, Index element_bytes, double bytes_per_nanosecond) {
+            return written([&](std::ostream& out) {
+              write_goal(out, *it.plans, element_bytes, bytes_per_nanosecond);
+            });
+          },
+          "element_bytes"_a, "bytes_per_nanosecond"_a,
+          "The LogGOPSim GOAL program of all ranks.");
+}
+
+}  // namespace vicinal::python

@@ -1,0 +1,20 @@
+"""The one exception of the package.
+
+It is written in Python so that every compiled module, whichever of them is loaded, raises the same
+class.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """What vicinal reports: the message says what was given, what was expected and what to do.
+
+    `kind` is the word for the fault: `argument`, `buffer`, `count`, `rank`, `datatype`, `topology`,
+    `communicator`, `info`, `request`, `operation`, `memory`, `unsupported-operation`, `remote` (another
+    rank reported it) or `internal`.
+    """
+
+    def __init__(self, message: str, kind: str = "internal") -> None:
+        super().__init__(message)
+        self.kind = kind

@@ -1,0 +1,185 @@
+"""Matrices for the command: where they come from, who owns which row, and who needs whose values.
+
+A matrix is a Matrix Market file or one of PyAMG's examples.  Its rows, and the entries of the vector
+that it is multiplied with, are dealt out in near-equal blocks; a rank then needs each entry of the
+vector that one of its rows refers to and that lies in another rank's block.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .outputs import Advance, CommandError, progress
+
+Integers = npt.NDArray[np.int64]
+
+LONGEST_GZIP_RATIO = 1032
+"""How many bytes one byte of gzip can stand for at most."""
+SHORTEST_ENTRY = 2
+"""Bytes of the shortest line of a Matrix Market file that stands for an entry."""
+ENTRIES_AT_ONCE = 1 << 22
+"""How many entries of a matrix are looked at in one go: bounds the memory, not the speed."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A square sparse matrix in rows (CSR), in float64 or complex128."""
+
+    name: str
+    rows: int
+    row_starts: Integers
+    columns: npt.NDArray[Any]
+    values: npt.NDArray[Any]
+
+    def scipy(self) -> Any:
+        """The same as a SciPy array that shares the memory."""
+        from scipy.sparse import csr_array
+
+        return csr_array((self.values, self.columns, self.row_starts), shape=(self.rows, self.rows))
+
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of one entry, of the matrix and of the vectors that it is multiplied with."""
+        return int(self.values.dtype.itemsize)
+
+
+def read_matrix(name: str) -> Matrix:
+    """Read the Matrix Market file (or .mtx.gz) `name`, or load the PyAMG example of that name."""
+    path = Path(name)
+    try:
+        if path.is_file():
+            return _in_rows(name, _read_file(path))
+        if path.exists() or path.suffix or len(path.parts) != 1:
+            what = "is no file" if path.exists() else "does not exist"
+            raise CommandError(f"matrix {name} {what}; give a Matrix Market file (.mtx, .mtx.gz) or a PyAMG example")
+        return _in_rows(name, _load_example(name))
+    except (MemoryError, OverflowError) as error:
+        raise CommandError(f"matrix {name} does not fit into memory; check the sizes in its header") from error
+
+
+def block_starts(matrix: Matrix, ranks: int) -> Integers:
+    """The first row of each rank's block, and the number of rows at the end."""
+    if ranks > matrix.rows:
+        raise CommandError(
+            f"{ranks} ranks are more than the {matrix.rows} rows of {matrix.name}; give at most {matrix.rows}"
+        )
+    return np.arange(ranks + 1, dtype=np.int64) * matrix.rows // ranks
+
+
+def needed_pairs(matrix: Matrix, starts: Integers) -> tuple[npt.NDArray[np.int32], Integers]:
+    """Who needs what: the ranks, and the vector entries that they need, each pair once, in order."""
+    ranks = len(starts) - 1
+    entry_starts = matrix.row_starts[starts]
+    needers, needed = [], []
+    first = 0
+    while first < ranks:
+        enough = np.searchsorted(entry_starts, entry_starts[first] + ENTRIES_AT_ONCE, side="right") - 1
+        last = min(max(int(enough), first + 1), ranks)
+        columns = matrix.columns[entry_starts[first] : entry_starts[last]].astype(np.int64)
+        ranks_here = np.repeat(np.arange(first, last), np.diff(entry_starts[first : last + 1]))
+        foreign = (columns < starts[ranks_here]) | (columns >= starts[ranks_here + 1])
+        pairs = ranks_here[foreign] * matrix.rows + columns[foreign]
+        pairs.sort()
+        pairs = pairs[np.diff(pairs, prepend=-1) != 0]
+        needers.append((pairs // matrix.rows).astype(np.int32))
+        needed.append(pairs % matrix.rows)
+        first = last
+    return np.concatenate(needers), np.concatenate(needed)
+
+
+class _Stream:
+    """A file as bytes, unzipped where need be, that tells how far it has been read.
+
+    Nothing but `read`: SciPy's reader winds a stream back when it is done with it, and ends the process
+    where that fails.
+    """
+
+    def __init__(self, path: Path, advance: Advance) -> None:
+        self._raw = path.open("rb")
+        self._unzipped = gzip.GzipFile(fileobj=self._raw) if path.suffix == ".gz" else self._raw
+        self._advance = advance
+
+    def read(self, count: int = -1) -> bytes:
+        data = self._unzipped.read(count)
+        self._advance(self._raw.tell())
+        return data
+
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._raw.close()
+
+
+def _read_file(path: Path) -> Any:
+    """What is in a Matrix Market file, checked as far as its header goes before the rest is read."""
+    from scipy.io import mminfo, mmread
+
+    size = path.stat().st_size
+    try:
+        with progress(f"reading {path.name}", size) as advance:
+            with _Stream(path, advance) as stream:
+                rows, columns, entries, _, _, symmetry = mminfo(stream)
+            _require_square(str(path), rows, columns)
+            stored = entries if symmetry == "general" else entries // 2
+            if stored * SHORTEST_ENTRY > size * (LONGEST_GZIP_RATIO if path.suffix == ".gz" else 1):
+                raise CommandError(f"matrix {path} is truncated: its header announces {entries} entries; {_REMEDY}")
+            with _Stream(path, advance) as stream:
+                return mmread(stream)
+    except EOFError as error:
+        raise CommandError(f"matrix {path} is truncated: {error}; {_REMEDY}") from error
+    except (ValueError, zlib.error, gzip.BadGzipFile) as error:
+        text = " ".join(str(error).split()).rstrip(".")
+        raise CommandError(f"matrix {path} cannot be read: {text}; {_REMEDY}") from error
+    except OSError as error:
+        raise CommandError(f"matrix {path} cannot be read: {error.strerror or error}") from error
+
+
+_REMEDY = "give a whole Matrix Market file (.mtx, .mtx.gz)"
+
+
+def _load_example(name: str) -> Any:
+    try:
+        from pyamg import gallery
+    except ImportError as error:
+        raise CommandError(
+            f"matrix {name} is no file, and PyAMG, which may have an example of that name, is not "
+            "installed: run `pip install pyamg`, or give a Matrix Market file"
+        ) from error
+    try:
+        return gallery.load_example(name)["A"]
+    except (ValueError, OSError) as error:
+        known = sorted(path.stem for path in Path(gallery.__file__).parent.glob("example_data/*.mat"))
+        raise CommandError(
+            f"matrix {name} is neither a file nor a PyAMG example; the examples are {', '.join(known)}"
+        ) from error
+
+
+def _in_rows(name: str, given: Any) -> Matrix:
+    from scipy.sparse import csr_array
+
+    _require_square(name, *given.shape)
+    matrix = csr_array(given)
+    matrix.sum_duplicates()
+    values = matrix.data.astype(np.complex128 if np.iscomplexobj(matrix.data) else np.float64, copy=False)
+    if not np.isfinite(values).all():
+        raise CommandError(f"matrix {name} has entries that are not finite; y = A x could not be checked")
+    row_starts = matrix.indptr.astype(np.int64)
+    return Matrix(name, int(matrix.shape[0]), row_starts, matrix.indices, values)
+
+
+def _require_square(name: str, rows: int, columns: int) -> None:
+    if rows != columns:
+        raise CommandError(
+            f"matrix {name} is not square: it has {rows} rows and {columns} columns; a halo needs as "
+            "many of each"
+        )
+    if rows == 0:
+        raise CommandError(f"matrix {name} is empty; give one with rows")

@@ -1,0 +1,96 @@
+"""What the command leaves behind and shows while it works: files, a progress bar, one-line faults.
+
+A file is written beside its place and then moved there, so that a run that fails or is interrupted
+leaves the old file, or none, but never half of one.  Whether it can be written at all is found out
+before the work begins.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+Advance = Callable[[float], None]
+
+
+class CommandError(Exception):
+    """Something the user can put right; the message names the fault and the remedy in one line."""
+
+
+class OutputFile:
+    """A file that appears whole or not at all."""
+
+    def __init__(self, path: str) -> None:
+        """Find out whether `path` can be written; a CommandError says why not."""
+        self.given = path
+        self.path = Path(os.path.realpath(path))
+        self._beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            mode = self.path.stat().st_mode if self.path.exists() else stat.S_IFREG
+            if stat.S_ISDIR(mode):
+                raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
+            self._special = not stat.S_ISREG(mode)
+            """A device or a pipe: nothing may take its place."""
+            if not self.path.parent.is_dir():
+                raise CommandError(f"cannot write {path}: there is no folder {self.path.parent}; make it first")
+            if self._special:
+                self.path.open("wb").close()
+            else:
+                self._beside.open("wb").close()
+                self._beside.unlink()
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def write(self, writer: Callable[[Path], None]) -> None:
+        """Let `writer` write a file at the path that it is given, then move that to its place."""
+        try:
+            if self._special:
+                writer(self.path)
+                return
+            try:
+                writer(self._beside)
+                os.replace(self._beside, self.path)
+            finally:
+                self._beside.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def write_text(self, text: str) -> None:
+        """Write `text` as the whole of the file."""
+        self.write(lambda path: path.write_text(text, encoding="utf-8") and None)
+
+    def _refused(self, error: OSError) -> CommandError:
+        return CommandError(f"cannot write {self.given}: {error.strerror or error}; choose another place")
+
+
+@contextmanager
+def progress(doing: str, total: float) -> Iterator[Advance]:
+    """Show how far the work is, once it has taken a second, where standard error is a terminal.
+
+    Gives a function to be called with how much of `total` is done.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True, refresh_per_second=4,
+    )
+    task = bar.add_task(doing, total=total)
+    begin = threading.Timer(1.0, bar.start)
+    begin.daemon = True
+    begin.start()
+    try:
+        yield lambda done: bar.update(task, completed=done)
+    finally:
+        begin.cancel()
+        begin.join()
+        bar.stop()

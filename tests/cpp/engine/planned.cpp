@@ -1,0 +1,163 @@
+// The engine over MPI, on random patterns: whatever the planner, the buffers hold what the pattern
+// says, forward and in reverse, execution after execution, with several in flight.
+#include <mpi.h>
+
+#include <sstream>
+
+#include "check.hpp"
+#include "collectives/combine_of.hpp"
+#include "collectives/graph.hpp"
+#include "execute/execution.hpp"
+#include "random_patterns.hpp"
+
+namespace vicinal {
+namespace {
+
+using testing::for_each_delivery;
+using testing::RandomPatterns;
+
+int world_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+int world_size() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+std::shared_ptr<Graph> graph_of(const Pattern& pattern, const std::string& regions,
+                                MPI_Comm comm = MPI_COMM_WORLD) {
+  std::vector<int> sources, destinations;
+  for (const InEdge& edge : pattern.in) sources.push_back(edge.rank);
+  for (const OutEdge& edge : pattern.out) destinations.push_back(edge.rank);
+  Settings settings;
+  settings.regions = regions;
+  return std::make_shared<Graph>(comm, sources, destinations, settings);
+}
+
+constexpr std::int64_t untouched = -77;
+
+/// The value at a position of a rank's source, for `words` words per element.
+std::int64_t value(int rank, Index position, Index word, int round) {
+  return (((std::int64_t{round} * 64 + rank) * 64 + position) * 8) + word;
+}
+
+struct Case {
+  int rank = world_rank();
+  int size = world_size();
+  std::vector<Pattern> patterns;
+  std::shared_ptr<Graph> graph;
+  Index source_extent = 48;
+  Index target_extent = 0;
+
+  Case(RandomPatterns& random, bool identity)
+      : patterns(random.make(size, identity, random.chance(0.5) ? 0.8 : 0.3)),
+        graph(graph_of(mine(), random.regions(size))) {
+    for (const Pattern& pattern : patterns) {
+      for (const InEdge& edge : pattern.in) {
+        for (const CopyRun& run : edge.slots) {
+          target_extent = std::max(target_extent, run.target + run.count);
+        }
+      }
+    }
+  }
+  const Pattern& mine() const { return patterns[static_cast<std::size_t>(rank)]; }
+
+  std::vector<std::int64_t> source(Index words, int round) const {
+    std::vector<std::int64_t> result;
+    for (Index i = 0; i < source_extent; ++i) {
+      for (Index w = 0; w < words; ++w) result.push_back(value(rank, i, w, round));
+    }
+    return result;
+  }
+  std::vector<std::int64_t> expected(Index words, int round) const {
+    std::vector<std::int64_t> result(static_cast<std::size_t>(target_extent * words), untouched);
+    for_each_delivery(patterns, [&](int from, Index position, int to, Index slot) {
+      if (to != rank) return;
+      for (Index w = 0; w < words; ++w) {
+        result[static_cast<std::size_t>(slot * words + w)] = value(from, position, w, round);
+      }
+    });
+    return result;
+  }
+  /// In reverse: ghosts hold value(rank, slot) and are summed onto the owned ones.
+  std::vector<std::int64_t> expected_sum(int round) const {
+    std::vector<std::int64_t> result = source(1, 0);
+    for_each_delivery(patterns, [&](int from, Index position, int to, Index slot) {
+      if (from == rank) result[static_cast<std::size_t>(position)] += value(to, slot, 0, round);
+    });
+    return result;
+  }
+  std::vector<std::int64_t> ghosts(int round) const {
+    std::vector<std::int64_t> result;
+    for (Index i = 0; i < target_extent; ++i) result.push_back(value(rank, i, 0, round));
+    return result;
+  }
+};
+
+Binding binding_of(const std::vector<std::int64_t>& source, std::vector<std::int64_t>& target,
+                   Index words) {
+  Binding binding;
+  binding.source = reinterpret_cast<const std::byte*>(source.data());
+  binding.target = reinterpret_cast<std::byte*>(target.data());
+  binding.element_bytes = words * 8;
+  return binding;
+}
+
+void exchange_everything(unsigned seed) {
+  RandomPatterns random(seed);
+  Case test(random, seed % 2 == 0);
+  for (const Planner& planner : planners()) {
+    PlanOptions options;
+    options.with_reverse = true;
+    options.shared_memory = seed % 3 != 0;
+    options.split_bytes = 16;
+    options.leader_shift = static_cast<int>(seed % 2);
+    const auto plan = test.graph->plan(test.mine(), planner, options, std::nullopt);
+    const auto complain = [&](const char* what) {
+      std::ostringstream text;
+      text << planner.name << ", seed " << seed << ": " << what << " differ";
+      throw std::runtime_error(text.str());
+    };
+
+    Execution first(plan, false, 0), second(plan, false, 1), back(plan, true, 0);
+    for (int round = 1; round <= 3; ++round) {
+      const Index words = round == 2 ? 3 : 1;  // the geometry changes and changes back
+      const auto a = test.source(words, round), b = test.source(words, round + 10);
+      std::vector<std::int64_t> into_a(static_cast<std::size_t>(test.target_extent * words), untouched);
+      std::vector<std::int64_t> into_b = into_a;
+      auto owned = test.source(1, 0);
+      const auto ghosts = test.ghosts(round);
+      first.start(binding_of(a, into_a, words));
+      second.start(binding_of(b, into_b, words));
+      Binding reverse = binding_of(ghosts, owned, 1);
+      reverse.combine = combine_of(MPI_SUM, MPI_INT64_T, 1);
+      back.start(reverse);
+      // Completed in an order that differs from rank to rank.
+      if ((test.rank + round) % 2 == 0) {
+        second.wait();
+        back.wait();
+        first.wait();
+      } else {
+        first.wait();
+        second.wait();
+        back.wait();
+      }
+      if (into_a != test.expected(words, round)) complain("the first exchange's values");
+      if (into_b != test.expected(words, round + 10)) complain("the second exchange's values");
+      if (owned != test.expected_sum(round)) complain("the sums");
+    }
+  }
+}
+
+}  // namespace
+
+TEST(every_planner_moves_what_the_pattern_says) {
+  const unsigned cases = world_size() <= 8 ? 8 : 3;
+  for (unsigned seed = 0; seed < cases; ++seed) exchange_everything(seed);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,129 @@
+// Every planner on virtual ranks, over random patterns and regions: the verifier must accept the
+// forward and the reverse plans.
+#include <sstream>
+
+#include "check.hpp"
+#include "plan/checks.hpp"
+#include "planners/all.hpp"
+#include "planners/relay/negotiator.hpp"
+#include "planners/virtual_ranks.hpp"
+#include "random_patterns.hpp"
+
+namespace vicinal {
+namespace {
+
+using testing::RandomPatterns;
+
+void plan_and_verify(int size, unsigned first_seed, unsigned last_seed) {
+  for (unsigned seed = first_seed; seed < last_seed; ++seed) {
+    RandomPatterns random(seed);
+    DetectedPlaces places;
+    const int hosts = random.between(1, 3);
+    for (int rank = 0; rank < size; ++rank) {
+      places.node_of.push_back(random.between(1, hosts));
+      places.numa_of.push_back(0);
+    }
+    const std::string regions = random.regions(size);
+    const auto machine =
+        std::make_shared<const Machine>(read_regions(regions, places), places.node_of);
+    const auto patterns = random.make(size, seed % 2 == 0, random.chance(0.5) ? 0.7 : 0.2);
+    for (const Planner& planner : planners()) {
+      PlanOptions options;
+      options.with_reverse = true;
+      options.shared_memory = seed % 3 != 0;
+      options.split_bytes = 16;
+      options.leader_shift = random.between(0, 2);
+      try {
+        const auto plans = plan_virtually(planner, machine, patterns, options);
+        std::vector<Plan> forward, reverse;
+        for (const Plans& each : plans) {
+          forward.push_back(each.forward);
+          reverse.push_back(*each.reverse);
+        }
+        verify(forward, patterns);
+        verify(reverse, patterns);
+      } catch (const Error& error) {
+        std::ostringstream text;
+        text << planner.name << ", seed " << seed << ", regions " << regions << ": " << error.what();
+        throw std::runtime_error(text.str());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST(planners_on_one_and_two_ranks) {
+  plan_and_verify(1, 0, 20);
+  plan_and_verify(2, 0, 60);
+}
+TEST(planners_on_three_to_eight_ranks) {
+  plan_and_verify(3, 100, 150);
+  plan_and_verify(7, 200, 240);
+  plan_and_verify(8, 300, 340);
+}
+TEST(planners_on_sixteen_ranks) { plan_and_verify(16, 400, 420); }
+TEST(planners_on_forty_ranks) { plan_and_verify(40, 500, 504); }
+
+TEST(counts_that_differ_are_named) {
+  const auto machine =
+      std::make_shared<const Machine>(std::vector{0, 0, 1, 1}, std::vector{0, 0, 0, 0});
+  std::vector<Pattern> patterns(4);
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
+      patterns[f].out.push_back({to, {{0, 0, 5}}});
+      const Index expected = from == 1 && to == 2 ? 4 : 5;
+      patterns[t].in.push_back({from, expected, {{0, from * 5, expected}}});
+    }
+  }
+  for (const Planner& planner : planners()) {
+    CHECK_THROWS(Fault::count, plan_virtually(planner, machine, patterns, {}),
+                 "the edge from rank 1 to rank 2 differ: rank 1 sends 5 elements, but rank 2 "
+                 "expects 4");
+  }
+}
+
+TEST(an_unknown_strategy_is_answered_with_the_names) {
+  CHECK_THROWS(Fault::info, find_planner("fastest"), "choose one of direct, nearest-first");
+}
+
+TEST(nearest_first_goes_outward) {
+  CHECK(nearest_first(4, {0, 1, 3, 6, 9}) == (std::vector<int>{3, 1, 6, 0, 9}));
+  CHECK(nearest_first(5, {1, 2, 3}) == (std::vector<int>{3, 2, 1}));
+  CHECK(nearest_first(0, {1, 2, 3}) == (std::vector<int>{1, 2, 3}));
+  CHECK(nearest_first(0, {}).empty());
+}
+
+TEST(aggregation_sends_one_message_per_region_pair_and_each_item_once) {
+  // Ranks 0 to 2 form region 0 and send the same two items each to all of region 1, ranks 3 to 5.
+  const std::vector<int> regions{0, 0, 0, 1, 1, 1};
+  const auto machine = std::make_shared<const Machine>(regions, std::vector<int>(6, 0));
+  std::vector<Pattern> patterns(6);
+  for (Pattern& pattern : patterns) pattern.identity = true;
+  for (int from = 0; from < 3; ++from) {
+    for (int to = 3; to < 6; ++to) {
+      patterns[static_cast<std::size_t>(from)].out.push_back({to, {{7, 7, 2}}});
+      patterns[static_cast<std::size_t>(to)].in.push_back({from, 2, {{0, from * 2, 2}}});
+    }
+  }
+  const auto sent = [&](const char* name) {
+    Traffic traffic;
+    for (const Plans& plans : plan_virtually(find_planner(name), machine, patterns, {})) {
+      const Traffic mine = statistics(plans.forward).non_local;
+      traffic.messages += mine.messages;
+      traffic.elements += mine.elements;
+    }
+    return traffic;
+  };
+  CHECK_EQUAL(sent("direct").messages, 9);
+  CHECK_EQUAL(sent("direct").elements, 18);
+  CHECK_EQUAL(sent("aggregate").messages, 1);
+  CHECK_EQUAL(sent("aggregate").elements, 6);
+  CHECK_EQUAL(sent("aggregate-plain").messages, 1);
+  CHECK_EQUAL(sent("aggregate-plain").elements, 18);
+  CHECK_EQUAL(sent("two-step").messages, 3);
+  CHECK_EQUAL(sent("two-step").elements, 6);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,318 @@
+"""Several hosts on one machine: what an overridden region map cannot show is what a network costs.
+
+Each host is a set of Linux namespaces: its own network (joined to the others by a bridge), host
+name, processes, System V memory and /dev/shm.  Ranks of one host share memory; ranks of different
+hosts have nothing but TCP between them.  A login node, on the bridge, holds the launcher.  All of
+it lives in an outer set of namespaces that has no name anywhere, and whose first process dies with
+this one: however the run ends, killing included, the kernel takes down interfaces, mounts and
+processes, and there is nothing left to remove.  Root only.
+
+    python tools/hosts.py run [--hosts 4] [--ranks-per-host 8] [--rate MBIT] -- PROGRAM ARGS...
+    python tools/hosts.py test      part of the test suite
+    python tools/hosts.py bench     the benchmarks that say `// hosts: yes`
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+
+from vicinal.launch import LauncherError, Mpi, find_mpi  # noqa: E402
+
+# From <linux/sched.h> and <sys/prctl.h>.
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
+CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
+PR_SET_PDEATHSIG = 1
+
+TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount"}
+# Each host, and the login node, has a file system of its own here.
+STATE = Path("/dev/shm")
+AGENT = STATE / "agent"
+# What `ssh HOST COMMAND...` does, with namespaces in the place of a network.
+AGENT_SCRIPT = f"""#!/bin/sh
+host=$1
+shift
+exec nsenter --target "$(cat {STATE}/$host)" --net --uts --ipc --mount --pid sh -c "$*"
+"""
+ISOLATION = """
+import sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+near = world.Split_type(MPI.COMM_TYPE_SHARED)
+seen = world.allgather((MPI.Get_processor_name(), near.size))
+hosts = dict(seen)
+expected = (int(sys.argv[1]), int(sys.argv[2]))
+if (len(hosts), *set(hosts.values())) != expected or len(set(seen)) != len(hosts):
+    sys.exit(f"isolation: expected {expected[0]} hosts of {expected[1]} ranks, found {hosts}")
+if world.rank == 0:
+    print(f"isolation: shared memory inside a host only: {hosts}")
+"""
+
+
+class HostsError(RuntimeError):
+    """The hosts cannot be set up; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    hosts: int
+    ranks_per_host: int
+    rate: float | None = None
+    """What each host can send and receive, in Mbit/s; None for whatever the machine can do."""
+
+    @property
+    def names(self) -> list[str]:
+        return [f"vicinal-{host}" for host in range(self.hosts)]
+
+
+def check_machine() -> None:
+    if not sys.platform.startswith("linux"):
+        raise HostsError("isolated hosts are made of Linux namespaces; run this on Linux")
+    if os.geteuid() != 0:
+        raise HostsError("isolated hosts need root: run it with sudo (nothing is left behind)")
+    for tool, package in TOOLS.items():
+        if shutil.which(tool) is None:
+            raise HostsError(f"{tool} is missing: install {package} (Debian, Ubuntu: apt install {package})")
+
+
+# ---- namespaces -----------------------------------------------------------------------------------
+
+
+def unshare(flags: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(flags) != 0:
+        raise HostsError(f"the kernel gives no new namespaces ({os.strerror(ctypes.get_errno())}); "
+                         "a container must be started with --privileged for this")
+
+
+def system(*command: object) -> None:
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise HostsError(f"`{' '.join(words)}` failed: {done.stderr.strip()}")
+
+
+def leave(status: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def own_mounts() -> None:
+    """In new mount and process namespaces: what must not be the machine's."""
+    system("mount", "--make-rprivate", "/")
+    system("mount", "-t", "proc", "proc", "/proc")
+    system("mount", "-t", "tmpfs", "tmpfs", STATE)
+    system("ip", "link", "set", "lo", "up")
+    AGENT.write_text(AGENT_SCRIPT)  # Open MPI's daemons want to see it, too, though only the login node uses it
+    AGENT.chmod(0o755)
+
+
+def isolate(inside: Callable[[], int]) -> int:
+    """Run `inside` as the first process of new namespaces, all of which end with it, and with us."""
+    unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS)
+    child = os.fork()
+    if child == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        leave(guarded(inside))
+
+    def end(number: int, _: FrameType | None) -> None:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        sys.exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) & 0xFF
+
+
+def guarded(inside: Callable[[], int]) -> int:
+    # The parent hears Ctrl-C too, and ends us from outside.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        own_mounts()
+        socket.sethostname("vicinal-login")
+        return inside()
+    except (HostsError, LauncherError) as fault:
+        print(f"vicinal: {fault}", file=sys.stderr)
+        return 1
+
+
+def start_host(name: str) -> int:
+    """Start the first process of a host, which holds its namespaces; its number."""
+    ready, tell = os.pipe()
+    if os.fork() == 0:
+        try:
+            unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC)
+            pid = os.fork()
+            if pid == 0:
+                socket.sethostname(name)
+                own_mounts()
+                os.write(tell, b"ready\n")
+                os.close(tell)
+                signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # orphans of the host are reaped
+                while True:
+                    signal.pause()
+            os.write(tell, f"{pid}\n".encode())
+        except HostsError as fault:
+            print(f"vicinal: {fault}", file=sys.stderr)
+            leave(1)
+        leave(0)
+    os.close(tell)
+    with os.fdopen(ready) as answer:
+        words = answer.read().split()
+    if "ready" not in words:
+        raise HostsError(f"host {name} could not be set up")
+    return next(int(word) for word in words if word.isdigit())
+
+
+def limit_rate(device: str, rate: float, enter: Sequence[str] = ()) -> None:
+    system(*enter, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate}mbit",
+           "burst", "128kb", "latency", "100ms")
+
+
+def start_hosts(shape: Shape) -> None:
+    """Make the bridge and the hosts, and write where the agent finds them."""
+    # The bridge is the login node's interface, and called like everybody's, as launchers expect.
+    system("ip", "link", "add", "eth0", "type", "bridge")
+    system("ip", "addr", "add", "10.77.0.1/24", "dev", "eth0")
+    system("ip", "link", "set", "eth0", "up")
+    # Names for this mount namespace and those made from it; the machine's own file is not touched.
+    table = STATE / "etc-hosts"
+    lines = ["127.0.0.1 localhost", "10.77.0.1 vicinal-login"]
+    lines += [f"10.77.0.{10 + host} {name}" for host, name in enumerate(shape.names)]
+    table.write_text("\n".join(lines) + "\n")
+    system("mount", "--bind", table, "/etc/hosts")
+    for host, name in enumerate(shape.names):
+        pid = start_host(name)
+        (STATE / name).write_text(str(pid))
+        port, enter = f"port{host}", ("nsenter", "--target", str(pid), "--net")
+        system("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", pid)
+        system("ip", "link", "set", port, "master", "eth0", "up")
+        system(*enter, "ip", "addr", "add", f"10.77.0.{10 + host}/24", "dev", "eth0")
+        system(*enter, "ip", "link", "set", "eth0", "up")
+        if shape.rate is not None:
+            limit_rate(port, shape.rate)
+            limit_rate("eth0", shape.rate, enter)
+
+
+# ---- launching ------------------------------------------------------------------------------------
+
+
+def launch_line(mpi: Mpi, shape: Shape, program: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """How `mpi` starts `program` on all ranks of all hosts, over TCP; and its environment."""
+    ranks = str(shape.hosts * shape.ranks_per_host)
+    slots = ",".join(f"{name}:{shape.ranks_per_host}" for name in shape.names)
+    line = [str(mpi.mpiexec), "-n", ranks]
+    if mpi.kind == "hydra":
+        line += ["-hosts", slots, "-launcher", "rsh", "-launcher-exec", str(AGENT), "-iface", "eth0"]
+    else:
+        layer = "--prtemca" if mpi.kind == "prrte" else "--mca"
+        plm = "plm_ssh" if mpi.kind == "prrte" else "plm_rsh"
+        line += ["--host", slots, layer, f"{plm}_agent", str(AGENT), layer, f"{plm}_no_tree_spawn", "1", "--bind-to", "none",
+                 "--map-by", f"ppr:{shape.ranks_per_host}:node:OVERSUBSCRIBE",
+                 "--mca", "pml", "ob1", "--mca", "btl", "tcp,self,sm" if mpi.kind == "prrte" else "tcp,self,vader",
+                 "--mca", "btl_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1"]
+    environment = {**os.environ, **mpi.env, "TMPDIR": str(STATE), "FI_PROVIDER": "tcp"}
+    return [*line, *program], environment
+
+
+def launch(mpi: Mpi, shape: Shape, program: Sequence[str], extra: Mapping[str, str] | None = None) -> int:
+    line, environment = launch_line(mpi, shape, program)
+    done = subprocess.run(line, env={**environment, **(extra or {})}, stdin=subprocess.DEVNULL)
+    return done.returncode
+
+
+def build_folder() -> Path:
+    return ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")
+
+
+def check_isolation(mpi: Mpi, shape: Shape) -> int:
+    probe = [sys.executable, "-c", ISOLATION, str(shape.hosts), str(shape.ranks_per_host)]
+    return launch(mpi, shape, probe)
+
+
+def run_tests(mpi: Mpi, shape: Shape) -> int:
+    """The engine's tests and those that drive the Python interface: with real hosts and a network."""
+    failed = check_isolation(mpi, shape)
+    engine = build_folder() / "bin" / f"vicinal_engine_tests_{mpi.abi}"
+    python_path = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests")])
+    programs = [[str(engine)]]
+    programs += [[sys.executable, str(case)] for case in sorted((ROOT / "tests" / "mpi").glob("*.py"))]
+    for program in programs:
+        print(f"== {Path(program[-1]).stem}", flush=True)
+        status = launch(mpi, shape, program, {"PYTHONPATH": python_path})
+        if status != 0:
+            print(f"vicinal: {program[-1]} ended with {status}", file=sys.stderr, flush=True)
+        failed |= status
+    return 1 if failed else 0
+
+
+def run_benches(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
+    """The benchmarks that say that they are for several hosts."""
+    failed = 0
+    for source in sorted((ROOT / "bench").glob("*.cpp")):
+        if re.search(r"^// hosts: yes$", source.read_text(), re.MULTILINE):
+            print(f"== {source.stem} on {shape.hosts} hosts x {shape.ranks_per_host} ranks of {mpi.abi}", flush=True)
+            program = build_folder() / "bench" / f"{source.stem}_{mpi.abi}"
+            failed |= launch(mpi, shape, [str(program), *arguments])
+    return 1 if failed else 0
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], usage="%(prog)s ACTION [OPTIONS] [-- PROGRAM ARGS...]",
+        epilog="After --: what `run` is to run, or what each benchmark is to be given.")
+    parser.add_argument("action", choices=("run", "test", "bench"))
+    parser.add_argument("--hosts", type=int, default=4, help="how many (default %(default)s)")
+    parser.add_argument("--ranks-per-host", type=int, default=8, help="default %(default)s")
+    parser.add_argument("--rate", type=float, metavar="MBIT", help="limit each host's network")
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    given = parser.parse_args(arguments[:end], argparse.Namespace(program=arguments[end + 1:]))
+    if given.action == "run" and not given.program:
+        parser.error("say what to run: -- PROGRAM ARGS...")
+    if not 1 <= given.hosts <= 200 or given.ranks_per_host < 1:
+        parser.error("there must be 1 to 200 hosts, and at least one rank on each")
+    return given
+
+
+def main(arguments: Sequence[str]) -> int:
+    given = parse(arguments)
+    check_machine()
+    mpi = find_mpi()
+    shape = Shape(given.hosts, given.ranks_per_host, given.rate)
+    actions: dict[str, Callable[[], int]] = {
+        "run": lambda: launch(mpi, shape, given.program),
+        "test": lambda: run_tests(mpi, shape),
+        "bench": lambda: run_benches(mpi, shape, given.program),
+    }
+    action = actions[given.action]
+
+    def inside() -> int:
+        start_hosts(shape)
+        return action()
+
+    return isolate(inside)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (HostsError, LauncherError) as fault:
+        sys.exit(f"vicinal: {fault}")
