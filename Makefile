@@ -17,6 +17,8 @@ ifeq ($(MPI),system)
 else
   PRESET ?= release
 endif
+# Several hosts are several hosts only to an MPI that goes over TCP: Open MPI, unless told otherwise.
+HOSTS_MPI := $(if $(MPI_GIVEN),$(MPI),openmpi)
 TEST_MPI := $(if $(MPI_GIVEN),$(MPI),mpich openmpi)
 
 BUILD := build/$(PRESET)
@@ -31,7 +33,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test test-sanitize bench hosts-test format lint docs install-check clean distclean
+.PHONY: help build demo test test-sanitize bench hosts-test hosts-bench format lint docs install-check clean distclean
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -55,8 +57,13 @@ test-sanitize: ## run the C++ tests under the address and undefined-behaviour sa
 bench: build ## run the benchmarks (ARGS=NAME for one of them)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(MPI) $(RUN) tools/run_benches.py $(ARGS)
 
-hosts-test: build ## run on four network-isolated hosts on this machine (root only)
-	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(MPI) $(RUN) tools/hosts.py $(ARGS)
+hosts-test: $(call prefixes,$(HOSTS_MPI)) $(BUILD)/build.ninja ## run part of the tests on four network-isolated hosts on this machine (root only)
+	@$(NINJA)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(HOSTS_MPI) $(RUN) tools/hosts.py test $(ARGS)
+
+hosts-bench: $(call prefixes,$(HOSTS_MPI)) $(BUILD)/build.ninja ## run the benchmarks that need a network on such hosts (root only)
+	@$(NINJA)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(HOSTS_MPI) $(RUN) tools/hosts.py bench $(ARGS)
 
 format: .venv/.ready-dev ## rewrite the C and C++ sources in the house format
 	@$(RUN) tools/check_style.py --format

@@ -1,18 +1,20 @@
-// How benchmarks measure. On a busy machine two runs of one thing differ by more than the things that
-// are to be compared, so contestants take turns in short batches, and one of them takes part twice: what
-// separates it from itself is noise, and is printed beside what separates it from the others. Figures
-// are the largest over ranks of the mean per iteration, since an exchange is as slow as its last rank.
+// How benchmarks measure. On a busy machine two runs of one thing differ by more than the things
+// that are to be compared, so contestants take turns in short batches, and one of them takes part
+// twice: what separates it from itself is noise, and is printed beside what separates it from the
+// others. Figures are the largest over ranks of the mean per iteration, since an exchange is as
+// slow as its last rank.
 #pragma once
 
 #include <mpi.h>
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <utility>
@@ -64,7 +66,7 @@ class World {
     wait(request);
   }
   [[nodiscard]] double largest(double mine) const { return reduce(mine, MPI_MAX); }
-  [[nodiscard]] double mean(double mine) const { return reduce(mine, MPI_SUM) / size_; }
+  [[nodiscard]] double sum(double mine) const { return reduce(mine, MPI_SUM); }
 
   /// Ends all ranks where a figure would not mean what it says.
   void insist(bool condition, const std::string& what) const {
@@ -99,6 +101,15 @@ inline double now(Clock clock = Clock::wall) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+/// Seconds of processor time that the whole machine has spent on anything; 0 where it does not say.
+inline double machine_time() {
+  std::ifstream file("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0;
+  file >> cpu >> user >> nice >> system >> idle >> iowait >> irq >> softirq;
+  return (user + nice + system + irq + softirq) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
 inline double quantile(std::vector<double> values, double part) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -121,8 +132,8 @@ struct Result {
   [[nodiscard]] double median() const { return quantile(samples, 0.5); }
 };
 
-/// The median over the turns of `a` by `b`: neighbours in time, so that a slow second of the machine
-/// touches both.
+/// The median over the turns of `a` by `b`: neighbours in time, so that a slow second of the
+/// machine touches both.
 inline double ratio(const Result& a, const Result& b) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < a.samples.size(); ++i) ratios.push_back(a.samples[i] / b.samples[i]);

@@ -1,7 +1,8 @@
-// What benchmarks print: a table for people, and with --json FILE the same figures for programs. Rank
-// 0 alone prints.
+// What benchmarks print: a table for people, and with --json FILE the same figures for programs.
+// Rank 0 alone prints.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -13,12 +14,6 @@
 #include "measure.hpp"
 
 namespace bench {
-
-inline std::string text(const char* format, double value) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, format, value);
-  return buffer;
-}
 
 /// A figure with what it is meant to reach.
 struct Verdict {
@@ -44,7 +39,15 @@ class Report {
   }
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
-  ~Report() { write_json(); }
+  /// Collective. Says how much else went on: figures taken on a busy machine are not worth much.
+  ~Report() {
+    const double own = world_.sum(now(Clock::cpu) - own_begin_);
+    const double all = machine_time() - machine_begin_;
+    if (all > 0)
+      verdict("processor time of this machine spent on other things, %",
+              100 * std::max(0.0, 1 - own / all));
+    write_json();
+  }
 
   /// Times of contestants in microseconds, with the ratio of each to the one called `base`.
   void table(const std::string& title, const std::vector<Result>& results, std::size_t base) {
@@ -53,7 +56,8 @@ class Report {
     }
     for (const Result& result : results) {
       const double relative = ratio(result, results[base]);
-      rows_.push_back({title, result.name, result.minimum() * 1e6, result.median() * 1e6, relative});
+      rows_.push_back(
+          {title, result.name, result.minimum() * 1e6, result.median() * 1e6, relative});
       if (world_.rank() != 0) continue;
       std::printf("  %-44s %11.2f %11.2f %9.3f\n", result.name.c_str(), result.minimum() * 1e6,
                   result.median() * 1e6, relative);
@@ -103,6 +107,8 @@ class Report {
   }
 
   const World& world_;
+  double own_begin_ = now(Clock::cpu);
+  double machine_begin_ = machine_time();
   std::string name_;
   std::string json_;
   std::vector<Row> rows_;

@@ -1,19 +1,21 @@
-// Where aggregation is meant to shine: each rank needs each of every other rank's 64 eight-byte values
-// with probability 0.2, which is hundreds of small messages between hosts that could be a dozen. It is
-// held against the MPI's own collective, and against what no relay can beat: one message per pair of
-// hosts, of the same size, between ranks that have nothing else to do. Also what planning costs, in
-// iterations of the MPI's own collective, since that is what must be saved before planning pays.
+// Where aggregation is meant to shine: each rank needs each of every other rank's 64 eight-byte
+// values with probability 0.2, which is hundreds of small messages between hosts that could be a
+// dozen. It is held against the MPI's own collective, and against what no relay can beat: one
+// message per pair of hosts, of the same size, between ranks that have nothing else to do. Also
+// what planning costs, in iterations of the MPI's own collective, since that is what must be saved
+// before planning pays.
+//
 // ranks: 8
 // hosts: yes
 #include <vicinal/vicinal.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure.hpp"
@@ -90,10 +92,10 @@ struct Exchange {
     MPI_Info_create(&info);
     MPI_Info_set(info, "vicinal_strategy", strategy.c_str());
     vicinal_request request = VICINAL_REQUEST_NULL;
-    vicinal_neighbor_alltoallv_items_init(
-        sent.data(), send_counts.data(), send_offsets.data(), items.data(), MPI_DOUBLE,
-        received.data(), receive_counts.data(), receive_offsets.data(), MPI_DOUBLE, graph, info,
-        &request);
+    vicinal_neighbor_alltoallv_items_init(sent.data(), send_counts.data(), send_offsets.data(),
+                                          items.data(), MPI_DOUBLE, received.data(),
+                                          receive_counts.data(), receive_offsets.data(), MPI_DOUBLE,
+                                          graph, info, &request);
     MPI_Info_free(&info);
     return request;
   }
@@ -195,14 +197,14 @@ int main(int argc, char** argv) {
 
   vicinal_request aggregate = VICINAL_REQUEST_NULL;
   std::vector<vicinal_request> spare;
-  const auto first = time_each(world, "first", 1, [&] { aggregate = exchange.plan(graph, "aggregate"); });
+  const auto first =
+      time_each(world, "first", 1, [&] { aggregate = exchange.plan(graph, "aggregate"); });
   const auto execution = time_each(world, "first", 1, [&] {
     vicinal_start(&aggregate);
     vicinal_wait(&aggregate);
   });
-  const auto later = time_each(world, "later", 20, [&] {
-    spare.push_back(exchange.plan(graph, "aggregate"));
-  });
+  const auto later =
+      time_each(world, "later", 20, [&] { spare.push_back(exchange.plan(graph, "aggregate")); });
   for (vicinal_request& request : spare) vicinal_request_free(&request);
 
   MPI_Comm mpi_graph = exchange.mpi_graph(world);
@@ -233,13 +235,15 @@ int main(int argc, char** argv) {
     if (contestants[i].name.starts_with("one bare")) continue;
     std::fill(exchange.received.begin(), exchange.received.end(), -1);
     contestants[i].iteration();
-    world.insist(exchange.received == exchange.expected, contestants[i].name + " delivers wrong values");
+    world.insist(exchange.received == exchange.expected,
+                 contestants[i].name + " delivers wrong values");
   }
 
   const auto results = bench::compete(world, contestants, {});
   report.table("One exchange", results, 0);
   report.heading("Figures");
-  report.verdict("aggregate / MPI_Neighbor_alltoallv", ratio(results[aggregate_place], results[0]), 0.125);
+  report.verdict("aggregate / MPI_Neighbor_alltoallv", ratio(results[aggregate_place], results[0]),
+                 0.125);
   report.verdict("aggregate / bare exchange", ratio(results[aggregate_place], results[2]), 2.5);
   const double iteration = results[0].median();
   report.verdict("first plan, in iterations of the MPI's own", first.median() / iteration, 10);

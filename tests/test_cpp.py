@@ -45,6 +45,13 @@ def test_engine(mpi: str, ranks: int, totals: dict[str, list[int]]) -> None:
     check_cases(result, name, totals)
 
 
+def test_engine_with_a_progress_thread(mpi: str, totals: dict[str, list[int]]) -> None:
+    name = f"vicinal_engine_tests_{abi_of(mpi)}"
+    environment = {**SANITIZERS, "VICINAL_PROGRESS_THREAD": "1"}
+    result = run_ranks(mpi, 4, [BUILD / "bin" / name], env=environment, timeout=280, check=False)
+    check_cases(result, name, totals)
+
+
 @pytest.mark.parametrize("ranks", [1, 4])
 @pytest.mark.parametrize("program", C_TESTS)
 def test_c(mpi: str, program: str, ranks: int) -> None:

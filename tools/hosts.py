@@ -119,7 +119,8 @@ def own_mounts() -> None:
     system("mount", "-t", "proc", "proc", "/proc")
     system("mount", "-t", "tmpfs", "tmpfs", STATE)
     system("ip", "link", "set", "lo", "up")
-    AGENT.write_text(AGENT_SCRIPT)  # Open MPI's daemons want to see it, too, though only the login node uses it
+    # Only the login node uses it, but Open MPI's daemons want to see it.
+    AGENT.write_text(AGENT_SCRIPT)
     AGENT.chmod(0o755)
 
 
@@ -215,28 +216,23 @@ def start_hosts(shape: Shape) -> None:
 # ---- launching ------------------------------------------------------------------------------------
 
 
-def launch_line(mpi: Mpi, shape: Shape, program: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """How `mpi` starts `program` on all ranks of all hosts, over TCP; and its environment."""
-    ranks = str(shape.hosts * shape.ranks_per_host)
+def launch(mpi: Mpi, shape: Shape, program: Sequence[str], extra: Mapping[str, str] | None = None) -> int:
+    """Run `program` on all ranks of all hosts, over TCP; its exit status."""
     slots = ",".join(f"{name}:{shape.ranks_per_host}" for name in shape.names)
-    line = [str(mpi.mpiexec), "-n", ranks]
+    line = [str(mpi.mpiexec), "-n", str(shape.hosts * shape.ranks_per_host)]
     if mpi.kind == "hydra":
         line += ["-hosts", slots, "-launcher", "rsh", "-launcher-exec", str(AGENT), "-iface", "eth0"]
     else:
-        layer = "--prtemca" if mpi.kind == "prrte" else "--mca"
-        plm = "plm_ssh" if mpi.kind == "prrte" else "plm_rsh"
-        line += ["--host", slots, layer, f"{plm}_agent", str(AGENT), layer, f"{plm}_no_tree_spawn", "1", "--bind-to", "none",
+        # Open MPI 5 gives its launching layer options of its own, and renamed two things since 4.
+        new = mpi.kind == "prrte"
+        layer, plm, shared = ("--prtemca", "plm_ssh", "sm") if new else ("--mca", "plm_rsh", "vader")
+        line += ["--host", slots, "--bind-to", "none",
                  "--map-by", f"ppr:{shape.ranks_per_host}:node:OVERSUBSCRIBE",
-                 "--mca", "pml", "ob1", "--mca", "btl", "tcp,self,sm" if mpi.kind == "prrte" else "tcp,self,vader",
+                 layer, f"{plm}_agent", str(AGENT), layer, f"{plm}_no_tree_spawn", "1",
+                 "--mca", "pml", "ob1", "--mca", "btl", f"tcp,self,{shared}",
                  "--mca", "btl_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1"]
-    environment = {**os.environ, **mpi.env, "TMPDIR": str(STATE), "FI_PROVIDER": "tcp"}
-    return [*line, *program], environment
-
-
-def launch(mpi: Mpi, shape: Shape, program: Sequence[str], extra: Mapping[str, str] | None = None) -> int:
-    line, environment = launch_line(mpi, shape, program)
-    done = subprocess.run(line, env={**environment, **(extra or {})}, stdin=subprocess.DEVNULL)
-    return done.returncode
+    environment = {**os.environ, **mpi.env, "TMPDIR": str(STATE), "FI_PROVIDER": "tcp", **(extra or {})}
+    return subprocess.run([*line, *program], env=environment, stdin=subprocess.DEVNULL).returncode
 
 
 def build_folder() -> Path:
@@ -249,15 +245,15 @@ def check_isolation(mpi: Mpi, shape: Shape) -> int:
 
 
 def run_tests(mpi: Mpi, shape: Shape) -> int:
-    """The engine's tests and those that drive the Python interface: with real hosts and a network."""
+    """The engine's tests and those of the Python interface, with real hosts and a network."""
+    where = f"{shape.hosts} hosts x {shape.ranks_per_host} ranks of {mpi.abi}"
     failed = check_isolation(mpi, shape)
     engine = build_folder() / "bin" / f"vicinal_engine_tests_{mpi.abi}"
-    python_path = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests")])
-    programs = [[str(engine)]]
-    programs += [[sys.executable, str(case)] for case in sorted((ROOT / "tests" / "mpi").glob("*.py"))]
-    for program in programs:
-        print(f"== {Path(program[-1]).stem}", flush=True)
-        status = launch(mpi, shape, program, {"PYTHONPATH": python_path})
+    cases = ROOT / "tests" / "mpi" / "run_cases.py"
+    paths = os.pathsep.join([str(ROOT / "python"), str(cases.parent)])
+    for program in ([str(engine)], [sys.executable, str(cases)]):
+        print(f"== {Path(program[-1]).stem} on {where}", flush=True)
+        status = launch(mpi, shape, program, {"PYTHONPATH": paths})
         if status != 0:
             print(f"vicinal: {program[-1]} ended with {status}", file=sys.stderr, flush=True)
         failed |= status
@@ -266,12 +262,15 @@ def run_tests(mpi: Mpi, shape: Shape) -> int:
 
 def run_benches(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
     """The benchmarks that say that they are for several hosts."""
+    where = f"{shape.hosts} hosts x {shape.ranks_per_host} ranks of {mpi.abi}"
+    names = [source.stem for source in sorted((ROOT / "bench").glob("*.cpp"))
+             if re.search(r"^// hosts: yes$", source.read_text(), re.MULTILINE)]
     failed = 0
-    for source in sorted((ROOT / "bench").glob("*.cpp")):
-        if re.search(r"^// hosts: yes$", source.read_text(), re.MULTILINE):
-            print(f"== {source.stem} on {shape.hosts} hosts x {shape.ranks_per_host} ranks of {mpi.abi}", flush=True)
-            program = build_folder() / "bench" / f"{source.stem}_{mpi.abi}"
-            failed |= launch(mpi, shape, [str(program), *arguments])
+    for name in names:
+        print(f"== {name} on {where}", flush=True)
+        program = build_folder() / "bench" / f"{name}_{mpi.abi}"
+        failed |= launch(mpi, shape, [str(program), *arguments])
+    print(f"{len(names)} benchmarks on {where}: {'failed' if failed else 'done'}")
     return 1 if failed else 0
 
 

@@ -81,8 +81,8 @@ VICINAL_API int vicinal_get_regions(MPI_Comm comm, int region_of[]);
  * up shared memory; later ones only exchange a few words inside each region.
  * Errors: MPI_ERR_RANK, MPI_ERR_ARG, MPI_ERR_INFO_VALUE, MPI_ERR_TOPOLOGY (regions). */
 VICINAL_API int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
-                                              const int sourceweights[], int outdegree,
-                                              const int destinations[], const int destweights[],
+                                              const int *sourceweights, int outdegree,
+                                              const int destinations[], const int *destweights,
                                               MPI_Info info, int reorder, vicinal_graph *graph);
 
 /* Frees a graph. Local. Requests made from it stay usable. */

@@ -34,9 +34,8 @@ nanobind::ndarray<nanobind::numpy, Number> new_array(std::vector<Number> values,
                                                      std::initializer_list<std::size_t> shape) {
   auto kept = std::make_unique<std::vector<Number>>(std::move(values));
   Number* data = kept->data();
-  nanobind::capsule owner(kept.get(), [](void* vector) noexcept {
-    delete static_cast<std::vector<Number>*>(vector);
-  });
+  nanobind::capsule owner(
+      kept.get(), [](void* vector) noexcept { delete static_cast<std::vector<Number>*>(vector); });
   kept.release();
   return nanobind::ndarray<nanobind::numpy, Number>(data, shape, owner);
 }

@@ -1,5 +1,6 @@
 // The module vicinal._core: what needs no MPI. Planners run here on virtual ranks, so that a person
-// can look at the plans of thousands of ranks, and a test at all of a machine's, without a launcher.
+// can look at the plans of thousands of ranks, and a test at all of a machine's, without a
+// launcher.
 #include "core.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -57,29 +58,33 @@ void bind_machine(nb::module_& module) {
           "__init__",
           [](SharedMachine* place, const ArrayArgument<int>& region_of,
              const ArrayArgument<int>& host_of) {
-            auto machine = std::make_shared<const Machine>(vector_of(region_of), vector_of(host_of));
+            auto machine =
+                std::make_shared<const Machine>(vector_of(region_of), vector_of(host_of));
             new (place) SharedMachine{std::move(machine)};
           },
           "region_of"_a, "host_of"_a,
           "Labels, one for each rank; they are numbered anew, in order of their lowest rank.")
-      .def_prop_ro("size", [](const SharedMachine& it) { return it.machine->size(); },
-                   "The number of ranks.")
-      .def_prop_ro("regions", [](const SharedMachine& it) { return it.machine->regions(); },
-                   "The number of regions.")
-      .def_prop_ro("hosts", [](const SharedMachine& it) { return it.machine->hosts(); },
-                   "The number of hosts.")
+      .def_prop_ro(
+          "size", [](const SharedMachine& it) { return it.machine->size(); },
+          "The number of ranks.")
+      .def_prop_ro(
+          "regions", [](const SharedMachine& it) { return it.machine->regions(); },
+          "The number of regions.")
+      .def_prop_ro(
+          "hosts", [](const SharedMachine& it) { return it.machine->hosts(); },
+          "The number of hosts.")
       .def_prop_ro(
           "region_of",
           [](const SharedMachine& it) {
             return labels(*it.machine, [&](int rank) { return it.machine->region_of(rank); });
           },
-          "The region of each rank.")
+          nb::rv_policy::move, "The region of each rank.")
       .def_prop_ro(
           "host_of",
           [](const SharedMachine& it) {
             return labels(*it.machine, [&](int rank) { return it.machine->host_of(rank); });
           },
-          "The host of each rank.");
+          nb::rv_policy::move, "The host of each rank.");
 }
 
 }  // namespace
@@ -93,9 +98,10 @@ NB_MODULE(VICINAL_MODULE, m) {
   py::translate_errors();
   m.attr("__version__") = VICINAL_VERSION_STRING;
   m.def("strategies", &py::strategies, "The name of each strategy, and what it does.");
-  m.def("read_regions", &py::regions_from_text, "text"_a, "size"_a, "node_of"_a = nb::none(),
-        "The region of each rank, from a text such as \"blocks:4\". All ranks are taken to be on one "
-        "node, which is one NUMA domain, unless `node_of` names the node of each.");
+  m.def(
+      "read_regions", &py::regions_from_text, "text"_a, "size"_a, "node_of"_a = nb::none(),
+      "The region of each rank, from a text such as \"blocks:4\". All ranks are taken to be on one "
+      "node, which is one NUMA domain, unless `node_of` names the node of each.");
   py::bind_machine(m);
   py::bind_patterns(m);
   py::bind_plans(m);

@@ -22,8 +22,8 @@ using Run = std::tuple<Index, Index, Index>;
 using OutEdges = std::vector<std::pair<int, std::vector<Run>>>;
 using InEdges = std::vector<std::tuple<int, Index, std::vector<Run>>>;
 
-Patterns of_halo(int size, const ArrayArgument<Index>& row_offsets, const ArrayArgument<int>& needers,
-                 const ArrayArgument<Index>& indices) {
+Patterns of_halo(int size, const ArrayArgument<Index>& row_offsets,
+                 const ArrayArgument<int>& needers, const ArrayArgument<Index>& indices) {
   require(size >= 0 && row_offsets.size() == static_cast<std::size_t>(size) + 1, Fault::argument,
           row_offsets.size(), " row offsets were given for ", size,
           " ranks; give one more than there are ranks");
@@ -41,7 +41,8 @@ Patterns of_edges(const std::vector<OutEdges>& out, const std::vector<InEdges>& 
     for (const auto& [destination, items] : out[rank]) {
       OutEdge& edge = pattern.out.emplace_back();
       edge.rank = destination;
-      for (const auto& [first, position, count] : items) edge.items.push_back({first, position, count});
+      for (const auto& [first, position, count] : items)
+        edge.items.push_back({first, position, count});
     }
     for (const auto& [source, count, slots] : in[rank]) {
       InEdge& edge = pattern.in.emplace_back();
@@ -58,13 +59,14 @@ Patterns of_edges(const std::vector<OutEdges>& out, const std::vector<InEdges>& 
 
 void bind_patterns(nb::module_& module) {
   nb::class_<Patterns>(module, "Patterns", "Who sends what to whom: the patterns of all ranks.")
-      .def_static("from_edges", &of_edges, "out"_a, "in_"_a, "identity"_a = false,
-                  "For each rank its out-edges (destination, [(identity, position, count), ...]) and "
-                  "its in-edges (source, count, [(offset, slot, count), ...]). With `identity`, equal "
-                  "identities of one rank have equal values.")
+      .def_static(
+          "from_edges", &of_edges, "out"_a, "in_"_a, "identity"_a = false,
+          "For each rank its out-edges (destination, [(identity, position, count), ...]) and "
+          "its in-edges (source, count, [(offset, slot, count), ...]). With `identity`, equal "
+          "identities of one rank have equal values.")
       .def("__len__", [](const Patterns& it) { return it.by_rank.size(); })
-      .def_prop_ro("size", [](const Patterns& it) { return it.by_rank.size(); },
-                   "The number of ranks.");
+      .def_prop_ro(
+          "size", [](const Patterns& it) { return it.by_rank.size(); }, "The number of ranks.");
   module.def("halo_patterns", &of_halo, "size"_a, "row_offsets"_a, "needers"_a, "indices"_a,
              "The patterns of a halo in which rank r owns indices row_offsets[r] to "
              "row_offsets[r + 1] - 1, and rank needers[i] needs indices[i]: pairs ascending, each "

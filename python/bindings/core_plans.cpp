@@ -38,12 +38,13 @@ struct PlanSet {
   }
 };
 
-PlanSet make_plans(std::string_view strategy, const SharedMachine& machine, const Patterns& patterns,
-                   bool shared_memory, bool with_reverse, Index element_bytes, Index split_bytes,
-                   int leader_shift) {
+PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
+                   const Patterns& patterns, bool shared_memory, bool with_reverse,
+                   Index element_bytes, Index split_bytes, int leader_shift) {
   require(element_bytes >= 1 && split_bytes >= 1 && leader_shift >= 0, Fault::argument,
-          "element_bytes=", element_bytes, ", split_bytes=", split_bytes, " and leader_shift=",
-          leader_shift, " were given; the first two must be positive, the last not negative");
+          "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
+          " and leader_shift=", leader_shift,
+          " were given; the first two must be positive, the last not negative");
   PlanOptions options;
   options.shared_memory = shared_memory;
   options.with_reverse = with_reverse;
@@ -129,10 +130,11 @@ void bind_plans(nb::module_& module) {
                   "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
                   "over through it, else by messages. `element_bytes` and `split_bytes` are for "
                   "decisions by cost only; plans are in elements.")
-      .def_prop_ro("size", [](const PlanSet& it) { return it.machine->size(); },
-                   "The number of ranks.")
-      .def_prop_ro("strategy", [](const PlanSet& it) { return it.of(0).planner; },
-                   "The name of the planner.")
+      .def_prop_ro(
+          "size", [](const PlanSet& it) { return it.machine->size(); }, "The number of ranks.")
+      .def_prop_ro(
+          "strategy", [](const PlanSet& it) { return it.of(0).planner; },
+          "The name of the planner.")
       .def_prop_ro(
           "reverse",
           [](const PlanSet& it) -> std::optional<PlanSet> {
@@ -176,8 +178,7 @@ void bind_plans(nb::module_& module) {
               write_goal(out, *it.plans, element_bytes, bytes_per_nanosecond);
             });
           },
-          "element_bytes"_a, "bytes_per_nanosecond"_a,
-          "The LogGOPSim GOAL program of all ranks.");
+          "element_bytes"_a, "bytes_per_nanosecond"_a, "The LogGOPSim GOAL program of all ranks.");
 }
 
 }  // namespace vicinal::python

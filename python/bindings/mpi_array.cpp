@@ -4,7 +4,6 @@
 #include <bit>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "base/error.hpp"
 
@@ -43,10 +42,6 @@ char kind_of(nb::dlpack::dtype type) {
     case nb::dlpack::dtype_code::Bool: return 'b';
     default: return 'V';
   }
-}
-
-std::string type_name(nb::handle object) {
-  return nb::cast<std::string>(nb::inst_name(object));
 }
 
 }  // namespace
@@ -90,21 +85,25 @@ MPI_Datatype datatype_of(const ValueType& type) {
   }
 }
 
-Array::Array(nb::handle object, const char* what) : object_(nb::borrow(object)) {
-  if (from_buffer(object, what) || from_dlpack(object)) {
-    require(dimensions_ >= 1, Fault::buffer, what,
-            " is a single value; give an array with an entry for each index");
-    return;
+void Array::view(nb::handle object, const char* what) {
+  object_ = nb::borrow(object);
+  bool found = from_buffer(object, what) || from_dlpack(object);
+  if (!found &&
+      (nb::hasattr(object, "__array_interface__") || nb::hasattr(object, "__array_struct__"))) {
+    found = from_buffer(nb::module_::import_("numpy").attr("asarray")(object), what);
   }
-  if (nb::hasattr(object, "__array_interface__") || nb::hasattr(object, "__array_struct__")) {
-    const nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
-    *this = Array(array, what);
-    object_ = nb::borrow(object);
-    return;
-  }
-  fail(Fault::buffer, what, " is a ", type_name(object),
-       ", which is no array in the memory of this host; give one that has the buffer protocol, DLPack "
-       "or __array_interface__, such as a NumPy array");
+  require(found, Fault::buffer, what, " is a ", Py_TYPE(object.ptr())->tp_name,
+          ", which is no array in the memory of this host; give one that has the buffer protocol, "
+          "DLPack or __array_interface__, such as a NumPy array");
+  require(dimensions_ >= 1, Fault::buffer, what,
+          " is a single value; give an array with an entry for each index");
+}
+
+void Array::release() {
+  if (holds_buffer_) PyBuffer_Release(&buffer_);
+  holds_buffer_ = false;
+  tensor_ = {};
+  object_.reset();
 }
 
 bool Array::from_buffer(nb::handle object, const char* what) {
@@ -150,26 +149,6 @@ bool Array::from_dlpack(nb::handle object) {
   return true;
 }
 
-Array::Array(Array&& other) noexcept { *this = std::move(other); }
-
-Array& Array::operator=(Array&& other) noexcept {
-  std::swap(object_, other.object_);
-  std::swap(buffer_, other.buffer_);
-  std::swap(holds_buffer_, other.holds_buffer_);
-  std::swap(tensor_, other.tensor_);
-  std::swap(data_, other.data_);
-  std::swap(type_, other.type_);
-  std::swap(read_only_, other.read_only_);
-  std::swap(dimensions_, other.dimensions_);
-  std::swap(shape_, other.shape_);
-  std::swap(strides_, other.strides_);
-  return *this;
-}
-
-Array::~Array() {
-  if (holds_buffer_) PyBuffer_Release(&buffer_);
-}
-
 Index Array::values_per_row() const {
   Index values = 1;
   for (int i = 1; i < dimensions_; ++i) values *= extent(i);
@@ -186,6 +165,17 @@ bool Array::by_rows() const {
     expected *= length;
   }
   return contiguous;
+}
+
+bool Array::without_gaps() const {
+  if (by_rows()) return true;
+  Index expected = type_.bytes;
+  for (int i = 0; i < dimensions_; ++i) {
+    const Index length = extent(i);
+    if (length > 1 && strides_[static_cast<std::size_t>(i)] != expected) return false;
+    expected *= length;
+  }
+  return true;
 }
 
 bool Array::by_columns() const {

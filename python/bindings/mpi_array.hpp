@@ -29,19 +29,20 @@ std::string name(const ValueType& type);
 MPI_Datatype datatype_of(const ValueType& type);
 
 /// A view of a Python object's memory; the object keeps it in place for the life of the view. To be
-/// made and destroyed with the GIL held.
+/// used and destroyed with the GIL held. Cannot be moved, since some exporters know where it is.
 class Array {
  public:
   static constexpr int most_dimensions = 8;
 
   Array() = default;
-  /// `what` names the argument in messages. Throws a type or buffer fault.
-  Array(nanobind::handle object, const char* what);
-  Array(Array&& other) noexcept;
-  Array& operator=(Array&& other) noexcept;
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
-  ~Array();
+  ~Array() { release(); }
+
+  /// Looks at `object`, once. `what` names the argument in messages. Throws a type or buffer fault.
+  void view(nanobind::handle object, const char* what);
+  /// Lets go of the memory.
+  void release();
 
   [[nodiscard]] bool given() const { return object_.is_valid(); }
   [[nodiscard]] const nanobind::object& object() const { return object_; }
@@ -50,13 +51,19 @@ class Array {
   [[nodiscard]] int dimensions() const { return dimensions_; }
   /// Entries of the first dimension.
   [[nodiscard]] Index rows() const { return shape_[0]; }
-  [[nodiscard]] Index extent(int dimension) const { return shape_[static_cast<std::size_t>(dimension)]; }
+  [[nodiscard]] Index extent(int dimension) const {
+    return shape_[static_cast<std::size_t>(dimension)];
+  }
   /// Values in one entry of the first dimension.
   [[nodiscard]] Index values_per_row() const;
   /// Whether it lies in memory row after row, without gaps.
   [[nodiscard]] bool by_rows() const;
   /// Whether it has two dimensions, and each column lies in memory without gaps.
   [[nodiscard]] bool by_columns() const;
+  /// Whether it has no gaps at all, in whichever order.
+  [[nodiscard]] bool without_gaps() const;
+  /// Bytes in all.
+  [[nodiscard]] std::int64_t bytes() const { return rows() * values_per_row() * type_.bytes; }
   /// Values from one column to the next, where by_columns().
   [[nodiscard]] Index column_stride() const;
   /// "(12, 3)".

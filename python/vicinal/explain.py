@@ -7,21 +7,29 @@ host of its own.  No times are given, since nothing was run.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from .matrices import Matrix, block_starts, needed_pairs, read_matrix
-from .outputs import CommandError, OutputFile, progress
-from .tables import Counts, Row, as_json, make_row, show
+from .outputs import CommandError, OutputFile, interruptible, progress
+from .tables import LOCAL_NOTE, Row, as_json, make_row, show
+
+if TYPE_CHECKING:
+    from ._core import Patterns, PlanSet
 
 PLANNED_BYTES = 8
 """A halo is planned before the type of its values is known, as for 8 bytes each."""
+COPIED_BYTES_PER_NANOSECOND = 20 / 3
+"""The rate at which GOAL programs compute with copies: that of the library's machine profile."""
+
+VERIFY_SECONDS = 30
+"""Once this long has passed, plans are verified only where the user insists."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +37,12 @@ class Explained:
     """What is kept of a strategy's plans once they are gone."""
 
     row: Row
-    counts: Counts
+    sent: npt.NDArray[Any]
+    """Messages to other regions, by rank."""
     messages: npt.NDArray[Any]
-    """Region by region (from, to)."""
+    """Messages from region (row) to region (column)."""
     bytes: npt.NDArray[Any]
+    """Likewise."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,8 @@ class Request:
     """The baseline first."""
     chosen: str | None
     """The one strategy asked for, if it was one."""
-    verify: bool
+    verify: bool | None
+    """None: as long as the time allows."""
     json: OutputFile | None
     plot: OutputFile | None
     goal: OutputFile | None
@@ -57,41 +68,81 @@ def explain(request: Request) -> int:
     """Plan, prove and count; show the table and write the files.  Returns the exit status."""
     from . import _core
 
-    labels = _core.read_regions(request.regions, request.ranks)
-    machine = _core.Machine(labels, labels)
+    begin = time.monotonic()
     matrix = read_matrix(request.matrix)
     starts = block_starts(matrix, request.ranks)
+    labels = _core.read_regions(request.regions, request.ranks)
+    machine = _core.Machine(labels, labels)
     patterns = _core.halo_patterns(request.ranks, starts, *needed_pairs(matrix, starts))
 
-    explained = []
-    steps = 2 if request.verify else 1
-    with progress("planning", steps * len(request.strategies)) as advance:
+    explained, findings = [], []
+    with progress("planning", 2 * len(request.strategies)) as advance:
         for index, strategy in enumerate(request.strategies):
-            plans = _core.plan(strategy, machine, patterns, element_bytes=PLANNED_BYTES)
-            advance(steps * index + 1)
-            correct = _prove(plans, patterns, strategy) if request.verify else None
-            advance(steps * (index + 1))
-            counts = plans.statistics()
-            messages, elements = plans.region_traffic()
-            row = make_row(strategy, counts, matrix.value_bytes, correct)
-            explained.append(Explained(row, counts, messages, elements * matrix.value_bytes))
+            plan = partial(_core.PlanSet.plan, strategy, machine, patterns, element_bytes=PLANNED_BYTES)
+            plans = interruptible(plan)
+            advance(2 * index + 1)
+            in_time = time.monotonic() - begin < VERIFY_SECONDS
+            correct = None
+            if request.verify or (request.verify is None and in_time):
+                finding = _prove(plans, patterns)
+                findings += [f"{strategy}: {finding}"] if finding else []
+                correct = finding is None
+            advance(2 * (index + 1))
+            explained.append(_keep(strategy, plans, matrix, correct))
             if strategy == request.chosen:
-                _details(request, plans, matrix)
+                text = _details(request, plans, matrix)
             # Plans of thousands of ranks are large: those of one strategy at a time.
-            del plans
-            gc.collect()
+            del plans, plan
 
     rows = [it.row for it in explained]
     if request.json:
         request.json.write_text(as_json(rows))
+    where = f"{matrix.rows:,} rows on {request.ranks:,} virtual ranks in {machine.regions:,} regions"
+    title = f"{Path(matrix.name).name}: {where}"
     if request.plot:
-        _plot(request.plot, matrix, request, explained)
-    regions = len(np.unique(labels))
-    title = (
-        f"{Path(matrix.name).name}: {matrix.rows:,} rows on {request.ranks:,} virtual ranks in {regions:,} regions"
-    )
-    notes = ["no times: nothing was run"]
-    if not request.verify:
-        notes.append("plans not verified (--no-verify)")
+        _plot(request.plot, title, explained)
+    notes = ["no times: nothing was run", LOCAL_NOTE]
+    if request.verify is False:
+        notes.append("plans were not verified, as asked by --no-verify")
+    elif any(row["correct"] is None for row in rows):
+        notes.append(f"after {VERIFY_SECONDS} s, plans were no longer verified; --verify insists")
     show(title, rows, notes, timed=False)
-    return 0 if all(row["correct"] is not False for row in rows) else 1
+    if request.rank is not None:
+        print(text)
+    if findings:
+        raise CommandError(f"a plan does not do what it should: {findings[0]}; please report this")
+    return 0
+
+
+def _prove(plans: PlanSet, patterns: Patterns) -> str | None:
+    """What the verifier finds fault with, if anything."""
+    from ._errors import Error
+
+    try:
+        interruptible(lambda: plans.verify(patterns))
+    except Error as error:
+        return str(error)
+    return None
+
+
+def _keep(strategy: str, plans: PlanSet, matrix: Matrix, correct: bool | None) -> Explained:
+    counts = plans.statistics()
+    messages, elements = plans.region_traffic()
+    row = make_row(strategy, counts, matrix.value_bytes, correct)
+    return Explained(row, counts["nonlocal_messages"], messages, elements * matrix.value_bytes)
+
+
+def _details(request: Request, plans: PlanSet, matrix: Matrix) -> str:
+    """Write the GOAL program and return the text of a rank's plan, where they are asked for."""
+    if request.goal:
+        request.goal.write_text(plans.goal(matrix.value_bytes, COPIED_BYTES_PER_NANOSECOND))
+    return plans.text(request.rank) if request.rank is not None else ""
+
+
+def _plot(file: OutputFile, title: str, explained: Sequence[Explained]) -> None:
+    """The baseline beside the strategy that sends the fewest messages between regions."""
+    from .plots import plot_traffic
+
+    before, *others = explained
+    after = min(others, key=lambda it: (it.row["nonlocal_messages"], it.row["nonlocal_bytes"]), default=before)
+    file.write(lambda path: plot_traffic(path, file.kind, title, before, after))

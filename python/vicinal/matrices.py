@@ -58,7 +58,9 @@ def read_matrix(name: str) -> Matrix:
             return _in_rows(name, _read_file(path))
         if path.exists() or path.suffix or len(path.parts) != 1:
             what = "is no file" if path.exists() else "does not exist"
-            raise CommandError(f"matrix {name} {what}; give a Matrix Market file (.mtx, .mtx.gz) or a PyAMG example")
+            raise CommandError(
+                f"matrix {name} {what}; give a Matrix Market file (.mtx, .mtx.gz) or a PyAMG example"
+            )
         return _in_rows(name, _load_example(name))
     except (MemoryError, OverflowError) as error:
         raise CommandError(f"matrix {name} does not fit into memory; check the sizes in its header") from error
@@ -130,7 +132,9 @@ def _read_file(path: Path) -> Any:
             _require_square(str(path), rows, columns)
             stored = entries if symmetry == "general" else entries // 2
             if stored * SHORTEST_ENTRY > size * (LONGEST_GZIP_RATIO if path.suffix == ".gz" else 1):
-                raise CommandError(f"matrix {path} is truncated: its header announces {entries} entries; {_REMEDY}")
+                raise CommandError(
+                    f"matrix {path} is truncated: its header announces {entries} entries; {_REMEDY}"
+                )
             with _Stream(path, advance) as stream:
                 return mmread(stream)
     except EOFError as error:

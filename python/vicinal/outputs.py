@@ -14,8 +14,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 Advance = Callable[[float], None]
+Result = TypeVar("Result")
+
+SIGNAL_CHECK_SECONDS = 0.2
 
 
 class CommandError(Exception):
@@ -29,6 +33,8 @@ class OutputFile:
         """Find out whether `path` can be written; a CommandError says why not."""
         self.given = path
         self.path = Path(os.path.realpath(path))
+        self.kind = self.path.suffix.removeprefix(".").lower()
+        """What comes after the last dot of the name, such as `png`."""
         self._beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
             mode = self.path.stat().st_mode if self.path.exists() else stat.S_IFREG
@@ -62,10 +68,37 @@ class OutputFile:
 
     def write_text(self, text: str) -> None:
         """Write `text` as the whole of the file."""
-        self.write(lambda path: path.write_text(text, encoding="utf-8") and None)
+
+        def writer(path: Path) -> None:
+            path.write_text(text, encoding="utf-8")
+
+        self.write(writer)
 
     def _refused(self, error: OSError) -> CommandError:
         return CommandError(f"cannot write {self.given}: {error.strerror or error}; choose another place")
+
+
+def interruptible(call: Callable[[], Result]) -> Result:
+    """What `call`, which may be long and deaf to signals, returns; Ctrl-C ends the waiting for it.
+
+    Python handles signals between its own instructions, and so never while a compiled function runs.
+    """
+    outcome: list[Result] = []
+    faults: list[Exception] = []
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except Exception as fault:  # raised again where the caller is
+            faults.append(fault)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(SIGNAL_CHECK_SECONDS)
+    if faults:
+        raise faults[0]
+    return outcome[0]
 
 
 @contextmanager

@@ -26,7 +26,8 @@ import numpy.typing as npt
 from .launch import LauncherError, Mpi, command, find_mpi
 from .matrices import Integers, Matrix, block_starts, read_matrix
 from .outputs import CommandError, OutputFile, progress
-from .tables import COUNTED, Row, as_json, make_row, show
+from .spmv_worker import ELSEWHERE
+from .tables import COUNTED, LOCAL_NOTE, Row, as_json, make_row, show
 
 BUILDS = 3
 """How often each strategy's halo is formed; the fastest counts."""
@@ -65,19 +66,19 @@ def spmv(request: Request) -> int:
 
     if request.json:
         request.json.write_text(as_json(rows))
-    if request.plot:
-        from .plots import plot_strategies
-
-        title = f"{Path(matrix.name).name} on {request.ranks} ranks, regions {request.regions}"
-        request.plot.write(lambda path: plot_strategies(path, request.plot.kind, title, rows))
     title = (
         f"{Path(matrix.name).name}: {matrix.rows:,} rows on {request.ranks:,} ranks ({mpi.abi}), "
         f"regions {request.regions}"
     )
+    if request.plot:
+        from .plots import plot_strategies
+
+        plot = request.plot
+        plot.write(lambda path: plot_strategies(path, plot.kind, title, rows))
     notes = [
         f"exchange: the slowest rank's mean of {request.iterations} in a row, the best of "
         f"{request.repetitions} repetitions, strategies in turn; set-up: the best of {BUILDS}",
-        "local bytes: messages inside regions, and copies into and out of memory shared there",
+        LOCAL_NOTE,
     ]
     show(title, rows, notes, timed=True)
     wrong = [row["strategy"] for row in rows if not row["correct"]]
@@ -165,7 +166,8 @@ def _run_ranks(folder: Path, request: Request, mpi: Mpi) -> None:
                 start_new_session=True,
             )
         except OSError as error:
-            raise CommandError(f"cannot start {line[0]}: {error.strerror or error}; give another --mpi") from error
+            text = f"cannot start {line[0]}: {error.strerror or error}; give another --mpi"
+            raise CommandError(text) from error
         try:
             while True:
                 try:
@@ -195,9 +197,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _what_failed(faults: Sequence[Path], status: int, output: str) -> str:
     """One line for what may have been many: the fault of a rank that found it itself, if there is one."""
     messages = [path.read_text() for path in faults]
-    own = [message for message in messages if not message.startswith("elsewhere: ")]
+    own = [message for message in messages if not message.startswith(ELSEWHERE)]
     for message in own or messages:
-        return message.removeprefix("elsewhere: ")
+        return message.removeprefix(ELSEWHERE)
     lines = [" ".join(line.split()) for line in output.splitlines() if re.search(r"\w", line)]
     telling = [line for line in lines if re.search("signal|error|fail|not enough|No such", line, re.IGNORECASE)]
     said = (telling or lines[-1:] or ["it said nothing"])[0]
@@ -213,7 +215,7 @@ def _read_results(folder: Path, request: Request, matrix: Matrix) -> list[Row]:
 
     setup = by_rank("setup").max(axis=0).min(axis=1) * 1e6
     exchange = by_rank("exchange").max(axis=0) * 1e6
-    correct = by_rank("correct").all(axis=0)
+    correct = by_rank("correct").min(axis=0)
     counts = by_rank("counts")
     rows = []
     for index, strategy in enumerate(request.strategies):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from . import Halo
 
 FOLDER_CHECK_SECONDS = 1.0
+ELSEWHERE = "elsewhere: "
+"""Marks the fault of a rank that only reports another's."""
 
 
 class Rank:
@@ -146,19 +148,27 @@ def leave_with(folder: Path) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _world() -> MPI.Intracomm:
+    try:
+        from mpi4py import MPI
+    except Exception as error:
+        text = f"mpi4py cannot load MPI ({error}); install mpi4py again, or give another --mpi"
+        raise RuntimeError(text) from error
+    return MPI.COMM_WORLD
+
+
 def main(folder: Path) -> None:
     """Run one rank; a fault is left in the folder as one line, and ends all ranks."""
     leave_with(folder)
     comm = None
     try:
-        from mpi4py import MPI
-
-        comm = MPI.COMM_WORLD
+        comm = _world()
         Rank(comm, folder).run()
     except Exception as error:  # whatever it is, the other ranks must not wait for this one
         text = " ".join(str(error).split()) or type(error).__name__
         where = f"rank {comm.rank}" if comm is not None else "a rank"
-        (folder / f"fault-{os.getpid()}").write_text(f"{where}: {text}")
+        kind = ELSEWHERE if getattr(error, "kind", None) == "remote" else ""
+        (folder / f"fault-{os.getpid()}").write_text(f"{kind}{where}: {text}")
         if comm is None:
             sys.exit(1)
         comm.Abort(1)

@@ -7,7 +7,6 @@ dash in the table.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -18,6 +17,10 @@ Counts = Mapping[str, npt.NDArray[Any]]
 """For each thing counted in a plan, a number per rank."""
 
 COUNTED = ("nonlocal_messages", "nonlocal_elements", "local_messages", "local_elements", "shared_elements")
+LOCAL_NOTE = "local bytes: messages inside regions, and copies into and out of memory shared there"
+
+LEAST_WIDTH = 110
+VERIFIED = {True: "[green]yes", False: "[bold red]NO", None: "skipped"}
 
 
 class Row(TypedDict):
@@ -66,9 +69,8 @@ def show(title: str, rows: Sequence[Row], notes: Iterable[str], timed: bool) -> 
     from rich import box
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("strategy", no_wrap=True)
     headings = ["set-up", "exchange", "to\ndirect"] if timed else []
     headings += ["non-local\nmessages", "most\nper rank", "non-local\nbytes", "most\nper rank", "local\nbytes"]
@@ -84,10 +86,11 @@ def show(title: str, rows: Sequence[Row], notes: Iterable[str], timed: bool) -> 
             size(row["nonlocal_bytes"]),
             size(row["nonlocal_bytes_max"]),
             size(row["local_bytes"]),
-            {True: Text("yes", "green"), False: Text("NO", "bold red"), None: Text("skipped")}[row["correct"]],
+            VERIFIED[row["correct"]],
         )
-    # A pipe has no width of its own; the default of 80 columns would only break lines.
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    # In fewer columns numbers would be cut off; a pipe has no width of its own.
+    console = Console()
+    console.width = max(console.width, LEAST_WIDTH)
     console.print(table)
     for note in notes:
         console.print(note, style="dim", highlight=False, markup=False)

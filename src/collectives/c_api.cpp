@@ -71,6 +71,18 @@ std::vector<Number> list(const Number* values, std::int64_t count, const char* w
   return {values, values + count};
 }
 
+/// What is wrong with the arguments, where something is. In collective calls the others, who are
+/// waiting for this rank, must learn of it.
+template <class Read>
+std::optional<Error> fault_of(Read read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
 /// A request of a halo is forgotten by its holder once it is complete.
 void settle(vicinal_request* request) {
   if (!object(*request)->persistent()) *request = VICINAL_REQUEST_NULL;
@@ -106,8 +118,11 @@ int alltoallv_init(const void* sendbuf, const Count* sendcounts, const Displacem
     vicinal::EdgeData send, receive;
     std::optional<std::vector<Index>> items;
     vicinal::Settings settings = graph->graph->settings();
-    std::optional<Error> fault;
-    try {
+    const auto unreadable = fault_of([&] {
+      if (info != MPI_INFO_NULL) settings = vicinal::read_settings(info);
+    });
+    if (unreadable) graph->graph->refuse_plan(*unreadable);
+    auto fault = fault_of([&] {
       send = edges(sendbuf, sendcounts, sdispls, sendtype, neighborhood.destinations.size());
       receive = edges(recvbuf, recvcounts, rdispls, recvtype, neighborhood.sources.size());
       if (with_items) {
@@ -115,10 +130,7 @@ int alltoallv_init(const void* sendbuf, const Count* sendcounts, const Displacem
         for (const Index count : send.counts) elements += std::max<Index>(count, 0);
         items = list(senditems, elements, "identities");
       }
-      if (info != MPI_INFO_NULL) settings = vicinal::read_settings(info);
-    } catch (const Error& error) {
-      fault = error;  // the neighbours, which are waiting for this rank, must learn of it
-    }
+    });
     *request = handle(new vicinal::NeighborAlltoallv(graph->graph, send, std::move(items), receive,
                                                      settings, std::move(fault)));
   });
@@ -140,12 +152,20 @@ int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std
                 bool with_owners, const int* owners, MPI_Info info, vicinal_halo* halo) noexcept {
   return guarded(comm, [&] {
     require_handle(halo, "halo");
-    const auto wanted = list(needed, needed_count, "needed indices");
+    std::vector<Index> wanted;
     std::optional<std::vector<int>> ranks;
-    if (with_owners) ranks = list(owners, needed_count, "owners");
+    if (with_owners) ranks.emplace();
+    vicinal::Halo::Owned indices{decltype(owned()){}};
+    vicinal::Settings settings;
+    auto fault = fault_of([&] {
+      wanted = list(needed, needed_count, "needed indices");
+      if (with_owners) ranks = list(owners, needed_count, "owners");
+      indices.indices = owned();
+      settings = vicinal::read_settings(info);
+    });
     auto made = std::make_unique<vicinal_halo_s>();
-    made->halo = std::make_unique<vicinal::Halo>(comm, vicinal::Halo::Owned{owned()}, wanted, ranks,
-                                                 vicinal::read_settings(info));
+    made->halo = std::make_unique<vicinal::Halo>(comm, indices, wanted, ranks, std::move(settings),
+                                                 std::move(fault));
     *halo = made.release();
   });
 }
@@ -174,8 +194,8 @@ int vicinal_get_regions(MPI_Comm comm, int region_of[]) {
 }
 
 int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
-                                  const int sourceweights[], int outdegree,
-                                  const int destinations[], const int destweights[], MPI_Info info,
+                                  const int* sourceweights, int outdegree,
+                                  const int destinations[], const int* destweights, MPI_Info info,
                                   int reorder, vicinal_graph* graph) {
   // Weights could only steer a reordering, and ranks are never reordered.
   static_cast<void>(sourceweights);
@@ -184,9 +204,15 @@ int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources
   return guarded(comm, [&] {
     require_handle(graph, "graph");
     auto made = std::make_unique<vicinal_graph_s>();
-    made->graph = std::make_shared<vicinal::Graph>(comm, list(sources, indegree, "sources"),
-                                                   list(destinations, outdegree, "destinations"),
-                                                   vicinal::read_settings(info));
+    std::vector<int> from, to;
+    vicinal::Settings settings;
+    const auto fault = fault_of([&] {
+      from = list(sources, indegree, "sources");
+      to = list(destinations, outdegree, "destinations");
+      settings = vicinal::read_settings(info);
+    });
+    made->graph = std::make_shared<vicinal::Graph>(comm, std::move(from), std::move(to),
+                                                   std::move(settings), fault);
     *graph = made.release();
   });
 }

@@ -1,12 +1,10 @@
 // Graph creation, and agreeing on plans for a graph. A rank at fault tells its neighbours and its
 // region, and so does every rank that learns of a fault: the news floods all who depend on each other,
-// without a collective operation that the others would pay for.
+// without a collective operation that the others would pay for. Only where there is no graph yet, a
+// fault is told to every rank.
 #include "collectives/graph.hpp"
 
-#include <set>
-
 #include "execute/execution.hpp"
-#include "mpi/drive.hpp"
 
 namespace vicinal {
 
@@ -22,51 +20,44 @@ void check_neighbours(std::span<const int> ranks, int size, const char* what) {
 }  // namespace
 
 Graph::Graph(MPI_Comm user, std::vector<int> sources, std::vector<int> destinations,
-             Settings settings)
-    : user_(user),
-      settings_(std::move(settings)),
-      communicator_(mpi::Communicator::of(user)) {
+             Settings settings, std::optional<Error> fault)
+    : settings_(std::move(settings)), communicator_(mpi::Communicator::of(user)) {
   prepare_process();
   id_ = communicator_->next_graph_id();
-  std::optional<Error> fault;
-  std::shared_ptr<const Machine> machine;
+  neighborhood_.rank = communicator_->rank();
   try {
-    machine = communicator_->machine(settings_.regions);
+    if (fault) throw *fault;
+    const auto machine = communicator_->machine(settings_.regions);
     check_neighbours(sources, communicator_->size(), "source");
     check_neighbours(destinations, communicator_->size(), "destination");
-  } catch (const Error& error) {
-    fault = error;
-  }
-  if (fault) {
-    // Take part without neighbours, so that the region can go on, and let the others know.
-    neighborhood_.machine = machine ? machine : communicator_->machine("node");
-    neighborhood_.rank = communicator_->rank();
-    for (const auto* ranks : {&sources, &destinations}) {
-      for (const int rank : *ranks) {
-        if (rank >= 0 && rank < communicator_->size()) neighborhood_.sources.push_back(rank);
-      }
-    }
-    tell_neighbours(0);
-    sources.clear();
-    destinations.clear();
-  }
-  if (machine) {
     Conversation conversation;
     auto task = meet(conversation, machine, communicator_->rank(), std::move(sources),
                      std::move(destinations));
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
+  } catch (const mpi::FaultElsewhere&) {
+    throw;  // all have been told
+  } catch (const Error&) {
+    // Who waits for this rank is known to them, not to it: tell everybody.
+    std::set<int> everybody;
+    for (int rank = 0; rank < communicator_->size(); ++rank) everybody.insert(rank);
+    tell(everybody, 0, mpi::notice_left, communicator_->rank());
+    throw;
   }
-  if (fault) throw *fault;
 }
 
-void Graph::tell_neighbours(std::int64_t sequence) noexcept {
+std::set<int> Graph::neighbours() const {
+  std::set<int> ranks(neighborhood_.sources.begin(), neighborhood_.sources.end());
+  ranks.insert(neighborhood_.destinations.begin(), neighborhood_.destinations.end());
+  ranks.insert(neighborhood_.active.begin(), neighborhood_.active.end());
+  return ranks;
+}
+
+void Graph::tell(const std::set<int>& ranks, std::int64_t sequence, mpi::Notice notice,
+                 int origin) noexcept {
   try {
-    std::set<int> others(neighborhood_.sources.begin(), neighborhood_.sources.end());
-    others.insert(neighborhood_.destinations.begin(), neighborhood_.destinations.end());
-    others.insert(neighborhood_.active.begin(), neighborhood_.active.end());
-    others.erase(neighborhood_.rank);
-    for (const int rank : others) {
-      communicator_->mailbox().post({id_, sequence}, mpi::failure_notice, {rank, {}});
+    for (const int rank : ranks) {
+      if (rank == neighborhood_.rank) continue;
+      communicator_->mailbox().post({id_, sequence}, notice, {rank, {origin}});
     }
   } catch (const Error&) {
     // There is a fault to report already.
@@ -77,12 +68,23 @@ std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& p
                                         const PlanOptions& options, std::optional<Error> fault) {
   const std::int64_t sequence = ++plans_;
   try {
-    return agree(communicator_, {id_, sequence}, planner, neighborhood_, pattern, options,
-                 std::move(fault));
-  } catch (const Error&) {
-    tell_neighbours(sequence);
+    return agree(communicator_, {id_, sequence}, planner, neighborhood_, pattern, options, fault);
+  } catch (const SettledFault&) {
+    tell(neighbours(), sequence, mpi::notice_ended, communicator_->rank());
+    throw;
+  } catch (const mpi::FaultElsewhere& error) {
+    tell(neighbours(), sequence, mpi::notice_left, error.origin());
+    if (fault) throw *fault;
+    throw;
+  } catch (const std::exception&) {
+    tell(neighbours(), sequence, mpi::notice_left, communicator_->rank());
     throw;
   }
+}
+
+void Graph::refuse_plan(const Error& fault) {
+  tell(neighbours(), ++plans_, mpi::notice_left, communicator_->rank());
+  throw fault;
 }
 
 }  // namespace vicinal

@@ -6,11 +6,13 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
 #include "collectives/settings.hpp"
 #include "execute/agreed_plan.hpp"
+#include "mpi/drive.hpp"
 #include "planners/neighborhood.hpp"
 
 namespace vicinal {
@@ -18,7 +20,9 @@ namespace vicinal {
 class Graph {
  public:
   /// Collective over `user`. `sources` and `destinations` may repeat ranks and name the own rank.
-  Graph(MPI_Comm user, std::vector<int> sources, std::vector<int> destinations, Settings settings);
+  /// `fault`: what the caller already knows to be wrong; it is told to the others, then thrown.
+  Graph(MPI_Comm user, std::vector<int> sources, std::vector<int> destinations, Settings settings,
+        std::optional<Error> fault = std::nullopt);
 
   /// Plans a pattern whose edges are this graph's, in its order. Collective over the ranks that have
   /// neighbours. `fault`: what this rank already knows to be wrong; it is told to the others, then
@@ -26,15 +30,21 @@ class Graph {
   std::shared_ptr<AgreedPlan> plan(const Pattern& pattern, const Planner& planner,
                                    const PlanOptions& options, std::optional<Error> fault);
 
+  /// Gives up a plan in which this rank cannot even take part, since it does not know the planner:
+  /// tells the neighbours, then throws the fault.
+  [[noreturn]] void refuse_plan(const Error& fault);
+
   [[nodiscard]] const Neighborhood& neighborhood() const { return neighborhood_; }
   [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  [[nodiscard]] MPI_Comm user() const { return user_; }
+  /// Whose error handler hears of faults.
+  [[nodiscard]] MPI_Comm user() const { return communicator_->judge(); }
 
  private:
-  void tell_neighbours(std::int64_t sequence) noexcept;
+  [[nodiscard]] std::set<int> neighbours() const;
+  void tell(const std::set<int>& ranks, std::int64_t sequence, mpi::Notice notice,
+            int origin) noexcept;
 
-  MPI_Comm user_;
   Settings settings_;
   std::shared_ptr<mpi::Communicator> communicator_;
   std::int64_t id_ = 0;

@@ -7,8 +7,8 @@ namespace vicinal {
 
 class Halo::Exchange final : public Request {
  public:
-  Exchange(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel, MPI_Comm user)
-      : execution_(std::move(plan), reverse, channel), user_(user) {}
+  Exchange(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
+      : execution_(std::move(plan), reverse, channel) {}
 
   void launch(const Binding& binding) { execution_.start(binding); }
   void start() override {
@@ -18,24 +18,26 @@ class Halo::Exchange final : public Request {
   void wait() override { execution_.wait(); }
   [[nodiscard]] bool in_flight() const override { return execution_.in_flight(); }
   [[nodiscard]] bool persistent() const override { return false; }
-  [[nodiscard]] MPI_Comm user() const override { return user_; }
+  [[nodiscard]] MPI_Comm user() const override {
+    return execution_.plan().communicator().judge();
+  }
 
  private:
   Execution execution_;
-  MPI_Comm user_;
 };
 
 namespace {
 
 HaloMap form(mpi::Communicator& communicator, const Halo::Owned& owned,
-             std::span<const Index> needed, std::optional<std::span<const int>> owners) {
+             std::span<const Index> needed, std::optional<std::span<const int>> owners,
+             const std::optional<Error>& fault) {
   if (const auto* range = std::get_if<std::pair<Index, Index>>(&owned.indices)) {
-    return form_halo(communicator, *range, needed);
+    return form_halo(communicator, *range, needed, std::nullopt, fault);
   }
   const auto& indices = std::get<std::vector<Index>>(owned.indices);
   // A rank that needs nothing has no owners to name either, and must still take the others' form.
-  if (!owners) return form_halo(communicator, indices, needed);
-  return form_halo(communicator, indices, needed, *owners);
+  if (!owners) return form_halo(communicator, indices, needed, std::nullopt, fault);
+  return form_halo(communicator, indices, needed, *owners, std::nullopt, fault);
 }
 
 Binding describe(const ValueShape& shape) {
@@ -55,8 +57,16 @@ Binding describe(const ValueShape& shape) {
 }  // namespace
 
 Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
-           std::optional<std::span<const int>> owners, Settings settings) {
-  map_ = form(*mpi::Communicator::of(user), owned, needed, owners);
+           std::optional<std::span<const int>> owners, Settings settings,
+           std::optional<Error> fault) {
+  const auto communicator = mpi::Communicator::of(user);
+  try {
+    communicator->machine(settings.regions);
+    find_planner(settings.strategy);
+  } catch (const Error& error) {
+    if (!fault) fault = error;
+  }
+  map_ = form(*communicator, owned, needed, owners, fault);
   std::vector<int> sources, destinations;
   for (const InEdge& edge : map_.pattern.in) sources.push_back(edge.rank);
   for (const OutEdge& edge : map_.pattern.out) destinations.push_back(edge.rank);
@@ -71,7 +81,7 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
   for (const bool reverse : {false, true}) {
     for (int channel = 0; channel < channels; ++channel) {
       exchanges_[reverse ? 1 : 0].push_back(
-          std::make_unique<Exchange>(plan_, reverse, channel, user));
+          std::make_unique<Exchange>(plan_, reverse, channel));
     }
   }
 }

@@ -34,9 +34,11 @@ class Halo {
 
   /// Collective over `user`. `needed` in the order in which the ghosts shall lie; repeated indices and
   /// own ones are allowed. `owners`, if given (by all ranks or by none), names the owner of each and
-  /// saves looking it up. Throws on every rank where one is at fault.
+  /// saves looking it up. `fault`: what the caller already knows to be wrong with the arguments.
+  /// Throws on every rank where one is at fault.
   Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
-       std::optional<std::span<const int>> owners, Settings settings);
+       std::optional<std::span<const int>> owners, Settings settings,
+       std::optional<Error> fault = std::nullopt);
   Halo(const Halo&) = delete;
   Halo& operator=(const Halo&) = delete;
   ~Halo();

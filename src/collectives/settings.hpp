@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "planners/planner.hpp"
@@ -21,5 +23,10 @@ struct Settings {
 
 /// Throws an info fault that names the key, the value and what is expected.
 Settings read_settings(MPI_Info info);
+
+/// The same where `given` has the value of each key that was given. Info values are limited in length
+/// (to 256 characters in Open MPI), these are not.
+Settings read_settings(
+    const std::function<std::optional<std::string>(const std::string& key)>& given);
 
 }  // namespace vicinal

@@ -53,7 +53,7 @@ struct Entry {
 
 using Entries = std::map<int, Entry>;
 
-void split(const Blocks& blocks, IndexRun run, std::vector<IndexRun> Entry::*list,
+void split(const Blocks& blocks, IndexRun run, std::vector<IndexRun> Entry::* list,
            Entries& entries) {
   while (run.count > 0) {
     const Index count = std::min(run.count, blocks.end(run.first) - run.first);
@@ -161,9 +161,8 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
       exchange(communicator, registrations(blocks, owned, std::span(first, last)), method);
   std::vector<OwnedRun> registered;
   for (const Letter& letter : entries) {
-    for_each_run(owned_words(letter), [&](IndexRun run) {
-      registered.push_back({run, letter.peer});
-    });
+    for_each_run(owned_words(letter),
+                 [&](IndexRun run) { registered.push_back({run, letter.peer}); });
   }
   const std::optional<Finding> doubly = sort_owned(registered);
   std::vector<Letter> answers;

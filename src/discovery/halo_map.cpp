@@ -244,8 +244,10 @@ HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
 }  // namespace
 
 HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned_range,
-                  std::span<const Index> needed_indices, std::optional<Method> method) {
+                  std::span<const Index> needed_indices, std::optional<Method> method,
+                  std::optional<Error> fault) {
   std::optional<Finding> mine;
+  if (fault) mine.emplace(std::move(*fault));
   Needed needed;
   attempt(mine, [&] { needed = sort_needed(needed_indices); });
   const auto [first, last] = owned_range;
@@ -258,9 +260,11 @@ HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned
 }
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
-                  std::span<const Index> needed_indices, std::optional<Method> method) {
+                  std::span<const Index> needed_indices, std::optional<Method> method,
+                  std::optional<Error> fault) {
   const Method chosen = method.value_or(choose_method(communicator.size()));
   std::optional<Finding> mine;
+  if (fault) mine.emplace(std::move(*fault));
   std::vector<CopyRun> owned;
   Needed needed;
   attempt(mine, [&] {
@@ -274,9 +278,11 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
                   std::span<const Index> needed_indices, std::span<const int> given_owners,
-                  std::optional<Method> method) {
+                  std::optional<Method> method,
+                  std::optional<Error> fault) {
   HaloMap map = empty_map(static_cast<Index>(owned_indices.size()), needed_indices);
   std::optional<Finding> mine;
+  if (fault) mine.emplace(std::move(*fault));
   std::vector<CopyRun> owned;
   std::vector<Letter> requests;
   attempt(mine, [&] {

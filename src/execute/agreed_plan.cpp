@@ -50,8 +50,15 @@ std::shared_ptr<AgreedPlan> agree(std::shared_ptr<mpi::Communicator> communicato
   Conversation conversation;
   Task<Plans> task = planner.plan(
       PlanRequest{conversation, site, neighborhood, pattern, options, std::move(fault)});
-  Plans plans = mpi::drive(*communicator, key, conversation, task);
-  return std::make_shared<AgreedPlan>(communicator, key, std::move(site), std::move(plans));
+  try {
+    Plans plans = mpi::drive(*communicator, key, conversation, task);
+    return std::make_shared<AgreedPlan>(communicator, key, std::move(site), std::move(plans));
+  } catch (...) {
+    // Another rank may have its plan, start it, and look into these slots before it hears of the fault:
+    // nothing else must ever be announced there.
+    if (site.has_slots()) new AgreedSite(std::move(site));
+    throw;
+  }
 }
 
 }  // namespace vicinal

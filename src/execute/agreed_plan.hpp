@@ -25,6 +25,7 @@ class AgreedSite final : public Site {
   ~AgreedSite() override;
   std::int64_t new_tag() override;
   std::int64_t new_slot(int peers) override;
+  [[nodiscard]] bool has_slots() const { return !headers_.empty(); }
   [[nodiscard]] const std::shared_ptr<SlotHeader>& header(std::int64_t slot) const {
     return headers_.at(slot);
   }

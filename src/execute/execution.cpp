@@ -90,7 +90,7 @@ EntryList& entries() {
   return *list;
 }
 
-/// How often a wait looks whether another rank has given up; the look costs a probe.
+/// How often a rank that waits looks whether another has given up; the look costs a probe.
 constexpr int polls_between_notices = 512;
 
 /// How many executions in flight others may depend on.
@@ -183,6 +183,7 @@ void Execution::start(const Binding& binding) {
   entry_->error = nullptr;
   channel_.start();
   in_flight_ = true;
+  polls_ = 0;
   if (channel_.relays()) {
     entry_->active.store(true, std::memory_order_relaxed);
     active_executions.fetch_add(1, std::memory_order_relaxed);
@@ -191,34 +192,40 @@ void Execution::start(const Binding& binding) {
 
 bool Execution::test() {
   if (!in_flight_) return true;
-  const Claim claim(*entry_);
-  poll(*entry_);
-  if (!entry_->complete && !entry_->error) return false;
-  finish();
-  if (entry_->error) std::rethrow_exception(std::exchange(entry_->error, nullptr));
-  return true;
+  {
+    const Claim claim(*entry_);
+    poll(*entry_);
+    if (entry_->complete || entry_->error) {
+      finish();
+      if (entry_->error) std::rethrow_exception(std::exchange(entry_->error, nullptr));
+      return true;
+    }
+  }
+  if (++polls_ >= polls_between_notices) heed_notices();
+  return false;
 }
 
 void Execution::wait() {
   mpi::Backoff backoff;
   const int own = channel_.relays() ? 1 : 0;
-  for (int polls = 1; !test(); ++polls) {
+  while (!test()) {
     if (active_executions.load(std::memory_order_relaxed) > own) progress();
-    if (polls % polls_between_notices == 0) heed_notices();
     backoff.pause();
   }
 }
 
 void Execution::heed_notices() {
+  polls_ = 0;
   if (dump_asked != 0) {
     dump_asked = 0;
     describe_pending(std::cerr);
   }
   // A rank that failed after this one had its plan will never start; it has said so.
-  mpi::Mailbox& mailbox = plan_->communicator().mailbox();
-  mailbox.collect();
+  plan_->communicator().mailbox().collect();
   try {
-    mpi::heed_notices(mailbox, plan_->key());
+    for (const mpi::Notice notice : {mpi::notice_left, mpi::notice_ended}) {
+      mpi::heed_notices(plan_->communicator(), plan_->key(), notice);
+    }
   } catch (...) {
     // Its messages may still arrive: their memory must outlive the program's interest in them.
     new std::shared_ptr<AgreedPlan>(plan_);

@@ -27,10 +27,10 @@ class Execution {
   /// Begins an execution with these buffers. Local; never waits for another rank. A request fault
   /// where one is in flight already.
   void start(const Binding& binding);
-  /// True once the execution is complete, or none is in flight. Progresses this execution only.
+  /// True once the execution is complete, or none is in flight. Progresses this execution only. A
+  /// fault of kind `elsewhere` where another rank has given up the plan: looked for now and then.
   bool test();
-  /// Polls, then yields, then sleeps, progressing every execution of the process, until complete. A
-  /// fault of kind `elsewhere` where another rank has given up the plan.
+  /// Polls, then yields, then sleeps, progressing every execution of the process, until complete.
   void wait();
   [[nodiscard]] bool in_flight() const { return in_flight_; }
   [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
@@ -43,6 +43,7 @@ class Execution {
   Channel& channel_;
   ProgressEntry* entry_;
   bool in_flight_ = false;
+  int polls_ = 0;  ///< since the start, or since notices were last looked for
 };
 
 /// Polls every execution of the process that another rank may depend on. Never throws: an execution

@@ -35,8 +35,10 @@ Registry& registry() {
 
 using Handle = std::shared_ptr<Communicator>;
 
-int drop(MPI_Comm, int, void* attribute, void*) {
-  delete static_cast<Handle*>(attribute);
+int drop(MPI_Comm user, int, void* attribute, void*) {
+  auto* const handle = static_cast<Handle*>(attribute);
+  (*handle)->user_freed(user);
+  delete handle;
   return MPI_SUCCESS;
 }
 
@@ -189,9 +191,24 @@ void Communicator::close() noexcept {
     MPI_Comm_free(&handle_);
   }
   handle_ = MPI_COMM_NULL;
+  judge_ = MPI_COMM_NULL;
+}
+
+MPI_Comm Communicator::judge() {
+  const std::lock_guard lock(mutex_);
+  return judge_;
+}
+
+void Communicator::user_freed(MPI_Comm user) noexcept {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (is_alive() && MPI_Comm_get_errhandler(user, &handler) != MPI_SUCCESS) return;
+  const std::lock_guard lock(mutex_);
+  judge_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
+  if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
 }
 
 void Communicator::make(MPI_Comm user) {
+  judge_ = user;
   // Making a communicator blocks inside MPI, where active plans make no progress. Wait outside,
   // until every rank has come.
   barrier(user);

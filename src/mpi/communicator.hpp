@@ -44,6 +44,12 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
 
+  /// Whose error handler hears of faults: the user's communicator; once it is freed, one that returns
+  /// errors as it did, or MPI_COMM_NULL where it did otherwise.
+  [[nodiscard]] MPI_Comm judge();
+  /// The user's communicator is about to be freed. Called by MPI.
+  void user_freed(MPI_Comm user) noexcept;
+
   /// The private duplicate: same group, own context, MPI_ERRORS_RETURN.
   [[nodiscard]] MPI_Comm handle() const { return handle_; }
   [[nodiscard]] int rank() const { return rank_; }
@@ -97,6 +103,7 @@ class Communicator {
   std::shared_ptr<const Machine> machine_of(std::string_view regions);
 
   MPI_Comm handle_ = MPI_COMM_NULL;
+  MPI_Comm judge_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 0;
   DetectedPlaces places_;

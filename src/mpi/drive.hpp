@@ -10,18 +10,38 @@
 
 namespace vicinal::mpi {
 
-/// The superstep of letters that say that their sender has given up a conversation.
-constexpr int failure_notice = -1;
+/// The superstep of letters that say that their sender has no plan. Their one word is the rank with
+/// which it began.
+enum Notice : int {
+  notice_left = -1,   ///< it has left the conversation: who talks to it waits in vain
+  notice_ended = -2,  ///< it has not; only who has a plan, and starts it, waits in vain
+};
 
-/// Throws a fault of kind `elsewhere` where a rank has given up this conversation, or the creation of
-/// its graph (sequence 0).
-inline void heed_notices(Mailbox& mailbox, ConversationKey key) {
+/// What a rank throws that has heard of a fault.
+class FaultElsewhere : public Error {
+ public:
+  FaultElsewhere(int origin, const char* what)
+      : Error(Fault::elsewhere, std::string(what) + " failed on rank " + std::to_string(origin) +
+                                    "; the message on that rank, or on one that it names, says more"),
+        origin_(origin) {}
+  /// The rank with which it began.
+  [[nodiscard]] int origin() const { return origin_; }
+
+ private:
+  int origin_;
+};
+
+/// Throws FaultElsewhere where there is such a notice of this conversation, or one that the graph
+/// could not be created (sequence 0).
+inline void heed_notices(Communicator& communicator, ConversationKey key, Notice notice) {
+  Mailbox& mailbox = communicator.mailbox();
   for (const ConversationKey which : {ConversationKey{key.graph, 0}, key}) {
-    if (mailbox.count(which, failure_notice) == 0) continue;
-    const auto letters = mailbox.take(which, failure_notice);
-    fail(Fault::elsewhere, which.sequence == 0 ? "creating the graph" : "planning",
-         " failed on rank ", letters.front().peer, "; the message on that rank, or on one that it ",
-         "names, says more");
+    if (mailbox.count(which, notice) == 0) continue;
+    const Words first = mailbox.take(which, notice).front().words;
+    // The rank has no graph, so whatever is tried with this one must fail, not only the first time.
+    if (which.sequence == 0) mailbox.post(which, notice, {communicator.rank(), first});
+    const int origin = static_cast<int>(first.front());
+    throw FaultElsewhere(origin, which.sequence == 0 ? "creating the graph" : "planning");
   }
 }
 
@@ -41,7 +61,7 @@ T drive(Communicator& communicator, ConversationKey key, Conversation& conversat
     poll_until([&] {
       mailbox.collect();
       if (mailbox.count(key, superstep) >= pending.expected) return true;
-      heed_notices(mailbox, key);
+      heed_notices(communicator, key, notice_left);
       return false;
     });
     pending.inbox = mailbox.take(key, superstep);

@@ -1,5 +1,5 @@
-// One pass suffices because the pairs are sorted: a rank's ghosts come owner by owner, so each of its
-// edges is one run of slots; and each owner meets those who need it in order of rank.
+// One pass suffices because the pairs are sorted: a rank's ghosts come owner by owner, so each of
+// its edges is one run of slots; and each owner meets those who need it in order of rank.
 #include "pattern/halo_patterns.hpp"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ void append_item(OutEdge& edge, Index position) {
 
 }  // namespace
 
-std::vector<Pattern> halo_patterns(std::span<const Index> row_offsets,
-                                   std::span<const int> needers, std::span<const Index> indices) {
+std::vector<Pattern> halo_patterns(std::span<const Index> row_offsets, std::span<const int> needers,
+                                   std::span<const Index> indices) {
   check_offsets(row_offsets);
   require(needers.size() == indices.size(), Fault::argument, needers.size(),
           " needing ranks were given for ", indices.size(), " indices; give one for each");
@@ -50,9 +50,8 @@ std::vector<Pattern> halo_patterns(std::span<const Index> row_offsets,
   for (std::size_t pair = 0; pair < indices.size(); ++pair) {
     const Index index = indices[pair];
     if (needers[pair] != needer) {
-      require(needers[pair] > needer, Fault::argument, "pair ", pair, " is of rank ",
-              needers[pair], ", but the one before it of rank ", needer,
-              "; give pairs in ascending order");
+      require(needers[pair] > needer, Fault::argument, "pair ", pair, " is of rank ", needers[pair],
+              ", but the one before it of rank ", needer, "; give pairs in ascending order");
       needer = needers[pair];
       require(needer < size, Fault::argument, "pair ", pair, " is of rank ", needer,
               ", but row offsets were given for ranks 0 to ", size - 1);

@@ -46,6 +46,13 @@ struct PlanRequest {
   std::optional<Error> fault;
 };
 
+/// A fault thrown by a planner that has said everything the others wait for. They come to their end as
+/// well, whereas any other fault leaves them waiting for this rank.
+class SettledFault : public Error {
+ public:
+  explicit SettledFault(const Error& error) : Error(error) {}
+};
+
 struct Plans {
   Plan forward;
   std::optional<Plan> reverse;

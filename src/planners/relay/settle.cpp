@@ -438,10 +438,12 @@ void Negotiator::check_covered() {
 
 Routes Negotiator::finish() {
   join_self();
-  if (own_fault_) throw *own_fault_;
+  if (own_fault_) throw SettledFault(*own_fault_);
   if (!status_.good()) {
-    fail(Fault::elsewhere, "planning failed because of a ", name(static_cast<Fault>(status_.fault())),
-         " fault on rank ", status_.rank(), "; the message on that rank says more");
+    std::ostringstream text;
+    text << "planning failed because of a " << name(static_cast<Fault>(status_.fault()))
+         << " fault on rank " << status_.rank() << "; the message on that rank says more";
+    throw SettledFault(Error(Fault::elsewhere, text.str()));
   }
   check_covered();
   if (policy_.order == RelayPolicy::Order::nearest_first) {

@@ -9,10 +9,12 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "check.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
@@ -24,20 +26,16 @@ using Indices = std::vector<Index>;
 
 std::shared_ptr<mpi::Communicator> world() { return mpi::Communicator::of(MPI_COMM_WORLD); }
 
-/// Every rank's list.
-std::vector<Indices> gather_all(const Indices& mine) {
-  const int size = world()->size();
-  int count = static_cast<int>(mine.size());
-  std::vector<int> counts(static_cast<std::size_t>(size));
-  MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD);
-  std::vector<int> offsets(counts.size(), 0);
-  std::partial_sum(counts.begin(), counts.end() - 1, offsets.begin() + 1);
-  Indices all(static_cast<std::size_t>(offsets.back() + counts.back()));
-  MPI_Allgatherv(mine.data(), count, MPI_INT64_T, all.data(), counts.data(), offsets.data(),
-                 MPI_INT64_T, MPI_COMM_WORLD);
+/// Every rank's list. Polled, since ranks may outnumber cores.
+std::vector<Indices> gather_all(Indices mine) {
+  const Index count = static_cast<Index>(mine.size());
+  const Indices counts = mpi::allgather(world()->handle(), std::span(&count, 1));
+  const auto longest = static_cast<std::size_t>(*std::max_element(counts.begin(), counts.end()));
+  mine.resize(longest);
+  const Indices all = mpi::allgather(world()->handle(), mine);
   std::vector<Indices> lists;
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    const auto begin = all.begin() + offsets[rank];
+    const auto begin = all.begin() + static_cast<Index>(rank * longest);
     lists.emplace_back(begin, begin + counts[rank]);
   }
   return lists;
@@ -271,23 +269,19 @@ TEST(halo_faults_reach_every_rank) {
     check_agreed(culprit, Fault::argument, negative, [&] { return given({0, -3}, {0, 0}); });
     check_agreed(culprit, Fault::argument, "owned[0] is -1", [&] { return by_array({-1}, {}); });
     check_agreed(culprit, Fault::argument, "at most", [&] { return by_array({INT64_MAX}, {}); });
-    check_agreed(culprit, Fault::argument, "owned[0] and owned[2] are both index 999", [&] {
-      return by_array({999, 1000, 999}, {});
-    });
-    check_agreed(culprit, Fault::rank, "owners[1] is " + std::to_string(size), [&] {
-      return given({0, 1}, {0, size});
-    });
+    check_agreed(culprit, Fault::argument, "owned[0] and owned[2] are both index 999",
+                 [&] { return by_array({999, 1000, 999}, {}); });
+    check_agreed(culprit, Fault::rank, "owners[1] is " + std::to_string(size),
+                 [&] { return given({0, 1}, {0, size}); });
     check_agreed(culprit, Fault::rank, "owners[0] is -1", [&] { return given({0}, {-1}); });
-    check_agreed(culprit, Fault::argument, "1 owners were given for 2", [&] {
-      return given({0, 1}, {0});
-    });
+    check_agreed(culprit, Fault::argument, "1 owners were given for 2",
+                 [&] { return given({0, 1}, {0}); });
     CHECK_THROWS(Fault::argument, given({1, beyond}, {0, 0}),
                  "rank " + std::to_string(culprit) + " needs index " + std::to_string(beyond) +
                      " from rank 0, which does not own it");
     if (size == 1) continue;
-    check_agreed(culprit, Fault::argument, "said to be owned by rank 0 and by rank 1", [&] {
-      return given({3, 3}, {0, 1});
-    });
+    check_agreed(culprit, Fault::argument, "said to be owned by rank 0 and by rank 1",
+                 [&] { return given({3, 3}, {0, 1}); });
     const int other = culprit == 0 ? 1 : 0;
     const Index stolen = Index{10} * other + 3;
     const std::string both = "ranks " + std::to_string(std::min(culprit, other)) + " and " +

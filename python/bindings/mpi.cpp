@@ -1,0 +1,144 @@
+// The module vicinal._mpi_<abi>: the library over one kind of MPI. It is imported after mpi4py has
+// loaded that MPI, and shares communicators, datatypes and operators with it.
+#include "mpi.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <functional>
+#include <iostream>
+#include <sstream>
+#include <vector>
+
+#include "arrays.hpp"
+#include "discovery/agreement.hpp"
+#include "errors.hpp"
+#include "execute/execution.hpp"
+#include "mpi/collectives.hpp"
+#include "mpi/communicator.hpp"
+#include "plan/checks.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace vicinal::python {
+
+Address address_of(nb::handle object) {
+  return nb::cast<Address>(nb::module_::import_("mpi4py.MPI").attr("_addressof")(object));
+}
+
+Settings read_given(const GivenSettings& given) {
+  return read_settings([&given](const std::string& key) -> std::optional<std::string> {
+    const auto found = given.find(key);
+    if (found == given.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+std::optional<Error> to_error(const GivenFault& fault) {
+  if (!fault) return std::nullopt;
+  for (int kind = 0; kind <= static_cast<int>(Fault::internal); ++kind) {
+    const auto candidate = static_cast<Fault>(kind);
+    if (fault->first == name(candidate)) return Error(candidate, fault->second);
+  }
+  return Error(Fault::internal, fault->second);
+}
+
+namespace {
+
+/// A number that tells settings apart; not negative.
+std::int64_t fingerprint(const Settings& settings) {
+  std::ostringstream text;
+  const PlanOptions& options = settings.options;
+  text << settings.regions << '|' << settings.strategy << '|' << settings.in_flight << '|'
+       << options.shared_memory << '|' << options.split_bytes << '|' << options.leader_shift;
+  return static_cast<std::int64_t>(std::hash<std::string>{}(text.str()) >> 1);
+}
+
+}  // namespace
+
+Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& given_fault,
+                   std::array<std::int64_t, 2> mine) {
+  const auto communicator = mpi::Communicator::of(user);
+  Meeting meeting;
+  std::optional<Finding> finding;
+  try {
+    meeting.settings = read_given(given);
+    if (const auto fault = to_error(given_fault)) finding.emplace(*fault);
+  } catch (const Error& error) {
+    finding.emplace(error);
+  }
+  const std::int64_t mark = fingerprint(meeting.settings);
+  std::array<std::int64_t, 5> least{vote(*communicator, finding), mark, -mark, mine[0], mine[1]};
+  mpi::allreduce(communicator->handle(), least, mpi::Reduction::min);
+  settle(*communicator, least[0], finding);
+  require(least[1] == -least[2], Fault::info,
+          "the ranks gave different settings; give the same strategy, regions, local, in_flight, "
+          "split_bytes and leader_shift, or the same environment variables, on all");
+  meeting.least = {least[3], least[4]};
+  return meeting;
+}
+
+nb::tuple counts_of(const Plan& plan) {
+  const Statistics found = statistics(plan);
+  return nb::make_tuple(found.non_local.messages, found.non_local.elements, found.local.messages,
+                        found.local.elements, found.shared_elements, found.copied_elements);
+}
+
+std::string text_of(const Plan& plan) {
+  std::ostringstream out;
+  write_text(out, plan);
+  return std::move(out).str();
+}
+
+namespace {
+
+void set_regions(Address comm, const std::string& text) {
+  const nb::gil_scoped_release released;
+  mpi::Communicator::of(handle_at<MPI_Comm>(comm))->set_regions(text);
+}
+
+nb::ndarray<nb::numpy, int> get_regions(Address comm) {
+  std::shared_ptr<const Machine> machine;
+  {
+    const nb::gil_scoped_release released;
+    machine = mpi::Communicator::of(handle_at<MPI_Comm>(comm))->machine();
+  }
+  std::vector<int> regions;
+  for (int rank = 0; rank < machine->size(); ++rank) regions.push_back(machine->region_of(rank));
+  return new_array(std::move(regions));
+}
+
+std::optional<int> wait_any_of(const std::vector<Pending*>& pending) {
+  std::vector<vicinal::Request*> requests;
+  for (Pending* each : pending) requests.push_back(each == nullptr ? nullptr : each->request());
+  int found = -1;
+  {
+    const nb::gil_scoped_release released;
+    found = wait_any(requests);
+  }
+  if (found < 0) return std::nullopt;
+  pending[static_cast<std::size_t>(found)]->settle();
+  return found;
+}
+
+}  // namespace
+
+}  // namespace vicinal::python
+
+NB_MODULE(VICINAL_MODULE, m) {
+  namespace py = vicinal::python;
+  m.doc() = "Graphs and halos over one kind of MPI.";
+  nb::set_leak_warnings(false);  // objects in a program's globals live to its end
+  py::translate_errors();
+  nb::class_<py::Pending>(m, "Pending", "Something that can be waited for.");
+  m.def("set_regions", &py::set_regions, "comm"_a, "text"_a);
+  m.def("get_regions", &py::get_regions, "comm"_a);
+  m.def("wait_any", &py::wait_any_of, "pending"_a);
+  m.def("progress", &vicinal::progress, nb::call_guard<nb::gil_scoped_release>());
+  m.def("dump", [] { vicinal::describe_pending(std::cerr); });
+  py::bind_halo(m);
+  py::bind_graph(m);
+}

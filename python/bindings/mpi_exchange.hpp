@@ -1,0 +1,37 @@
+// What one exchange of a halo moves: from which of the user's arrays into which, and their layout.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "collectives/halo.hpp"
+#include "mpi_array.hpp"
+
+namespace vicinal::python {
+
+/// The arrays of an exchange, checked against the halo and each other.
+struct Operands {
+  Array owned;
+  Array ghosts;           ///< not given where they are the end of `owned`
+  bool appended = false;  ///< the ghosts are the end of `owned`
+  std::byte* ghost_data = nullptr;
+  ValueShape shape;  ///< from owned to ghosts
+
+  /// Checks that `owned` has the owned entries or, with `ghosts` missing, that the ghosts follow
+  /// them, and finds the layout. Throws a buffer, type or argument fault.
+  void check(Index owned_count, Index ghost_count);
+
+ private:
+  void check_ghosts(Index ghost_count) const;
+  [[noreturn]] void refuse_length(Index owned_count, Index ghost_count) const;
+  [[noreturn]] void refuse_layout() const;
+};
+
+/// The combination that `op`, a word or an operator of mpi4py, stands for.
+struct Operator {
+  Combine combine;
+  bool is_foreign = false;  ///< a function of the user's, perhaps written in Python
+};
+Operator read_operator(nanobind::handle op, const ValueType& type, Index values);
+
+}  // namespace vicinal::python

@@ -1,0 +1,325 @@
+// Halos in Python. A halo and its exchanges share one state, which keeps the arrays of what is in
+// flight: a program may drop an exchange, or the halo, before it is complete.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/unordered_map.h>
+#include <nanobind/stl/variant.h>
+
+#include <algorithm>
+#include <numeric>
+#include <variant>
+#include <vector>
+
+#include "arrays.hpp"
+#include "collectives/halo.hpp"
+#include "mpi.hpp"
+#include "mpi_exchange.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace vicinal::python {
+
+namespace {
+
+/// An exchange from its start until it was found complete.
+struct Transfer {
+  Operands operands;
+  bool reverse = false;
+  bool is_foreign = false;              ///< see Operator
+  vicinal::Request* request = nullptr;  ///< null once complete
+  nb::object result;
+};
+
+/// Arrays of ghosts that were made here, to be used again once nobody else holds them.
+class GhostPool {
+ public:
+  nb::object get(const Array& owned, Index ghost_count) {
+    const bool by_columns = !owned.by_rows();
+    std::vector<Index> trailing;
+    for (int i = 1; i < owned.dimensions(); ++i) trailing.push_back(owned.extent(i));
+    for (const Entry& entry : entries_) {
+      if (entry.type == owned.type() && entry.by_columns == by_columns &&
+          entry.trailing == trailing && Py_REFCNT(entry.array.ptr()) == 1) {
+        return entry.array;
+      }
+    }
+    nb::object array = nb::module_::import_("vicinal._arrays")
+                           .attr("ghosts_like")(owned.object(), ghost_count, by_columns);
+    // Records and the like differ in more than their type's size.
+    if (owned.type().kind != 'V') {
+      if (entries_.size() == most) entries_.erase(entries_.begin());
+      entries_.push_back({owned.type(), std::move(trailing), by_columns, array});
+    }
+    return array;
+  }
+
+ private:
+  static constexpr std::size_t most = 16;
+  struct Entry {
+    ValueType type;
+    std::vector<Index> trailing;
+    bool by_columns;
+    nb::object array;
+  };
+  std::vector<Entry> entries_;
+};
+
+class HaloState {
+ public:
+  explicit HaloState(std::unique_ptr<Halo> halo) : halo_(std::move(halo)) {}
+
+  Halo& halo() {
+    require(halo_ != nullptr, Fault::request, "this halo has been freed; form another");
+    return *halo_;
+  }
+  Index owned_count() { return halo().map().owned_count; }
+  Index ghost_count() { return halo().map().ghost_count; }
+  [[nodiscard]] std::size_t in_flight() const { return in_flight_.size(); }
+
+  std::shared_ptr<Transfer> start(nb::handle x, nb::handle ghosts) {
+    auto transfer = std::make_shared<Transfer>();
+    Operands& operands = transfer->operands;
+    operands.owned.view(x, "x");
+    if (!ghosts.is_none()) {
+      operands.ghosts.view(ghosts, "the array of ghosts");
+    } else if (operands.owned.rows() == owned_count() && ghost_count() > 0) {
+      operands.ghosts.view(pool_.get(operands.owned, ghost_count()), "the array of ghosts");
+    }
+    operands.check(owned_count(), ghost_count());
+    if (operands.appended) {
+      if (ghost_count() > 0) operands.owned.require_writable("x, whose end holds the ghosts,");
+    } else {
+      operands.ghosts.require_writable("the array of ghosts");
+    }
+    vicinal::Request& request =
+        halo().start(operands.owned.data(), operands.ghost_data, operands.shape);
+    return launched(std::move(transfer), request);
+  }
+
+  std::shared_ptr<Transfer> start_reverse(nb::handle x, nb::handle ghosts, nb::handle op) {
+    auto transfer = std::make_shared<Transfer>();
+    transfer->reverse = true;
+    Operands& operands = transfer->operands;
+    operands.owned.view(x, "x");
+    if (!ghosts.is_none()) operands.ghosts.view(ghosts, "the array of ghosts");
+    operands.check(owned_count(), ghost_count());
+    operands.owned.require_writable("x");
+    const Operator combination = read_operator(op, operands.owned.type(), operands.shape.values);
+    transfer->is_foreign = combination.is_foreign;
+    ValueShape shape = operands.shape;
+    std::swap(shape.source_stride, shape.target_stride);
+    vicinal::Request& request = halo().start_reverse(operands.owned.data(), operands.ghost_data,
+                                                     shape, combination.combine);
+    return launched(std::move(transfer), request);
+  }
+
+  bool test(const std::shared_ptr<Transfer>& transfer) {
+    if (transfer->request == nullptr) return true;
+    guarded(transfer, [&] {
+      if (!transfer->is_foreign) return transfer->request->test();
+      // Another thread may be running this exchange's operator, and need the GIL for it.
+      const nb::gil_scoped_release released;
+      return transfer->request->test();
+    });
+    return transfer->request == nullptr;
+  }
+
+  nb::object wait(const std::shared_ptr<Transfer>& transfer) {
+    if (transfer->request != nullptr) {
+      guarded(transfer, [&] {
+        const nb::gil_scoped_release released;
+        transfer->request->wait();
+        return true;
+      });
+    }
+    return transfer->result;
+  }
+
+  /// Waits for all in flight, in order; returns what the last one brought.
+  nb::object wait_all() {
+    nb::object last = nb::none();
+    while (!in_flight_.empty()) {
+      const std::shared_ptr<Transfer> first = in_flight_.front();
+      last = wait(first);
+    }
+    return last;
+  }
+
+  /// To be called when it is complete.
+  void settle(const std::shared_ptr<Transfer>& transfer) {
+    if (!forget(transfer)) return;
+    Operands& operands = transfer->operands;
+    if (transfer->reverse) {
+      transfer->result = operands.owned.object();
+    } else if (operands.appended) {
+      transfer->result = tail_of(operands.owned.object());
+    } else {
+      transfer->result = operands.ghosts.object();
+    }
+    operands.owned.release();
+    operands.ghosts.release();
+  }
+
+  void free() {
+    if (halo_ == nullptr) return;
+    wait_all();
+    halo_.reset();
+  }
+
+ private:
+  std::shared_ptr<Transfer> launched(std::shared_ptr<Transfer> transfer,
+                                     vicinal::Request& request) {
+    transfer->request = &request;
+    in_flight_.push_back(transfer);
+    return transfer;
+  }
+
+  /// The ghosts at the end of an array.
+  nb::object tail_of(const nb::object& array) {
+    if (!array.type().is(array_type_)) {
+      return nb::module_::import_("vicinal._arrays").attr("tail")(array, owned_count());
+    }
+    return nb::steal(
+        PySequence_GetSlice(array.ptr(), static_cast<Py_ssize_t>(owned_count()), PY_SSIZE_T_MAX));
+  }
+
+  /// Takes it off the list; whether it was there.
+  bool forget(const std::shared_ptr<Transfer>& transfer) {
+    transfer->request = nullptr;
+    return std::erase(in_flight_, transfer) > 0;
+  }
+
+  /// Runs `step`, which says whether the transfer is complete.
+  template <class Step>
+  void guarded(const std::shared_ptr<Transfer>& transfer, Step step) {
+    try {
+      if (step()) settle(transfer);
+    } catch (const Error&) {
+      // What another rank has sent may still arrive, so the arrays must stay in place for ever.
+      if (forget(transfer)) new std::shared_ptr<Transfer>(transfer);
+      throw;
+    }
+  }
+
+  nb::object array_type_ = nb::module_::import_("numpy").attr("ndarray");
+  GhostPool pool_;
+  std::vector<std::shared_ptr<Transfer>> in_flight_;
+  std::unique_ptr<Halo> halo_;  ///< destroyed first: it waits for what is in flight
+};
+
+/// What Python holds of an exchange.
+class Exchange final : public Pending {
+ public:
+  Exchange(std::shared_ptr<HaloState> halo, std::shared_ptr<Transfer> transfer)
+      : halo_(std::move(halo)), transfer_(std::move(transfer)) {}
+  vicinal::Request* request() override { return transfer_->request; }
+  void settle() override { halo_->settle(transfer_); }
+  bool test() { return halo_->test(transfer_); }
+  nb::object wait() { return halo_->wait(transfer_); }
+
+ private:
+  std::shared_ptr<HaloState> halo_;
+  std::shared_ptr<Transfer> transfer_;
+};
+
+class PythonHalo {
+ public:
+  explicit PythonHalo(std::unique_ptr<Halo> halo)
+      : state_(std::make_shared<HaloState>(std::move(halo))) {}
+  [[nodiscard]] HaloState& state() const { return *state_; }
+  [[nodiscard]] const HaloMap& map() const { return state_->halo().map(); }
+  [[nodiscard]] const AgreedPlan& plan() const { return state_->halo().plan(); }
+  [[nodiscard]] std::unique_ptr<Exchange> start(nb::handle x, nb::handle ghosts) const {
+    return std::make_unique<Exchange>(state_, state_->start(x, ghosts));
+  }
+  [[nodiscard]] std::unique_ptr<Exchange> start_reverse(nb::handle x, nb::handle ghosts,
+                                                        nb::handle op) const {
+    return std::make_unique<Exchange>(state_, state_->start_reverse(x, ghosts, op));
+  }
+
+ private:
+  std::shared_ptr<HaloState> state_;
+};
+
+using Range = std::pair<Index, Index>;
+using OwnedArgument = std::variant<Range, ArrayArgument<Index>>;
+
+Halo::Owned owned_of(const OwnedArgument& owned, bool as_range) {
+  if (const auto* range = std::get_if<Range>(&owned)) {
+    if (as_range) return {*range};
+    std::vector<Index> indices(static_cast<std::size_t>(range->second - range->first));
+    std::iota(indices.begin(), indices.end(), range->first);
+    return {std::move(indices)};
+  }
+  return {vector_of(std::get<ArrayArgument<Index>>(owned))};
+}
+
+std::unique_ptr<PythonHalo> make_halo(Address comm, const OwnedArgument& owned,
+                                      const ArrayArgument<Index>& needed,
+                                      const std::optional<ArrayArgument<int>>& owners,
+                                      const GivenSettings& given, const GivenFault& fault) {
+  std::unique_ptr<Halo> halo;
+  {
+    const nb::gil_scoped_release released;
+    const auto user = handle_at<MPI_Comm>(comm);
+    const bool is_range = std::holds_alternative<Range>(owned) && !owners;
+    Meeting meeting = meet_ranks(user, given, fault, {is_range ? 1 : 0, owners ? 1 : 0});
+    // The forms differ in what they exchange, so all ranks take the one that is open to all.
+    std::optional<std::span<const int>> ranks;
+    if (meeting.least[1] != 0) ranks = span_of(*owners);
+    halo = std::make_unique<Halo>(user, owned_of(owned, meeting.least[0] != 0), span_of(needed),
+                                  ranks, std::move(meeting.settings));
+  }
+  return std::make_unique<PythonHalo>(std::move(halo));
+}
+
+nb::dict map_of(const std::vector<int>& ranks, const std::vector<Index>& offsets,
+                const std::vector<Index>& positions) {
+  nb::dict result;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto first = static_cast<std::size_t>(offsets[i]);
+    const auto last = static_cast<std::size_t>(offsets[i + 1]);
+    result[nb::int_(ranks[i])] = new_array(std::span(positions).subspan(first, last - first));
+  }
+  return result;
+}
+
+}  // namespace
+
+void bind_halo(nb::module_& module) {
+  nb::class_<Exchange, Pending>(module, "Exchange")
+      .def("test", &Exchange::test)
+      .def("wait", &Exchange::wait);
+  nb::class_<PythonHalo>(module, "Halo")
+      .def("start", &PythonHalo::start, "x"_a.none(), "ghosts"_a.none())
+      .def("start_reverse", &PythonHalo::start_reverse, "x"_a.none(), "ghosts"_a.none(),
+           "op"_a.none())
+      .def("wait", [](const PythonHalo& it) { return it.state().wait_all(); })
+      .def("free", [](const PythonHalo& it) { it.state().free(); })
+      .def_prop_ro("in_flight", [](const PythonHalo& it) { return it.state().in_flight(); })
+      .def_prop_ro("owned_count", [](const PythonHalo& it) { return it.map().owned_count; })
+      .def_prop_ro("ghost_count", [](const PythonHalo& it) { return it.map().ghost_count; })
+      .def("send_map",
+           [](const PythonHalo& it) {
+             return map_of(it.map().send_ranks, it.map().send_offsets, it.map().send_indices);
+           })
+      .def("receive_map",
+           [](const PythonHalo& it) {
+             return map_of(it.map().receive_ranks, it.map().receive_offsets,
+                           it.map().receive_positions);
+           })
+      .def("counts", [](const PythonHalo& it) { return counts_of(it.plan().forward()); })
+      .def("text",
+           [](const PythonHalo& it) {
+             return text_of(it.plan().forward()) + text_of(it.plan().reverse());
+           })
+      .def_prop_ro("strategy", [](const PythonHalo& it) { return it.plan().forward().planner; });
+  module.def("make_halo", &make_halo, "comm"_a, "owned"_a, "needed"_a, "owners"_a.none(),
+             "settings"_a, "fault"_a.none());
+}
+
+}  // namespace vicinal::python

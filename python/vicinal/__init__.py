@@ -1,0 +1,87 @@
+"""vicinal: communication among ranks that talk to a few others, planned once and run many times.
+
+    halo = vicinal.Halo(comm, owned=(first, last), needed=indices)
+    exchange = halo.start(x)
+    ...                       # compute what needs no ghosts
+    ghosts = exchange.wait()
+
+Importing this package needs neither MPI nor mpi4py; making a Halo or a Graph does.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._errors import Error
+from ._graph import Graph, Request
+from ._halo import Halo
+from ._load import address_of_comm, is_loaded, native
+from ._settings import given_settings
+from ._types import Exchange, Statistics
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = [
+    "Error",
+    "Exchange",
+    "Graph",
+    "Halo",
+    "Request",
+    "Statistics",
+    "dump",
+    "get_regions",
+    "progress",
+    "set_regions",
+    "wait_any",
+]
+
+
+def wait_any(pending: Sequence[Exchange | Request]) -> int | None:
+    """Wait until one of several exchanges and requests that are in flight is complete.
+
+    Returns its position; None where none is in flight.  Those that were found complete before are passed
+    over.
+    """
+    return native().wait_any([getattr(each, "_request", each) for each in pending])
+
+
+def progress() -> None:
+    """Progress every exchange of the process.
+
+    Call it from long computations where other ranks may depend on this one to relay their data.
+    """
+    if is_loaded():
+        native().progress()
+
+
+def dump() -> None:
+    """Write to standard error what each exchange in flight waits for, for diagnosing a hang."""
+    if is_loaded():
+        native().dump()
+
+
+def set_regions(comm: MPI.Comm, regions: str | Sequence[int]) -> None:
+    """Set the default regions of a communicator for halos and graphs made after.
+
+    `regions` is a text ("node", "numa", "blocks:K", "round-robin:N", "list:0,0,1,...") or a label for each
+    rank, the same on all ranks.  Local, but collective where it is the first use of the communicator.
+    """
+    text = given_settings(regions=regions)["vicinal_regions"]
+    native().set_regions(address_of_comm(comm), text)
+
+
+def get_regions(comm: MPI.Comm) -> NDArray[np.int32]:
+    """The region of each rank.  Collective where it is the first use of the communicator."""
+    return native().get_regions(address_of_comm(comm))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("vicinal._core").__version__
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,84 @@
+"""Arrays between NumPy's conventions and the compiled modules'.
+
+What is asked of a user's argument is checked here or in the bindings, never left to an exchange that
+other ranks already wait for.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._errors import Error
+
+LARGEST = np.iinfo(np.int64).max
+
+
+def to_numpy(array: Any) -> NDArray[Any]:
+    """The same memory as a NumPy array."""
+    if isinstance(array, np.ndarray):
+        return array
+    try:
+        return np.asarray(memoryview(array))
+    except TypeError:  # no buffer protocol
+        pass
+    if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
+        return np.from_dlpack(array)
+    return np.asarray(array)
+
+
+def ghosts_like(owned: Any, count: int, by_columns: bool) -> NDArray[Any]:
+    """A new array for `count` ghosts of what `owned` holds."""
+    array = to_numpy(owned)
+    return np.empty((count, *array.shape[1:]), array.dtype, order="F" if by_columns else "C")
+
+
+def tail(array: Any, first: int) -> NDArray[Any]:
+    """The entries of `array` from `first` on, not copied."""
+    return to_numpy(array)[first:]
+
+
+def read_indices(values: Any, what: str) -> NDArray[np.int64]:
+    """Whole numbers as the library takes them; the argument is called `what` in messages."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise Error(f"{what} is no array: {error}", "argument") from None
+    if array.ndim != 1:
+        raise Error(f"{what} has shape {array.shape}; give a one-dimensional array", "argument")
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.dtype.kind not in "iu":
+        raise Error(f"{what} holds {array.dtype}; give whole numbers", "argument")
+    if array.dtype.kind == "u" and array.max() > LARGEST:
+        raise Error(f"{what} holds {array.max()}; numbers must be below 2**63", "argument")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def read_ranks(values: Any, what: str) -> NDArray[np.int32]:
+    """Ranks; which of them exist is for the library to say."""
+    array = read_indices(values, what)
+    if array.size and (array.max() >= 2**31 or array.min() < -(2**31)):
+        raise Error(f"{what} holds {np.abs(array).max()}, which is no rank", "rank")
+    return array.astype(np.int32)
+
+
+def read_owned(owned: Any) -> tuple[int, int] | NDArray[np.int64]:
+    """What a rank owns: a tuple of two whole numbers is a range, anything else an array of indices."""
+    if isinstance(owned, range) and owned.step == 1:
+        owned = (owned.start, max(owned.start, owned.stop))
+    if not (isinstance(owned, tuple) and len(owned) == 2):
+        return read_indices(owned, "owned")
+    try:
+        first, last = operator.index(owned[0]), operator.index(owned[1])
+    except TypeError:
+        raise Error(f"owned is {owned!r}; a range is a tuple of two whole numbers", "argument") from None
+    if not 0 <= first <= last <= LARGEST:
+        raise Error(
+            f"owned is ({first}, {last}); a range needs 0 <= first <= last, and ends before its last",
+            "argument",
+        )
+    return first, last

@@ -1,0 +1,191 @@
+"""The halo: "I own these indices and need those"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._arrays import read_indices, read_owned, read_ranks
+from ._errors import Error
+from ._load import address_of_comm, native
+from ._settings import given_settings
+from ._types import Exchange, Fault, Statistics
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+    from typing_extensions import Self
+
+
+class Halo:
+    """Exchanges the values of a global index space along its ranks' borders.
+
+    Parameters
+    ----------
+    comm
+        An mpi4py communicator.  It may be freed before the halo.
+    owned
+        What this rank owns: a tuple `(first, last)` for the indices first to last - 1, or any array of
+        indices, in any order; position i of an exchanged array belongs to owned[i] (or first + i).
+    needed
+        The indices whose values this rank wants from their owners, in the order in which its ghosts
+        shall lie.  Indices may repeat, and may be its own.
+    owners
+        The rank that owns each of `needed`, where it is known.  Given by all ranks, it saves looking
+        owners up, which takes an allreduce and two exchanges of messages.
+    strategy
+        The planner: "automatic" (default), "direct", "nearest-first", "aggregate", "aggregate-plain",
+        "two-step" or "split".
+    regions
+        Who is near whom: "node" (default), "numa", "blocks:K", "round-robin:N", "list:0,0,1,...", or a
+        sequence with a label for each rank.
+    local
+        How ranks of a host hand data over: "shared" memory (default) or "messages".
+    in_flight
+        How many exchanges of each direction may be in flight at once: 1 to 8 (default 4).
+    split_bytes, leader_shift
+        See vicinal.h.
+
+    Collective over `comm`; everything else is local, but all ranks must start the exchanges of each
+    direction in the same order, with as many values per index and values of the same size.  The
+    settings must be the same on all ranks.
+
+    Raises vicinal.Error, on every rank, for an index that nobody owns or two own, an owner that does
+    not own, a setting that cannot be read, or an argument that is wrong on any rank.
+    """
+
+    __slots__ = ("_halo",)
+
+    def __init__(
+        self,
+        comm: MPI.Comm,
+        owned: tuple[int, int] | range | ArrayLike,
+        needed: ArrayLike,
+        owners: ArrayLike | None = None,
+        *,
+        strategy: str | None = None,
+        regions: str | Sequence[int] | None = None,
+        local: str | None = None,
+        in_flight: int | None = None,
+        split_bytes: int | None = None,
+        leader_shift: int | None = None,
+    ) -> None:
+        module, address = native(), address_of_comm(comm)
+        mine: tuple[int, int] | NDArray[np.int64] = (0, 0)
+        wanted = np.empty(0, np.int64)
+        ranks = None if owners is None else np.empty(0, np.int32)
+        settings: dict[str, str] = {}
+        fault: Fault | None = None
+        try:
+            mine = read_owned(owned)
+            wanted = read_indices(needed, "needed")
+            ranks = None if owners is None else read_ranks(owners, "owners")
+            settings = given_settings(
+                strategy=strategy, regions=regions, local=local, in_flight=in_flight,
+                split_bytes=split_bytes, leader_shift=leader_shift,
+            )
+        except Error as error:  # raised where all ranks meet, so that the others learn of it
+            fault = (error.kind, str(error))
+        except (TypeError, ValueError) as error:
+            fault = ("argument", str(error))
+        self._halo = module.make_halo(address, mine, wanted, ranks, settings, fault)
+
+    def start(self, x: Any, ghosts: Any = None) -> Exchange:
+        """Begin to bring the owned values of all ranks to their ghosts.
+
+        `x` and `ghosts` are arrays in host memory: NumPy's, or with the buffer protocol, DLPack or
+        `__array_interface__`.  The first dimension is that of indices; what an index has in the others is
+        its block of values.  Arrays are in C order; a two-dimensional one in Fortran order is a set of
+        vectors.
+
+        - `x` with an entry for each owned index, and `ghosts` with one for each needed index;
+        - or `x` with the ghosts at its end, and no `ghosts`;
+        - or `x` with the owned entries only, and no `ghosts`: an array of ghosts is made, and returned
+          when the exchange is complete.  It is used again once you no longer refer to it.
+
+        Never waits for other ranks.  Until the exchange is complete, `x` must not be changed nor the
+        ghosts used; both are kept alive.  Raises vicinal.Error for arrays that do not fit, and where
+        `in_flight` exchanges are already.
+        """
+        return self._halo.start(x, ghosts)
+
+    def wait(self, exchange: Exchange | None = None) -> Any:
+        """Wait for an exchange, or for all that are in flight, in order.
+
+        Returns what `exchange`, or the last of them, has filled; None where none is in flight.
+        """
+        return self._halo.wait() if exchange is None else exchange.wait()
+
+    def exchange(self, x: Any, ghosts: Any = None) -> NDArray[Any]:
+        """Start an exchange, wait for it and return the ghosts."""
+        return self._halo.start(x, ghosts).wait()
+
+    def start_reverse(self, x: Any, ghosts: Any = None, op: str | MPI.Op = "sum") -> Exchange:
+        """Begin to bring the ghosts' values back to their owners, where `op` combines them with `x`.
+
+        `op` is "sum", "min", "max", "replace" (the last in order stays), or an mpi4py.MPI.Op.  The
+        contributions to an index are combined in the same order in each execution: results are
+        reproducible to the bit.  Arrays are as for `start`, with the ghosts given or at the end of `x`.
+        """
+        return self._halo.start_reverse(x, ghosts, op)
+
+    def reverse(self, x: Any, ghosts: Any = None, op: str | MPI.Op = "sum") -> NDArray[Any]:
+        """Start a reverse exchange, wait for it and return `x`."""
+        return self._halo.start_reverse(x, ghosts, op).wait()
+
+    def free(self) -> None:
+        """Wait for what is in flight and give everything back.  Also happens when the halo is dropped."""
+        self._halo.free()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # After an error, other ranks may never take part in what is in flight here.
+        if error is None:
+            self.free()
+
+    @property
+    def owned_count(self) -> int:
+        """The number of owned indices."""
+        return self._halo.owned_count
+
+    @property
+    def ghost_count(self) -> int:
+        """The number of ghosts: needed indices, those given twice counted twice."""
+        return self._halo.ghost_count
+
+    @property
+    def send_map(self) -> dict[int, NDArray[np.int64]]:
+        """For each rank that this one sends to, the positions of what is sent among the owned entries."""
+        return self._halo.send_map()
+
+    @property
+    def receive_map(self) -> dict[int, NDArray[np.int64]]:
+        """For each rank that this one receives from, the positions that it fills among the ghosts."""
+        return self._halo.receive_map()
+
+    @property
+    def statistics(self) -> Statistics:
+        """What one exchange costs this rank, in indices."""
+        return Statistics(*self._halo.counts())
+
+    @property
+    def strategy(self) -> str:
+        """The name of the planner."""
+        return self._halo.strategy
+
+    def describe(self) -> str:
+        """This rank's plans, forward and reverse, as text."""
+        return self._halo.text()
+
+    def __repr__(self) -> str:
+        try:
+            return f"<vicinal.Halo: {self.owned_count} owned, {self.ghost_count} ghosts, {self.strategy}>"
+        except Error:
+            return "<vicinal.Halo: freed>"

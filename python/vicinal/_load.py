@@ -1,0 +1,71 @@
+"""Choosing the compiled module that fits the MPI of this process.
+
+mpi4py decides which MPI that is, when mpi4py.MPI is first imported.  Nothing here happens on `import
+vicinal`, so that what needs no MPI (plans, `vicinal explain`) works where there is none.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from ._types import Native
+
+ABIS = {"mpich": ("MPICH", "Intel MPI", "MVAPICH", "MVAPICH2", "Cray MPI"), "openmpi": ("Open MPI",)}
+
+
+def built() -> list[str]:
+    """The kinds of MPI for which this installation has a module."""
+    folder = Path(__file__).parent
+    found = {path.name.removeprefix("_mpi_").split(".")[0] for path in folder.glob("_mpi_*.so")}
+    return sorted(found)
+
+
+def abi_of(mpi: ModuleType) -> str:
+    """Which kind of MPI mpi4py has loaded: `mpich`, `openmpi`, or the name of another."""
+    # mpi4py's wheels hold a module for each kind, and its name says which it is.
+    label = re.search(r"MPI\.(mpich|openmpi|mpiabi|impi|msmpi)\b", Path(mpi.__file__ or "").name)
+    if label:
+        return "mpich" if label.group(1) == "impi" else label.group(1)
+    vendor: str = mpi.get_vendor()[0]
+    return next((abi for abi, vendors in ABIS.items() if vendor in vendors), vendor)
+
+
+@functools.cache
+def native() -> Native:
+    """The compiled module; imports mpi4py.MPI, which initializes MPI."""
+    try:
+        from mpi4py import MPI
+    except ModuleNotFoundError:
+        raise ImportError("vicinal's graphs and halos need mpi4py: run `pip install mpi4py`") from None
+    abi = abi_of(MPI)
+    name = f"vicinal._mpi_{abi}"
+    if importlib.util.find_spec(name) is None:
+        have = ", ".join(built()) or "none"
+        raise ImportError(
+            f"mpi4py runs on {abi} ({MPI.__file__}), for which this vicinal has no module (it has: {have}). "
+            f"Either build vicinal with that MPI: `pip install . -C cmake.define.VICINAL_MPI={abi}` (or "
+            "=system, with its mpicc on PATH), or start the ranks with another MPI, and let mpi4py find it "
+            "by the environment variable MPI4PY_LIBMPI."
+        )
+    return cast(Native, importlib.import_module(name))
+
+
+def is_loaded() -> bool:
+    """Whether there can be anything in flight."""
+    return any(f"vicinal._mpi_{abi}" in sys.modules for abi in ABIS)
+
+
+def address_of_comm(comm: Any) -> int:
+    """Where mpi4py keeps the communicator's handle."""
+    from mpi4py import MPI
+
+    if not isinstance(comm, MPI.Comm):
+        raise TypeError(f"comm is {comm!r}; give an mpi4py communicator such as mpi4py.MPI.COMM_WORLD")
+    return MPI._addressof(comm)

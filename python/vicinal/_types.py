@@ -1,0 +1,93 @@
+"""The types that users see and that are no classes of their own at run time, or only records."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+
+class Statistics(NamedTuple):
+    """What one execution costs this rank, in messages and elements (indices, or bytes of an all-to-all)."""
+
+    nonlocal_messages: int
+    """Sent to other regions."""
+    nonlocal_elements: int
+    local_messages: int
+    """Sent inside the region."""
+    local_elements: int
+    shared_elements: int
+    """Copied into or out of shared memory."""
+    copied_elements: int
+    """Copied or combined within this rank's own memory."""
+
+
+class Exchange(Protocol):
+    """An exchange of a halo that has been started.  Local; not to be used by two threads at once."""
+
+    def test(self) -> bool:
+        """Whether it is complete.  Progresses this exchange only."""
+
+    def wait(self) -> NDArray[Any]:
+        """Wait until it is complete, progressing all others too.
+
+        Returns what was filled: the ghosts, or for a reverse exchange the owned values.  May be called
+        again, and returns the same then.
+        """
+
+
+class NativeHalo(Protocol):
+    """A halo of the compiled module; `Halo` documents what its methods do."""
+
+    in_flight: int
+    owned_count: int
+    ghost_count: int
+    strategy: str
+
+    def start(self, x: Any, ghosts: Any) -> Exchange: ...
+    def start_reverse(self, x: Any, ghosts: Any, op: Any) -> Exchange: ...
+    def wait(self) -> Any: ...
+    def free(self) -> None: ...
+    def send_map(self) -> dict[int, NDArray[Any]]: ...
+    def receive_map(self) -> dict[int, NDArray[Any]]: ...
+    def counts(self) -> tuple[int, int, int, int, int, int]: ...
+    def text(self) -> str: ...
+
+
+class NativeRequest(Protocol):
+    """A persistent request of the compiled module."""
+
+    strategy: str
+
+    def start(self) -> None: ...
+    def test(self) -> bool: ...
+    def wait(self) -> None: ...
+    def free(self) -> None: ...
+    def counts(self) -> tuple[int, int, int, int, int, int]: ...
+    def text(self) -> str: ...
+
+
+Fault = tuple[str, str]
+"""An error's kind and message, on its way to where all ranks learn of it."""
+
+
+class Native(Protocol):
+    """The compiled module for one kind of MPI."""
+
+    def make_halo(
+        self, comm: int, owned: Any, needed: Any, owners: Any, settings: dict[str, str], fault: Fault | None
+    ) -> NativeHalo: ...
+    def make_graph(
+        self, comm: int, sources: Any, destinations: Any, settings: dict[str, str], fault: Fault | None
+    ) -> object: ...
+    def alltoallv_init(
+        self, graph: object,
+        sendbuf: Any, sendcounts: Any, senddispls: Any, sendtype: Any,
+        recvbuf: Any, recvcounts: Any, recvdispls: Any, recvtype: Any,
+        items: Any, settings: dict[str, str], fault: Fault | None,
+    ) -> NativeRequest: ...
+    def wait_any(self, pending: list[Any]) -> int | None: ...
+    def set_regions(self, comm: int, text: str) -> None: ...
+    def get_regions(self, comm: int) -> NDArray[Any]: ...
+    def progress(self) -> None: ...
+    def dump(self) -> None: ...

@@ -1,0 +1,136 @@
+"""The command's figures.  Matplotlib is needed here alone, and no display is."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .outputs import CommandError, OutputFile
+from .tables import Row, duration, ratio, size
+
+if TYPE_CHECKING:
+    from .explain import Explained
+
+KINDS = ("png", "svg", "pdf")
+BEFORE, AFTER = "#8c8c8c", "#1f77b4"
+
+
+def plot_file(path: str) -> OutputFile:
+    """The file for a figure, once it is sure that one can be made and written there."""
+    file = OutputFile(path)
+    if file.kind not in KINDS:
+        raise CommandError(f"cannot plot to {path}: its name must end in one of .{', .'.join(KINDS)}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise CommandError("Matplotlib is not installed, and --plot needs it: run `pip install matplotlib`")
+    return file
+
+
+def plot_strategies(path: Path, kind: str, title: str, rows: Sequence[Row]) -> None:
+    """Bars per strategy: time per exchange, and messages and bytes between regions."""
+    figure = _figure(title, width=15, height=1.8 + 0.45 * len(rows))
+    times = [row["exchange_us"] or 0.0 for row in rows]
+    panels: list[tuple[str, list[float], list[str]]] = [
+        (
+            "time per exchange (µs), and its ratio to direct",
+            times,
+            [f"{duration(row['exchange_us'])}  (× {ratio(row['ratio_to_direct'])})" for row in rows],
+        ),
+        (
+            "messages between regions per exchange",
+            [row["nonlocal_messages"] for row in rows],
+            [f"{row['nonlocal_messages']:,}  (≤ {row['nonlocal_messages_max']:,} a rank)" for row in rows],
+        ),
+        (
+            "bytes between regions per exchange",
+            [row["nonlocal_bytes"] for row in rows],
+            [f"{size(row['nonlocal_bytes'])}  (≤ {size(row['nonlocal_bytes_max'])} a rank)" for row in rows],
+        ),
+    ]
+    all_axes = figure.subplots(1, 3, sharey=True)
+    for axes, (heading, values, labels) in zip(all_axes, panels, strict=True):
+        bars = axes.barh([row["strategy"] for row in rows], values, color=[BEFORE] + [AFTER] * (len(rows) - 1))
+        axes.bar_label(bars, labels, padding=4, fontsize=9)
+        axes.set_xlim(0, 1.6 * max([*values, 1e-9]))
+        axes.set_title(heading, fontsize=10)
+        axes.locator_params(axis="x", nbins=5)
+        axes.spines[["top", "right"]].set_visible(False)
+    all_axes[0].invert_yaxis()
+    for axes in all_axes[:2]:
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+    all_axes[2].xaxis.set_major_formatter(lambda value, _: size(value))
+    figure.savefig(path, format=kind)
+
+
+def plot_traffic(path: Path, kind: str, title: str, before: Explained, after: Explained) -> None:
+    """Region-to-region traffic of two strategies, and how many messages their ranks send."""
+    figure = _figure(title, width=15, height=8.5)
+    grid = figure.add_gridspec(2, 3, width_ratios=(1, 1, 1.1))
+    kinds: list[tuple[str, npt.NDArray[Any], npt.NDArray[Any]]] = [
+        ("messages", before.messages, after.messages),
+        ("bytes", before.bytes, after.bytes),
+    ]
+    for line, (what, first, second) in enumerate(kinds):
+        pair = [figure.add_subplot(grid[line, column]) for column in range(2)]
+        _heat_maps(figure, pair, what, [(before, first), (after, second)])
+    _histogram(figure.add_subplot(grid[:, 2]), before, after)
+    figure.savefig(path, format=kind)
+
+
+def _figure(title: str, width: float, height: float) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=110)
+    figure.suptitle(title, fontsize=12)
+    return figure
+
+
+def _heat_maps(
+    figure: Any, pair: Sequence[Any], what: str, pictures: Sequence[tuple[Explained, npt.NDArray[Any]]]
+) -> None:
+    """Two maps of the same colours; where nothing is sent, there is no colour."""
+    from matplotlib.colors import LogNorm
+
+    most = max([int(traffic.max(initial=0)) for _, traffic in pictures])
+    sent = [traffic[traffic > 0] for _, traffic in pictures]
+    least = min([int(numbers.min()) for numbers in sent if numbers.size], default=1)
+    # At least two decades, so that small differences do not look large and some ticks have labels.
+    scale = LogNorm(max(1, min(least, most / 100)), max(most, 2))
+    for axes, (explained, traffic) in zip(pair, pictures, strict=True):
+        image = axes.imshow(
+            np.ma.masked_equal(traffic, 0), norm=scale, cmap="viridis", interpolation="nearest"
+        )
+        total = int(traffic.sum())
+        amount = size(total) if what == "bytes" else f"{total:,}"
+        axes.set_title(f"{explained.row['strategy']}: {what} between regions, {amount} in all", fontsize=10)
+        axes.set_xlabel("to region")
+        axes.set_ylabel("from region")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.get_major_locator().set_params(integer=True)
+    bar = figure.colorbar(image, ax=list(pair), label=f"{what} per exchange", shrink=0.9)
+    if what == "bytes":
+        bar.ax.yaxis.set_major_formatter(lambda value, _: size(value))
+    else:
+        bar.ax.yaxis.set_major_formatter("{x:,.0f}")
+    bar.ax.yaxis.set_minor_formatter("")
+
+
+def _histogram(axes: Any, before: Explained, after: Explained) -> None:
+    most = int(max(before.sent.max(), after.sent.max()))
+    step = max(1, -(-(most + 1) // 40))
+    edges = np.arange(0, most + 1 + step, step) - 0.5
+    for explained, colour in ((before, BEFORE), (after, AFTER)):
+        label = f"{explained.row['strategy']} (most: {explained.row['nonlocal_messages_max']:,})"
+        axes.hist(explained.sent, edges, color=colour, alpha=0.65, label=label)
+    axes.set_yscale("symlog", linthresh=10)
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_title("messages that a rank sends to other regions", fontsize=10)
+    axes.set_xlabel("messages per exchange")
+    axes.set_ylabel("ranks")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)

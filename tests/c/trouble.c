@@ -1,0 +1,68 @@
+/* A program in trouble, for tests/test_trouble.py. `trouble killed`: the last rank kills itself in the
+ * middle of an exchange. `trouble dump FILE`: rank 0 waits for the others, who come only once it has
+ * written to FILE, as a signal has asked it to. Without an argument nothing happens in the middle. */
+#define _POSIX_C_SOURCE 200809L
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <vicinal/vicinal.h>
+
+enum { rounds = 40, most = 64 };
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const char *trouble = argc > 1 ? argv[1] : "";
+
+  /* All to all, relayed. */
+  int others[most], counts[most], places[most], sent[most], received[most];
+  for (int i = 0; i < size && i < most; ++i) {
+    others[i] = i;
+    counts[i] = 1;
+    places[i] = i;
+    sent[i] = rank * most + i;
+  }
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "vicinal_regions", "blocks:2");
+  MPI_Info_set(info, "vicinal_strategy", "aggregate");
+  vicinal_graph graph = VICINAL_GRAPH_NULL;
+  vicinal_request request = VICINAL_REQUEST_NULL;
+  vicinal_graph_create_adjacent(MPI_COMM_WORLD, size, others, MPI_UNWEIGHTED, size, others,
+                                MPI_UNWEIGHTED, info, 0, &graph);
+  vicinal_neighbor_alltoallv_init(sent, counts, places, MPI_INT, received, counts, places, MPI_INT,
+                                  graph, info, &request);
+  int wrong = 0;
+  for (int round = 0; round < rounds; ++round) {
+    if (strcmp(trouble, "killed") == 0 && round == rounds / 2 && rank == size - 1) {
+      vicinal_start(&request);
+      kill(getpid(), SIGKILL);
+    }
+    if (strcmp(trouble, "dump") == 0 && round == rounds / 2) {
+      if (rank == 0) {
+        if (freopen(argv[2], "w", stderr) == NULL) return 2;
+        setvbuf(stderr, NULL, _IONBF, 0);
+        raise(SIGUSR1);
+      } else {
+        struct stat file;
+        const struct timespec pause = {0, 10000000};
+        while (stat(argv[2], &file) != 0 || file.st_size == 0) nanosleep(&pause, NULL);
+      }
+    }
+    vicinal_start(&request);
+    vicinal_wait(&request);
+    for (int i = 0; i < size; ++i) wrong += received[i] != i * most + rank;
+  }
+  vicinal_request_free(&request);
+  vicinal_graph_free(&graph);
+  MPI_Info_free(&info);
+  MPI_Finalize();
+  return wrong > 0;
+}

@@ -1,0 +1,68 @@
+"""Running the `vicinal` command from a test, and what all its tests look at."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.io import mmwrite
+from scipy.sparse import coo_array
+
+from launching import ROOT, requested_mpis
+
+KEYS = [
+    "strategy", "setup_us", "exchange_us", "ratio_to_direct", "nonlocal_messages", "nonlocal_messages_max",
+    "nonlocal_bytes", "nonlocal_bytes_max", "local_bytes", "correct",
+]
+HERE = {"PYTHONPATH": str(ROOT / "python")}
+"""What a process needs in its environment to find this tree's package."""
+
+
+def vicinal(
+    *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 100
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    environment = {**os.environ, **HERE, "VICINAL_MPI": requested_mpis()[0], **(env or {})}
+    return subprocess.run(
+        [sys.executable, "-m", "vicinal.cli", *map(str, arguments)],
+        env=environment, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+    )
+
+
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    content = json.loads(file.read_text())
+    assert list(content) == ["rows"]
+    for row in content["rows"]:
+        assert list(row)[: len(KEYS)] == KEYS
+    rows: list[dict[str, Any]] = content["rows"]
+    return rows
+
+
+def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
+    """It said so in exactly one line, with these words in it, and printed nothing else."""
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert result.stdout == ""
+    assert result.stderr.startswith("vicinal: ") and result.stderr.count("\n") == 1, result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+def write_matrix(folder: Path) -> Path:
+    """A matrix, also zipped, that is unsymmetric and complex, with a row and a column that nobody refers to."""
+    generator = np.random.default_rng(7)
+    size, entries = 203, 1200
+    places = generator.integers(0, size - 1, (2, entries))
+    values = generator.random(entries) + 1j * generator.random(entries)
+    file = folder / "random.mtx"
+    mmwrite(file, coo_array((values, places), shape=(size, size)).tocsr())
+    with file.open("rb") as plain, gzip.open(f"{file}.gz", "wb") as zipped:
+        shutil.copyfileobj(plain, zipped)
+    return file

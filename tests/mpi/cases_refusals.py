@@ -1,0 +1,220 @@
+"""What is wrong is said on the ranks concerned, and leaves none of them waiting."""
+
+from __future__ import annotations
+
+import numpy as np
+import vicinal
+from harness import Indices, case, expect_error, region_kinds, values
+from mpi4py import MPI
+
+
+def others_say(comm: MPI.Intracomm, faulty: int, kind: str, own: str) -> tuple[str, str]:
+    """The kind and words of a fault that one rank has: its own there, reported elsewhere."""
+    return (kind, own) if comm.rank == faulty else ("remote", own)
+
+
+@case
+def indices_that_cannot_be(comm: MPI.Intracomm) -> None:
+    first, last, end = 3 * comm.rank, 3 * comm.rank + 3, 3 * comm.size
+    faulty = comm.size - 1
+    mine = comm.rank == faulty
+    any_kind = ("argument", "remote")
+    expect_error(any_kind, str(end), lambda: vicinal.Halo(comm, (first, last), [end] if mine else []))
+    expect_error(any_kind, str(end), lambda: vicinal.Halo(comm, np.arange(first, last), [end] if mine else []))
+    expect_error(any_kind, "negative", lambda: vicinal.Halo(comm, (first, last), [-1] if mine else [0]))
+    if comm.size > 1:
+        expect_error(any_kind, "own", lambda: vicinal.Halo(comm, (0 if mine else first, last), []))
+        twice = [*range(first, last), 1] if mine else list(range(first, last))
+        expect_error(any_kind, "1", lambda: vicinal.Halo(comm, twice, []))
+        wrong = [0 if mine else comm.rank]
+        expect_error(any_kind, "own", lambda: vicinal.Halo(comm, (first, last), [first], wrong))
+    repeated = [first, first] if mine else [first]
+    expect_error(any_kind, "once", lambda: vicinal.Halo(comm, repeated, []))
+    no_rank = [comm.size if mine else comm.rank]
+    expect_error(("rank", "remote"), "rank", lambda: vicinal.Halo(comm, (first, last), [first], no_rank))
+
+
+@case
+def arguments_of_one_rank(comm: MPI.Intracomm) -> None:
+    """What Python alone can see to be wrong is told to the others all the same."""
+    owned = (comm.rank, comm.rank + 1)
+    mine = comm.rank == comm.size // 2
+
+    def refused(kind: str, words: str, wrong: dict, right: dict) -> None:
+        given = {"owned": owned, "needed": [], **(wrong if mine else right)}
+        expect_error(kind if mine else "remote", words, lambda: vicinal.Halo(comm, **given))
+
+    refused("argument", "whole numbers", {"needed": [0.5]}, {})
+    refused("argument", "one-dimensional", {"needed": [[0]]}, {})
+    refused("argument", "range", {"owned": (2, 1)}, {})
+    refused("argument", "two whole numbers", {"owned": (0, "b")}, {})
+    refused("argument", "2 owners", {"owners": [0, 0], "needed": [0]}, {"owners": []})
+    refused("info", "no strategy 'fastest'", {"strategy": "fastest"}, {})
+    refused("info", "vicinal_local", {"local": "pigeons"}, {})
+    refused("info", "vicinal_in_flight", {"in_flight": 9}, {})
+    refused("argument", "int()", {"regions": ["here"]}, {})
+
+
+@case
+def settings_on_all_ranks(comm: MPI.Intracomm) -> None:
+    owned = (comm.rank, comm.rank + 1)
+    expect_error("info", "direct", lambda: vicinal.Halo(comm, owned, [], strategy="fastest"))
+    expect_error("topology", "labels", lambda: vicinal.Halo(comm, owned, [], regions=[0] * (comm.size + 1)))
+    expect_error("topology", "not known", lambda: vicinal.Halo(comm, owned, [], regions="islands"))
+    expect_error("topology", "labels", lambda: vicinal.Graph(comm, [], [], regions="list:0" + ",0" * comm.size))
+    expect_error("topology", "not known", lambda: vicinal.set_regions(comm, "islands"))
+    if comm.size > 1:
+        strategy = "direct" if comm.rank else "aggregate"
+        expect_error("info", "different settings", lambda: vicinal.Halo(comm, owned, [], strategy=strategy))
+        expect_error("info", "different settings", lambda: vicinal.Graph(comm, [], [], strategy=strategy))
+    expect_error("communicator", "COMM_NULL", lambda: vicinal.Halo(MPI.COMM_NULL, owned, []))
+    try:
+        vicinal.Halo("world", owned, [])  # type: ignore[arg-type]
+    except TypeError as error:
+        assert "communicator" in str(error)
+    else:
+        raise AssertionError("a text was taken for a communicator")
+
+
+@case
+def arrays_that_do_not_fit(comm: MPI.Intracomm) -> None:
+    """These are seen before anything is sent, on the rank concerned; the halo stays usable."""
+    size, rank = comm.size, comm.rank
+    halo = vicinal.Halo(comm, (4 * rank, 4 * rank + 4), [4 * ((rank + 1) % size) + k for k in (0, 2, 2)])
+    x, ghosts = np.zeros(4), np.zeros(3)
+    read_only = np.zeros(3)
+    read_only.flags.writeable = False
+    for words, arrays in {
+        "first dimension must be 7": [np.zeros(5)],
+        "first dimension must be 4": [np.zeros(7), ghosts],
+        "first dimension must be 3": [x, np.zeros(4)],
+        "those of x": [np.zeros((4, 2)), np.zeros((3, 3))],
+        "x is not contiguous": [np.zeros(8)[::2]],
+        "ghosts is not contiguous": [x, np.zeros(6)[::2]],
+        "Fortran order": [np.zeros((4, 2)), np.zeros((3, 2), order="F")],
+        "type object": [np.zeros(4, object)],
+        "both must hold the same": [x, np.zeros(3, np.float32)],
+        "read-only": [x, read_only],
+        "single value": [np.zeros(())],
+        "no array": [[0.0] * 4],
+        "a NoneType": [None],
+        "no value": [np.zeros((4, 0))],
+        "overlap": [(whole := np.zeros(6))[:4], whole[3:]],
+    }.items():
+        expect_error(("buffer", "datatype"), words, lambda arrays=arrays: halo.start(*arrays))
+        assert len(halo.exchange(x)) == 3
+    frozen = np.zeros(7)
+    frozen.flags.writeable = False
+    expect_error("buffer", "read-only", lambda: halo.start(frozen))
+    expect_error("buffer", "read-only", lambda: halo.reverse(frozen))
+    expect_error("buffer", "without an array of ghosts", lambda: halo.reverse(x))
+
+
+@case
+def operators_that_do_not_fit(comm: MPI.Intracomm) -> None:
+    halo = vicinal.Halo(comm, (comm.rank, comm.rank + 1), [(comm.rank + 1) % comm.size])
+
+    def reverse(dtype: str, op: object) -> None:
+        halo.reverse(np.zeros(1, dtype), np.zeros(1, dtype), op)  # type: ignore[arg-type]
+
+    expect_error("operation", "'mean'", lambda: reverse("f8", "mean"))
+    expect_error("operation", "give 'sum'", lambda: reverse("f8", None))
+    expect_error("operation", "MPI_OP_NULL", lambda: reverse("f8", MPI.OP_NULL))
+    expect_error("operation", "complex128", lambda: reverse("c16", "max"))
+    expect_error("operation", "float64", lambda: reverse("f8", MPI.BAND))
+    expect_error("datatype", "float16", lambda: reverse("f2", "sum"))
+    expect_error("datatype", "replace", lambda: reverse(">f8", "sum"))
+    reverse("f2", "replace")
+
+
+@case
+def states_that_do_not_fit(comm: MPI.Intracomm) -> None:
+    indices = Indices(comm, 401)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, in_flight=2)
+    exchanges = [halo.start(values(indices.owned)) for _ in range(2)]
+    expect_error("request", "in flight", lambda: halo.start(values(indices.owned)))
+    halo.wait()
+    for exchange in exchanges:
+        np.testing.assert_array_equal(exchange.wait(), values(indices.needed))
+    halo.free()
+    expect_error("request", "freed", lambda: halo.start(values(indices.owned)))
+    expect_error("request", "freed", lambda: halo.send_map)
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    graph = vicinal.Graph(comm, [left], [right])
+    request = graph.Neighbor_alltoallv_init(np.zeros(1), np.zeros(1))
+    request.start()
+    expect_error("request", "again", request.start)
+    request.free()
+    expect_error("request", "freed", request.start)
+    assert request.test()
+
+
+@case
+def all_to_alls_that_do_not_fit(comm: MPI.Intracomm) -> None:
+    """One rank of a ring is at fault: it and its neighbours say so, and all can go on."""
+    size, rank = comm.size, comm.rank
+    right, left = (rank + 1) % size, (rank - 1) % size
+    faulty = size - 1
+    fine = np.zeros(4)
+    for regions in region_kinds(size):
+        graph = vicinal.Graph(comm, [left], [right], regions=regions)
+        read_only = np.zeros(4)
+        read_only.flags.writeable = False
+        for words, kind, send, receive in [
+            ("negative", "count", [fine, [-1]], [np.zeros(4), [1]]),
+            ("2 counts", "argument", [fine, [1]], [np.zeros(4), [1, 1]]),
+            ("buffer has 32 bytes", "buffer", [fine, [5]], [np.zeros(4), [1]]),
+            ("covers bytes -8", "buffer", [fine, [1], [-1]], [np.zeros(4), [1]]),
+            ("read-only", "buffer", [fine, [1]], [read_only, [1]]),
+            ("not contiguous", "buffer", [np.zeros(8)[::2], [1]], [np.zeros(4), [1]]),
+            ("whole numbers", "argument", [fine, [0.5]], [np.zeros(4), [1]]),
+            ("no type of its own", "datatype", [np.zeros(4, "V3"), [1]], [np.zeros(4), [1]]),
+        ]:
+            mine = rank == faulty
+            given = (send, receive) if mine else ([fine, [1]], [np.zeros(4), [1]])
+            try:
+                request = graph.Neighbor_alltoallv_init(*given)
+            except vicinal.Error as error:
+                assert error.kind == kind if mine else error.kind == "remote", (error.kind, str(error))
+                assert not mine or words in str(error), str(error)
+            else:
+                near = {faulty, (faulty + 1) % size, (faulty - 1) % size}
+                assert rank not in near, f"rank {rank} heard nothing of {words!r}"
+                del request
+            comm.Barrier()
+        # The send count of one edge is not its receive count.
+        counts = [2 if rank == faulty else 1]
+        if rank in (faulty, (faulty + 1) % size):
+            expect_error(
+                ("count", "remote"), "", lambda g=graph, c=counts: g.Neighbor_alltoallv_init([fine, c], [np.zeros(4), [1]])
+            )
+        else:
+            try:
+                graph.Neighbor_alltoallv_init([fine, counts], [np.zeros(4), [1]])
+            except vicinal.Error as error:
+                assert error.kind == "remote"
+        comm.Barrier()
+        y = np.zeros(1)
+        request = vicinal.Graph(comm, [left], [right], regions=regions).Neighbor_alltoallv_init(np.array([rank + 1.0]), y)
+        request.start()
+        request.wait()
+        assert y[0] == left + 1
+
+
+@case
+def graphs_that_do_not_fit(comm: MPI.Intracomm) -> None:
+    mine = comm.rank == 0
+    for words, kind, sources in [
+        ("ranks 0 to", "rank", [comm.size]), ("ranks 0 to", "rank", [-1]), ("whole numbers", "argument", ["a"]),
+    ]:
+        expect_error(kind if mine else "remote", words, lambda s=sources: vicinal.Graph(comm, s if mine else [], []))
+    graph = vicinal.Graph(comm, [comm.rank], [comm.rank])
+    y = np.zeros(2)
+    own = lambda **more: graph.Neighbor_alltoallv_init([np.ones(2), [2]], [y, [2]], **more)  # noqa: E731
+    expect_error("argument", "1 identities", lambda: own(items=[3]))
+    expect_error("argument", "negative", lambda: own(items=[3, -1]))
+    expect_error("info", "no strategy", lambda: own(strategy="fastest"))
+    request = own(items=[3, 4])
+    request.start()
+    request.wait()
+    assert y.tolist() == [1, 1]

@@ -1,0 +1,118 @@
+"""Cases that run on all ranks of a launch: a launch costs seconds, so one runs many of them.
+
+A rank that fails says so and ends all ranks, since the others would wait for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import vicinal
+from mpi4py import MPI
+from numpy.typing import NDArray
+from vicinal import _core
+
+Case = Callable[[MPI.Intracomm], None]
+CASES: list[Case] = []
+STRATEGIES = [name for name, _ in _core.strategies()]
+
+
+def case(function: Case) -> Case:
+    """Make a function a case."""
+    CASES.append(function)
+    return function
+
+
+def region_kinds(size: int) -> list[str]:
+    """Equal, unequal and round-robin regions; of the unequal ones, one holds one rank."""
+    labels = [min(2, (rank + 1) // 3) if rank else 3 for rank in range(size)]
+    return ["blocks:4", "list:" + ",".join(map(str, labels)), "round-robin:3"]
+
+
+def combinations(size: int) -> list[dict[str, str]]:
+    """Every strategy with every kind of regions, and both ways inside a host."""
+    return [
+        {"strategy": strategy, "regions": regions, "local": local}
+        for strategy in STRATEGIES
+        for regions in region_kinds(size)
+        for local in ("shared", "messages")
+    ]
+
+
+TURN = itertools.count(0, 5)
+
+
+def some_settings(size: int, count: int) -> list[dict[str, str]]:
+    """A few of them, different ones each time."""
+    settings, first = combinations(size), next(TURN)
+    return [settings[(first + i * 11) % len(settings)] for i in range(count)]
+
+
+def all_settings(size: int) -> list[dict[str, str]]:
+    """All of them; where ranks are many and processors few, a third."""
+    return combinations(size) if few(size) else some_settings(size, 14)
+
+
+def few(size: int) -> bool:
+    """Whether there are so few ranks that long cases may be complete."""
+    return size <= 4
+
+
+class Indices:
+    """Global indices shared among ranks at random: some ranks own none, some need none."""
+
+    def __init__(self, comm: MPI.Intracomm, seed: int, total: int = 60, by_range: bool = True) -> None:
+        common = np.random.default_rng(seed)
+        own = np.random.default_rng([seed, comm.rank])
+        cuts = np.sort(common.integers(0, total + 1, comm.size - 1))
+        cuts = np.concatenate([[0], cuts, [total]])
+        order = np.arange(total) if by_range else common.permutation(total) * 3 + 5
+        self.first, self.last = int(cuts[comm.rank]), int(cuts[comm.rank + 1])
+        self.owned: NDArray[np.int64] = order[self.first : self.last].astype(np.int64)
+        self.all = order
+        self.owner_of = np.repeat(np.arange(comm.size), np.diff(cuts))
+        count = 0 if common.permutation(comm.size)[0] == comm.rank else int(own.integers(0, 25))
+        self.places = own.choice(total, count)
+        self.needed = order[self.places].astype(np.int64)
+        self.owners = self.owner_of[self.places]
+
+
+def values(indices: NDArray[Any], trailing: tuple[int, ...] = (), dtype: Any = np.float64) -> NDArray[Any]:
+    """A value for each index, the same wherever it is made."""
+    width = int(np.prod(trailing, dtype=int))
+    table = (indices.reshape(-1, 1) * 7 + np.arange(width) * 13) % 97
+    array = table.reshape(len(indices), *trailing).astype(dtype)
+    return array * (1 + 2j) if np.dtype(dtype).kind == "c" else array
+
+
+def expect_error(kinds: str | tuple[str, ...], words: str, action: Callable[[], Any]) -> None:
+    """The action must raise vicinal.Error of one of these kinds, with these words in its message."""
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    try:
+        action()
+    except vicinal.Error as error:
+        assert error.kind in kinds, f"an error of kind {error.kind!r} and not {kinds}: {error}"
+        assert words in str(error), f"{words!r} is not in: {error}"
+        return
+    raise AssertionError(f"no error was raised, but {kinds} with {words!r} was expected")
+
+
+def run() -> None:
+    """Run all cases; the last line says how many passed."""
+    comm = MPI.COMM_WORLD
+    for each in CASES:
+        try:
+            each(comm)
+        except BaseException:
+            where = f"{each.__module__}.{each.__name__} on rank {comm.rank} of {comm.size}"
+            print(f"FAILED {where}:\n{traceback.format_exc()}", flush=True)
+            comm.Abort(1)
+            sys.exit(1)
+    comm.Barrier()
+    if comm.rank == 0:
+        print(f"{len(CASES)} passed, 0 failed", flush=True)

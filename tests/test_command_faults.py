@@ -1,0 +1,221 @@
+"""How the `vicinal` command ends when it cannot do what it was asked.
+
+In one line, with the remedy, with a status that is not zero, with nothing half-written, and with no
+rank left behind.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from commanding import HERE, refused, vicinal, write_matrix
+from launching import requested_mpis
+from vicinal.cli import main
+
+HEADER = "%%MatrixMarket matrix coordinate real general\n"
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def vicinal_here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """The same in this process, for what ends at once: it saves starting dozens."""
+    monkeypatch.setenv("VICINAL_MPI", requested_mpis()[0])
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        status = main([str(argument) for argument in arguments])
+        return subprocess.CompletedProcess(arguments, status, *capfd.readouterr())
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture(scope="module")
+def matrix_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_matrix(tmp_path_factory.mktemp("matrices"))
+
+
+BAD_MATRICES: dict[str, tuple[str | bytes, str]] = {
+    "rectangle.mtx": (HEADER + "3 4 1\n1 1 1.0\n", "not square"),
+    "cut.mtx": (HEADER + "3 3 3\n1 1 1.0\n2 2 1.0\n", "runcated"),
+    "cut.mtx.gz": (gzip.compress((HEADER + "3 3 1\n1 1 1.0\n").encode())[:-12], "truncated"),
+    "promises.mtx": (HEADER + "3 3 900000000000\n1 1 1.0\n", "truncated"),
+    "text.mtx": ("once upon a time\n", "Not a Matrix Market file"),
+    "noise.mtx": (bytes(range(128, 256)) * 20, "Not a Matrix Market file"),
+    "nothing.mtx": ("", "Not a Matrix Market file"),
+    "plain.mtx.gz": (HEADER + "3 3 1\n1 1 1.0\n", "Not a gzipped file"),
+    "outside.mtx": (HEADER + "3 3 2\n1 1 1.0\n2 9 1.0\n", "out of bounds"),
+    "zero.mtx": (HEADER + "3 3 2\n1 1 1.0\n0 2 1.0\n", "out of bounds"),
+    "words.mtx": (HEADER + "3 3 2\n1 1 one\n2 2 1.0\n", "Line 3"),
+    "infinite.mtx": (HEADER + "3 3 1\n1 1 inf\n", "not finite"),
+    "empty.mtx": (HEADER + "0 0 0\n", "empty"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_MATRICES)
+def test_bad_matrices_are_refused(name: str, vicinal_here: Run, tmp_path: Path) -> None:
+    content, words = BAD_MATRICES[name]
+    file = tmp_path / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    output = tmp_path / "rows.json"
+    request = ("explain", file, "--ranks", 2, "--ranks-per-region", 1, "--json", output)
+    refused(vicinal_here(*request), str(file), words)
+    assert not output.exists()
+
+
+def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tuple[str, ...]]]:
+    spmv, explain = ["spmv", file, "--ranks", 4], ["explain", file, "--ranks", 4, "--ranks-per-region", 2]
+    return {
+        "no command": ([], ("spmv, explain or strategies",)),
+        "unknown command": (["dance"], ("dance", "spmv")),
+        "no ranks": (["spmv", file], ("--ranks",)),
+        "no such file": (["spmv", folder / "none.mtx", "--ranks", 2], ("none.mtx", "does not exist")),
+        "a folder": (["spmv", folder, "--ranks", 2], ("is no file",)),
+        "no such example": (["spmv", "helmholtz_9D", "--ranks", 2], ("helmholtz_9D", "helmholtz_2D")),
+        "more ranks than rows": (["spmv", file, "--ranks", 204], ("204 ranks", "203 rows")),
+        "no ranks at all": (["spmv", file, "--ranks", 0], ("--ranks", "'0'")),
+        "negative ranks": (["explain", file, "--ranks", -4], ("--ranks", "'-4'")),
+        "half a rank": (["spmv", file, "--ranks", 2.5], ("--ranks", "'2.5'")),
+        "empty regions": ([*spmv, "--ranks-per-region", 0], ("--ranks-per-region", "'0'")),
+        "unknown strategy": ([*spmv, "--strategy", "magic"], ("magic", "direct", "split")),
+        "unknown regions": ([*spmv, "--regions", "rooms:3"], ("rooms:3", "blocks:K")),
+        "short list": ([*spmv, "--regions", "list:0,0,1"], ("3 labels", "4 ranks")),
+        "bad list": ([*explain[:4], "--regions", "list:0,0,x,1"], ('"x"',)),
+        "two kinds of regions": ([*spmv, "--ranks-per-region", 2, "--regions", "node"], ("not allowed with",)),
+        "virtual nodes": ([*explain[:4], "--regions", "node"], ("--ranks-per-region",)),
+        "no iterations": ([*spmv, "--iterations", 0], ("--iterations",)),
+        "unknown MPI": ([*spmv, "--mpi", "nompi"], ("nompi", "mpich")),
+        "no folder": ([*explain, "--json", folder / "no" / "rows.json"], ("cannot write", "no folder")),
+        "a folder as file": ([*explain, "--json", folder], ("cannot write", "is a folder")),
+        "unknown picture": ([*explain, "--plot", folder / "plot.xyz"], (".png",)),
+        "goal of all": ([*explain, "--goal", folder / "x.goal"], ("--strategy",)),
+        "no such rank": ([*explain, "--strategy", "split", "--rank", 4], ("no rank 4", "0 to 3")),
+    }
+
+
+@pytest.mark.parametrize("fault", bad_requests(Path(), Path()))
+def test_bad_requests_are_refused(fault: str, vicinal_here: Run, matrix_file: Path, tmp_path: Path) -> None:
+    arguments, words = bad_requests(matrix_file, tmp_path)[fault]
+    refused(vicinal_here(*arguments), *words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_launcher_is_refused(matrix_file: Path, tmp_path: Path) -> None:
+    result = vicinal("spmv", matrix_file, "--ranks", 2, "--mpi", "system", env={"PATH": str(tmp_path)})
+    refused(result, "mpiexec", "PATH")
+
+
+def test_missing_mpi4py_is_refused(matrix_file: Path, tmp_path: Path) -> None:
+    # An entry of None in sys.modules is how Python itself marks a module that is not to be had.
+    program = "import sys; sys.modules['mpi4py'] = None; from vicinal.cli import main; sys.exit(main())"
+    result = subprocess.run(
+        [sys.executable, "-c", program, "spmv", str(matrix_file), "--ranks", "2"],
+        env={**os.environ, **HERE}, capture_output=True, text=True, timeout=60,
+    )
+    refused(result, "mpi4py", "pip install")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_unwritable_folder_is_refused(matrix_file: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    result = vicinal("explain", matrix_file, "--ranks", 2, "--ranks-per-region", 1,
+                     "--json", tmp_path / "rows.json")
+    refused(result, "cannot write", "Permission denied")
+
+
+def test_missing_temporary_folder_is_refused(matrix_file: Path) -> None:
+    """Python falls back to other folders than TMPDIR, so the fault is put where it would arise."""
+    program = (
+        "import sys, tempfile; tempfile.tempdir = '/no/such/folder'; from vicinal.cli import main; "
+        "sys.exit(main())"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, "spmv", str(matrix_file), "--ranks", "2"],
+        env={**os.environ, **HERE, "VICINAL_MPI": requested_mpis()[0]}, capture_output=True, text=True, timeout=60,
+    )
+    refused(result, "/no/such/folder")
+
+
+def test_a_failing_rank_is_one_line(mpi: str, matrix_file: Path, tmp_path: Path) -> None:
+    """All ranks read the setting, all refuse it, one line is shown."""
+    output = tmp_path / "rows.json"
+    result = vicinal("spmv", matrix_file, "--ranks", 4, "--mpi", mpi, "--json", output,
+                     env={"VICINAL_LOCAL": "telepathy"})
+    refused(result, "telepathy")
+    assert not output.exists()
+
+
+def test_ranks_that_cannot_load_mpi_are_one_line(mpi: str, matrix_file: Path) -> None:
+    refused(vicinal("spmv", matrix_file, "--ranks", 2, "--mpi", mpi, env={"MPI4PY_MPIABI": "none"}),
+            "mpi4py cannot load MPI")
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes that name the folder on their command line."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(folder).encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def start_endless(mpi: str, matrix: Path, folder: Path) -> subprocess.Popen[str]:
+    """A run of two ranks that would take days, once its ranks are there."""
+    environment = {**os.environ, **HERE, "TMPDIR": str(folder)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vicinal.cli", "spmv", matrix, "--ranks", "2", "--mpi", mpi,
+         "--iterations", "100000000"],
+        env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )
+    if not wait_until(lambda: any(file.stat().st_size > 10 for file in folder.glob("vicinal-*/progress")), 90):
+        process.kill()
+        raise AssertionError("the ranks did not start")
+    return process
+
+
+def ended(process: subprocess.Popen[str], folder: Path) -> tuple[int, str]:
+    """The exit status and the one line that a run ends with; no rank and no folder of it is left."""
+    try:
+        output, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (output, errors.count("\n")) == ("", 1), errors
+    assert not list(folder.glob("vicinal-*"))
+    assert wait_until(lambda: not processes_of(folder), 30), "ranks were left behind"
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize(("sign", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupting_leaves_nothing_behind(
+    mpi: str, sign: signal.Signals, status: int, matrix_file: Path, tmp_path: Path
+) -> None:
+    process = start_endless(mpi, matrix_file, tmp_path)
+    process.send_signal(sign)
+    assert ended(process, tmp_path)[0] == status
+
+
+def test_a_killed_rank_is_one_line(mpi: str, matrix_file: Path, tmp_path: Path) -> None:
+    process = start_endless(mpi, matrix_file, tmp_path)
+    # The launcher names the folder too; ranks are its descendants and were started after it.
+    os.kill(max(processes_of(tmp_path)), signal.SIGKILL)
+    status, line = ended(process, tmp_path)
+    assert status == 2 and line.startswith("vicinal: the ranks ended with status"), line

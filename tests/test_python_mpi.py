@@ -1,0 +1,31 @@
+"""The Python interface on ranks: the cases under tests/mpi, on each MPI at each number of ranks."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from launching import RANKS, ROOT, run_ranks
+from test_cpp import check_cases
+
+PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_cases(mpi: str, ranks: int, totals: dict[str, list[int]]) -> None:
+    program = [sys.executable, str(ROOT / "tests" / "mpi" / "run_cases.py")]
+    result = run_ranks(mpi, ranks, program, env={"PYTHONPATH": PATH}, timeout=250, check=False)
+    check_cases(result, f"python on {mpi}", totals)
+
+
+def test_a_missing_build_is_named(mpi: str) -> None:
+    """The message says which MPI it is, and how to get what fits."""
+    code = (
+        "import vicinal, vicinal._load as load; load.abi_of = lambda mpi: 'mpiabi'\n"
+        "from mpi4py import MPI\n"
+        "try:\n    vicinal.Halo(MPI.COMM_WORLD, (0, 1), [])\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    result = run_ranks(mpi, 1, [sys.executable, "-c", code], env={"PYTHONPATH": PATH})
+    assert "mpi4py runs on mpiabi" in result.output and "pip install" in result.output, result.output

@@ -1,0 +1,43 @@
+"""What happens when a program is in trouble: killed in the middle, or waiting for ever."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from launching import BUILD, abi_of, run_ranks
+
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def trouble(mpi: str) -> Path:
+    return BUILD / "c_tests" / f"trouble_{abi_of(mpi)}"
+
+
+def vicinal_names() -> set[str]:
+    return {path.name for path in SHARED_MEMORY.glob("*vicinal*")} if SHARED_MEMORY.is_dir() else set()
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_killed_rank_leaves_nothing(mpi: str, ranks: int) -> None:
+    """The launcher ends the others (or this passes its time and fails), and no name is left."""
+    before = vicinal_names()
+    result = run_ranks(mpi, ranks, [trouble(mpi), "killed"], timeout=60, check=False)
+    assert result.code != 0, result.output
+    assert vicinal_names() <= before
+
+
+def test_a_signal_shows_what_is_waited_for(mpi: str, tmp_path: Path) -> None:
+    dump = tmp_path / "dump"
+    number = int(signal.SIGUSR1)
+    run_ranks(mpi, 4, [trouble(mpi), "dump", dump], env={"VICINAL_DUMP_SIGNAL": str(number)}, timeout=60)
+    text = dump.read_text()
+    assert "vicinal: rank 0: an execution of a plan by aggregate waits for" in text, text
+    assert "operation" in text, text
+
+
+def test_a_signal_that_is_none_is_refused(mpi: str) -> None:
+    result = run_ranks(mpi, 1, [trouble(mpi)], env={"VICINAL_DUMP_SIGNAL": "often"}, timeout=60, check=False)
+    assert result.code != 0
+    assert "VICINAL_DUMP_SIGNAL is 'often'" in result.output, result.output
