@@ -226,7 +226,7 @@ typedef struct {
   int64_t nonlocal_elements;
   int64_t local_messages;    /* sent inside the region */
   int64_t local_elements;
-  int64_t shared_elements;   /* copied into or out of shared memory */
+  int64_t shared_elements;   /* handed to or taken from a rank of the host through memory */
 } vicinal_statistics;
 VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics *statistics);
 

@@ -17,7 +17,7 @@ Counts = Mapping[str, npt.NDArray[Any]]
 """For each thing counted in a plan, a number per rank."""
 
 COUNTED = ("nonlocal_messages", "nonlocal_elements", "local_messages", "local_elements", "shared_elements")
-LOCAL_NOTE = "local bytes: messages inside regions, and copies into and out of memory shared there"
+LOCAL_NOTE = "local bytes: what ranks of a region hand each other, as messages or through shared memory"
 
 LEAST_WIDTH = 110
 VERIFIED = {True: "[green]yes", False: "[bold red]NO", None: "skipped"}

@@ -55,6 +55,15 @@ bool Channel::poll() {
   return true;
 }
 
+void Channel::abandon() {
+  for (std::size_t i = 0; i < request_table_.size(); ++i) {
+    const auto number = static_cast<std::size_t>(request_table_[i].plan_operation);
+    const Operation& operation = plan_->operations[number];
+    const bool receives = operation.kind == OperationKind::receive;
+    if (receives && operation.to == Plan::target) requests_.cancel_receive(i);
+  }
+}
+
 void Channel::run_ready() {
   while (!ready_.empty()) {
     const int node = ready_.back();

@@ -53,6 +53,9 @@ class Channel {
   /// Does what can be done now; true once the execution is complete.
   bool poll();
   [[nodiscard]] bool in_flight() const { return in_flight_; }
+  /// Leaves an execution that will never be complete: nothing is written to the user's memory from now
+  /// on. The channel stays in flight, since messages into its own memory may still arrive.
+  void abandon();
   /// Whether other ranks may depend on this rank's polling.
   [[nodiscard]] bool relays() const { return !operations_.empty(); }
 

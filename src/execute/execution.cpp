@@ -229,7 +229,9 @@ void Execution::heed_notices() {
   } catch (...) {
     // Its messages may still arrive: their memory must outlive the program's interest in them.
     new std::shared_ptr<AgreedPlan>(plan_);
+    const Claim claim(*entry_);
     finish();
+    channel_.abandon();
     throw;
   }
 }

@@ -1,6 +1,7 @@
 // Making and freeing persistent requests.
 #include "mpi/requests.hpp"
 
+#include "mpi/backoff.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/environment.hpp"
 
@@ -27,6 +28,15 @@ void RequestSet::receive_init(std::size_t index, void* buffer, std::int64_t byte
   check(
       MPI_Recv_init(buffer, span.count(), span.type(), peer, tag, communicator_, &requests_[index]),
       "MPI_Recv_init");
+}
+
+void RequestSet::cancel_receive(std::size_t index) {
+  MPI_Request& request = requests_[index];
+  int done = 0;
+  check(MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
+  if (done != 0) return;  // or not active
+  check(MPI_Cancel(&request), "MPI_Cancel");
+  poll_until([&] { return test(index); });
 }
 
 }  // namespace vicinal::mpi

@@ -44,6 +44,9 @@ class RequestSet {
     if (count > 0) check(MPI_Startall(count, &requests_[first]), "MPI_Startall");
   }
 
+  /// Sees to it that MPI does not write to the buffer of a receive any more.
+  void cancel_receive(std::size_t index);
+
   /// Whether this one is complete; an inactive one is.
   bool test(std::size_t index) {
     int done = 0;

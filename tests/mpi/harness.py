@@ -60,7 +60,7 @@ def all_settings(size: int) -> list[dict[str, str]]:
 
 def few(size: int) -> bool:
     """Whether there are so few ranks that long cases may be complete."""
-    return size <= 4
+    return size <= 3
 
 
 class Indices:
