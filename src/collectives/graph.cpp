@@ -40,28 +40,14 @@ Graph::Graph(MPI_Comm user, std::vector<int> sources, std::vector<int> destinati
     // Who waits for this rank is known to them, not to it: tell everybody.
     std::set<int> everybody;
     for (int rank = 0; rank < communicator_->size(); ++rank) everybody.insert(rank);
-    tell(everybody, 0, mpi::notice_left, communicator_->rank());
+    everybody.erase(communicator_->rank());
+    mpi::give_notice(*communicator_, {id_, 0}, mpi::notice_left, communicator_->rank(), everybody);
     throw;
   }
 }
 
-std::set<int> Graph::neighbours() const {
-  std::set<int> ranks(neighborhood_.sources.begin(), neighborhood_.sources.end());
-  ranks.insert(neighborhood_.destinations.begin(), neighborhood_.destinations.end());
-  ranks.insert(neighborhood_.active.begin(), neighborhood_.active.end());
-  return ranks;
-}
-
-void Graph::tell(const std::set<int>& ranks, std::int64_t sequence, mpi::Notice notice,
-                 int origin) noexcept {
-  try {
-    for (const int rank : ranks) {
-      if (rank == neighborhood_.rank) continue;
-      communicator_->mailbox().post({id_, sequence}, notice, {rank, {origin}});
-    }
-  } catch (const Error&) {
-    // There is a fault to report already.
-  }
+void Graph::tell(std::int64_t sequence, mpi::Notice notice, int origin) noexcept {
+  mpi::give_notice(*communicator_, {id_, sequence}, notice, origin, neighborhood_.company());
 }
 
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
@@ -70,20 +56,20 @@ std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& p
   try {
     return agree(communicator_, {id_, sequence}, planner, neighborhood_, pattern, options, fault);
   } catch (const SettledFault&) {
-    tell(neighbours(), sequence, mpi::notice_ended, communicator_->rank());
+    tell(sequence, mpi::notice_ended, communicator_->rank());
     throw;
   } catch (const mpi::FaultElsewhere& error) {
-    tell(neighbours(), sequence, mpi::notice_left, error.origin());
+    tell(sequence, mpi::notice_left, error.origin());
     if (fault) throw *fault;
     throw;
   } catch (const std::exception&) {
-    tell(neighbours(), sequence, mpi::notice_left, communicator_->rank());
+    tell(sequence, mpi::notice_left, communicator_->rank());
     throw;
   }
 }
 
 void Graph::refuse_plan(const Error& fault) {
-  tell(neighbours(), ++plans_, mpi::notice_left, communicator_->rank());
+  tell(++plans_, mpi::notice_left, communicator_->rank());
   throw fault;
 }
 

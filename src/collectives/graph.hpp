@@ -41,9 +41,7 @@ class Graph {
   [[nodiscard]] MPI_Comm user() const { return communicator_->judge(); }
 
  private:
-  [[nodiscard]] std::set<int> neighbours() const;
-  void tell(const std::set<int>& ranks, std::int64_t sequence, mpi::Notice notice,
-            int origin) noexcept;
+  void tell(std::int64_t sequence, mpi::Notice notice, int origin) noexcept;
 
   Settings settings_;
   std::shared_ptr<mpi::Communicator> communicator_;

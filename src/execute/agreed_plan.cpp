@@ -52,7 +52,8 @@ std::shared_ptr<AgreedPlan> agree(std::shared_ptr<mpi::Communicator> communicato
       PlanRequest{conversation, site, neighborhood, pattern, options, std::move(fault)});
   try {
     Plans plans = mpi::drive(*communicator, key, conversation, task);
-    return std::make_shared<AgreedPlan>(communicator, key, std::move(site), std::move(plans));
+    return std::make_shared<AgreedPlan>(communicator, key, neighborhood.company(), std::move(site),
+                                        std::move(plans));
   } catch (...) {
     // Another rank may have its plan, start it, and look into these slots before it hears of the fault:
     // nothing else must ever be announced there.

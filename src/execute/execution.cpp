@@ -226,8 +226,11 @@ void Execution::heed_notices() {
     for (const mpi::Notice notice : {mpi::notice_left, mpi::notice_ended}) {
       mpi::heed_notices(plan_->communicator(), plan_->key(), notice);
     }
-  } catch (...) {
-    // Its messages may still arrive: their memory must outlive the program's interest in them.
+  } catch (const mpi::FaultElsewhere& error) {
+    // Whoever waits for what this rank would have relayed waits in vain as well.
+    mpi::give_notice(plan_->communicator(), plan_->key(), mpi::notice_ended, error.origin(),
+                     plan_->company());
+    // Messages may still arrive: their memory must outlive the program's interest in them.
     new std::shared_ptr<AgreedPlan>(plan_);
     const Claim claim(*entry_);
     finish();

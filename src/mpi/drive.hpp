@@ -1,6 +1,8 @@
 // Runs a planner's coroutine on this rank, its letters going over MPI.
 #pragma once
 
+#include <exception>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -30,6 +32,16 @@ class FaultElsewhere : public Error {
  private:
   int origin_;
 };
+
+/// Sends a notice to other ranks. What cannot be sent is left: there is a fault to report already.
+inline void give_notice(Communicator& communicator, ConversationKey key, Notice notice, int origin,
+                        const std::set<int>& ranks) noexcept {
+  try {
+    for (const int rank : ranks) communicator.mailbox().post(key, notice, {rank, {origin}});
+  } catch (const std::exception&) {
+    return;
+  }
+}
 
 /// Throws FaultElsewhere where there is such a notice of this conversation, or one that the graph
 /// could not be created (sequence 0).

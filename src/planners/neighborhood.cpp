@@ -48,6 +48,14 @@ std::vector<RegionLink> values(std::map<int, RegionLink>&& links) {
 
 }  // namespace
 
+std::set<int> Neighborhood::company() const {
+  std::set<int> ranks(sources.begin(), sources.end());
+  ranks.insert(destinations.begin(), destinations.end());
+  ranks.insert(active.begin(), active.end());
+  ranks.erase(rank);
+  return ranks;
+}
+
 Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine, int rank,
                         std::vector<int> sources, std::vector<int> destinations) {
   Neighborhood result;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "locality/machine.hpp"
@@ -29,6 +30,8 @@ struct Neighborhood {
   std::vector<RegionLink> in;     ///< only this rank's
 
   [[nodiscard]] int region() const { return machine->region_of(rank); }
+  /// Whoever may wait for this rank, in planning or in an execution: its neighbours and its region.
+  [[nodiscard]] std::set<int> company() const;
 };
 
 /// Builds the neighborhood in one superstep inside the region. Collective over the region: ranks
