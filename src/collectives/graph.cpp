@@ -54,6 +54,7 @@ std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& p
                                         const PlanOptions& options, std::optional<Error> fault) {
   const std::int64_t sequence = ++plans_;
   try {
+    require_serves(planner, options);
     return agree(communicator_, {id_, sequence}, planner, neighborhood_, pattern, options, fault);
   } catch (const SettledFault&) {
     tell(sequence, mpi::notice_ended, communicator_->rank());

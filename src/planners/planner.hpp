@@ -28,6 +28,7 @@ class Site {
 struct PlanOptions {
   bool shared_memory = true;    ///< ranks of a host hand data over through the arena
   bool with_reverse = false;    ///< also plan the reverse
+  bool one_block = false;       ///< all edges of each rank carry the same items, as in an allgather
   Index element_bytes = 1;      ///< for cost decisions; the plan itself is in elements
   const char* unit = "elements";  ///< what messages to people call an element
   int leader_shift = 0;         ///< leaders are taken this many members further on: for measurements
@@ -62,6 +63,10 @@ struct Planner {
   std::string_view name;
   std::string_view summary;
   Task<Plans> (*plan)(PlanRequest request);
+  /// Why it cannot plan the reverse too; empty where it can.
+  std::string_view forward_only = {};
+  /// Why all edges of a rank must carry the same items, as in an allgather; empty where they need not.
+  std::string_view one_block_only = {};
 };
 
 /// All planners, the baseline first.
@@ -69,5 +74,8 @@ std::span<const Planner> planners();
 
 /// The planner of that name; an info fault that lists the names where there is none.
 const Planner& find_planner(std::string_view name);
+
+/// Refuses a planner that cannot serve what the options ask for, by an info fault with its reason.
+void require_serves(const Planner& planner, const PlanOptions& options);
 
 }  // namespace vicinal

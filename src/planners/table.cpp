@@ -33,4 +33,11 @@ const Planner& find_planner(std::string_view name) {
   fail(Fault::info, "there is no strategy '", name, "'; choose one of ", names);
 }
 
+void require_serves(const Planner& planner, const PlanOptions& options) {
+  require(!options.with_reverse || planner.forward_only.empty(), Fault::info, "the strategy '",
+          planner.name, "' cannot serve an exchange with a reverse: ", planner.forward_only);
+  require(options.one_block || planner.one_block_only.empty(), Fault::info, "the strategy '",
+          planner.name, "' serves allgathers only: ", planner.one_block_only);
+}
+
 }  // namespace vicinal

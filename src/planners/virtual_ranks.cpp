@@ -9,6 +9,7 @@ std::vector<Plans> plan_virtually(const Planner& planner, std::shared_ptr<const 
   require(static_cast<int>(patterns.size()) == size, Fault::argument, patterns.size(),
           " patterns were given for ", size, " ranks");
   for (const Pattern& pattern : patterns) check(pattern, size);
+  require_serves(planner, options);
   const auto neighborhoods = run_virtual<Neighborhood>(size, [&](int rank, Conversation& talk) {
     const Pattern& pattern = patterns[static_cast<std::size_t>(rank)];
     std::vector<int> sources, destinations;
