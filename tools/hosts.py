@@ -24,7 +24,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -254,11 +254,9 @@ def run_tests(mpi: Mpi, shape: Shape) -> int:
     engine = build_folder() / "bin" / f"vicinal_engine_tests_{mpi.abi}"
     cases = ROOT / "tests" / "mpi" / "run_cases.py"
     paths = os.pathsep.join([str(ROOT / "python"), str(cases.parent)])
-    # An interpreter takes a second of processor time to start: a few ranks on each host will do.
-    few = replace(shape, ranks_per_host=min(2, shape.ranks_per_host))
-    for program, ranks in (([str(engine)], shape), ([sys.executable, str(cases)], few)):
-        print(f"== {Path(program[-1]).stem} on {name_of(ranks, mpi)}", flush=True)
-        status = launch(mpi, ranks, program, {"PYTHONPATH": paths})
+    for program in ([str(engine)], [sys.executable, str(cases)]):
+        print(f"== {Path(program[-1]).stem} on {name_of(shape, mpi)}", flush=True)
+        status = launch(mpi, shape, program, {"PYTHONPATH": paths})
         if status != 0:
             print(f"vicinal: {program[-1]} ended with {status}", file=sys.stderr, flush=True)
         failed |= status
