@@ -1,7 +1,7 @@
 // Finding out who needs what. Each rank needs each of every other rank's 64 values with probability
 // 0.05, and tells the owners which: the owners know neither who will ask nor how much. Against what
-// programs do today, counts by MPI_Alltoall and then messages, and once more with a pattern in which
-// each rank asks at most two others, where there is nothing to aggregate.
+// programs do today, counts by MPI_Alltoall and then messages, and once more with a pattern in
+// which each rank asks at most two others, where there is nothing to aggregate.
 //
 // ranks: 8
 // hosts: yes
@@ -122,12 +122,11 @@ void compare(const World& world, bench::Report& report, const std::string& title
   for (const Method method : {Method::personalized, Method::nonblocking, Method::locality,
                               Method::locality_personalized, Method::automatic}) {
     const std::string name = "vicinal " + std::string(vicinal::name(method));
-    contestants.push_back({name, [&world, &pattern, name, method, communicator] {
-                             const vicinal::Inbox inbox =
-                                 exchange(*communicator, parcels_of(pattern), method);
-                             world.insist(items_of(inbox) == pattern.expected,
-                                          name + " delivers something else");
-                           }});
+    contestants.push_back(
+        {name, [&world, &pattern, name, method, communicator] {
+           const vicinal::Inbox inbox = exchange(*communicator, parcels_of(pattern), method);
+           world.insist(items_of(inbox) == pattern.expected, name + " delivers something else");
+         }});
   }
   const auto results = bench::compete(world, contestants, {});
   report.table(title, results, 0);
@@ -157,7 +156,7 @@ void compare_blocks(const World& world, bench::Report& report) {
                            }});
   }
   bench::Turns turns;
-  turns.repetitions = 7;
+  turns.repetitions = 3;
   report.table("Two blocks of 8 bytes each", bench::compete(world, contestants, turns), 0);
 }
 

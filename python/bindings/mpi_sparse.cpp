@@ -1,5 +1,5 @@
-// Sparse exchanges in Python. Ranks meet before they exchange, since a rank that has nothing to send
-// must learn what kind of values it gets, and what Python finds wrong must reach all.
+// Sparse exchanges in Python. Ranks meet before they exchange, since a rank that has nothing to
+// send must learn what kind of values it gets, and what Python finds wrong must reach all.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -82,8 +82,7 @@ Meeting meet_with_type(MPI_Comm user, std::int64_t type, const GivenSettings& gi
 nb::tuple received(std::int64_t type, const Inbox& inbox) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(inbox.data.data());
   return nb::make_tuple(type == any_type ? std::string() : text_of(type), new_array(inbox.ranks),
-                        new_array(inbox.offsets),
-                        new_array(std::span(bytes, inbox.data.size())));
+                        new_array(inbox.offsets), new_array(std::span(bytes, inbox.data.size())));
 }
 
 std::vector<Parcel> parcels_of(const ArrayArgument<int>& ranks, const Messages& messages) {

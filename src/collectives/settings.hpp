@@ -1,5 +1,5 @@
-// What a person can choose. Each setting is an info key of the function that makes a graph or a halo,
-// or does a sparse exchange, and an environment variable of the same name in upper case; the
+// What a person can choose. Each setting is an info key of the function that makes a graph or a
+// halo, or does a sparse exchange, and an environment variable of the same name in upper case; the
 // environment wins, so that a program can be tried out differently without touching it.
 #pragma once
 

@@ -78,8 +78,7 @@ PackedMessages::PackedMessages(const MessageData& data, MPI_Comm communicator) {
   std::size_t place = 0;
   for (std::size_t i = 0; i < data.counts.size(); ++i) {
     const auto bytes = static_cast<std::size_t>(data.counts[i] * type.size);
-    const std::byte* from =
-        bytes == 0 ? nullptr : start + data.displacements[i] * type.extent;
+    const std::byte* from = bytes == 0 ? nullptr : start + data.displacements[i] * type.extent;
     if (!type.contiguous) {
       mpi::pack(type, from, data.counts[i], packed_.data() + place, communicator);
       from = packed_.data() + place;
@@ -95,8 +94,7 @@ Received Received::exchange(MPI_Comm user, const std::vector<int>& destinations,
   const auto communicator = mpi::Communicator::of(user);
   Received received(communicator);
   Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
-  attempt(outbox.finding,
-          [&] { received.element_bytes_ = mpi::describe(received_type).size; });
+  attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
   received.inbox_ = vicinal::exchange(*communicator, std::move(outbox.parcels),
                                       options_of(settings), std::move(outbox.finding));
   received.count_elements();
@@ -120,24 +118,21 @@ Received Received::exchange_blocks(MPI_Comm user, const std::vector<int>& destin
     bytes = bytes_of(count, mpi::describe(type), 0);
     received.element_bytes_ = mpi::describe(received_type).size;
   });
-  received.inbox_ =
-      vicinal::exchange_blocks(*communicator, std::move(outbox.parcels), bytes,
-                               options_of(settings), std::move(outbox.finding));
+  received.inbox_ = vicinal::exchange_blocks(*communicator, std::move(outbox.parcels), bytes,
+                                             options_of(settings), std::move(outbox.finding));
   received.count_elements();
   return received;
 }
 
-Received Received::ask(MPI_Comm user, const std::vector<int>& destinations,
-                       const MessageData& data, MPI_Datatype received_type,
-                       const Settings& settings, std::optional<Error> fault) {
+Received Received::ask(MPI_Comm user, const std::vector<int>& destinations, const MessageData& data,
+                       MPI_Datatype received_type, const Settings& settings,
+                       std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
   Received received(communicator);
   Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
-  attempt(outbox.finding,
-          [&] { received.element_bytes_ = mpi::describe(received_type).size; });
-  received.query_ =
-      std::make_unique<Query>(*communicator, std::move(outbox.parcels), options_of(settings),
-                              std::move(outbox.finding));
+  attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
+  received.query_ = std::make_unique<Query>(*communicator, std::move(outbox.parcels),
+                                            options_of(settings), std::move(outbox.finding));
   received.count_elements();
   return received;
 }
@@ -175,8 +170,8 @@ void Received::copy(void* buffer, Index capacity, MPI_Datatype type) const {
   require(into.size == element_bytes_, Fault::type, "elements of ", into.size,
           " bytes are to be copied, but what was received are elements of ", element_bytes_,
           " bytes");
-  require(capacity >= elements(), Fault::count, "there is room for ", capacity,
-          " elements, but ", elements(), " were received");
+  require(capacity >= elements(), Fault::count, "there is room for ", capacity, " elements, but ",
+          elements(), " were received");
   require(elements() == 0 || buffer != nullptr, Fault::buffer, "the receive buffer is null, but ",
           elements(), " elements were received");
   mpi::unpack(into, data(), buffer, elements(), communicator_->handle());

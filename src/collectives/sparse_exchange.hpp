@@ -1,5 +1,5 @@
-// Sparse exchanges as users call them: messages lie in one buffer in elements of a datatype, and what
-// was received is kept until the user has looked at it.
+// Sparse exchanges as users call them: messages lie in one buffer in elements of a datatype, and
+// what was received is kept until the user has looked at it.
 #pragma once
 
 #include <mpi.h>
@@ -26,13 +26,16 @@ struct MessageData {
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
-/// The messages as raw bytes, packed where the datatype is not dense. The buffer must stay in place.
+/// The messages as raw bytes, packed where the datatype is not dense. The buffer must stay in
+/// place.
 class PackedMessages {
  public:
   /// Throws a count fault for a negative count and for more bytes than 2^63, a buffer fault, a type
   /// fault.
   PackedMessages(const MessageData& data, MPI_Comm communicator);
-  [[nodiscard]] const std::vector<std::span<const std::byte>>& messages() const { return messages_; }
+  [[nodiscard]] const std::vector<std::span<const std::byte>>& messages() const {
+    return messages_;
+  }
 
  private:
   std::vector<std::byte> packed_;
@@ -42,9 +45,9 @@ class PackedMessages {
 /// What a rank has received, or been asked.
 class Received {
  public:
-  /// Exchanges the messages; `destinations` has as many entries as there are. Collective over `user`;
-  /// `fault` is what the caller knows to be wrong on this rank. Throws where exchange() does, and on
-  /// this rank where a message is no whole number of elements of `received_type`.
+  /// Exchanges the messages; `destinations` has as many entries as there are. Collective over
+  /// `user`; `fault` is what the caller knows to be wrong on this rank. Throws where exchange()
+  /// does, and on this rank where a message is no whole number of elements of `received_type`.
   static Received exchange(MPI_Comm user, const std::vector<int>& destinations,
                            const MessageData& data, MPI_Datatype received_type,
                            const Settings& settings, std::optional<Error> fault);
@@ -69,8 +72,8 @@ class Received {
   [[nodiscard]] const std::byte* data() const { return inbox().data.data(); }
   [[nodiscard]] Index elements() const { return displacements_.back(); }
   [[nodiscard]] std::int64_t bytes() const { return inbox().offsets.back(); }
-  /// Copies all elements to a buffer that has room for `capacity`. Throws a count fault where that is
-  /// too small, a buffer fault where there is none.
+  /// Copies all elements to a buffer that has room for `capacity`. Throws a count fault where that
+  /// is too small, a buffer fault where there is none.
   void copy(void* buffer, Index capacity, MPI_Datatype type) const;
 
   [[nodiscard]] MPI_Comm user() const { return communicator_->judge(); }

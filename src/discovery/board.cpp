@@ -62,8 +62,8 @@ void Board::show_ready(std::int64_t call, bool flagged) {
 }
 
 std::int64_t Board::ready(int member) const {
-  return lines(members_[static_cast<std::size_t>(member)]).ready.value.load(
-      std::memory_order_acquire);
+  return lines(members_[static_cast<std::size_t>(member)])
+      .ready.value.load(std::memory_order_acquire);
 }
 
 void Board::show_verdict(std::int64_t call, bool flagged) {

@@ -1,8 +1,8 @@
-// Shared memory in which the ranks of a region show each other what they hand over, and how far they
-// are. Each member writes to memory of its own and reads the others': a post says which call it is of,
-// where the data lie and how many bytes. Nobody acknowledges. A member takes two posts in turn for each
-// stage of an exchange, and no rank leaves a call before all have entered it, so what it overwrites is
-// of a call that all have left.
+// Shared memory in which the ranks of a region show each other what they hand over, and how far
+// they are. Each member writes to memory of its own and reads the others': a post says which call
+// it is of, where the data lie and how many bytes. Nobody acknowledges. A member takes two posts in
+// turn for each stage of an exchange, and no rank leaves a call before all have entered it, so what
+// it overwrites is of a call that all have left.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class Board {
   void post(int stage, std::int64_t call, bool roomy, bool flagged);
 
   struct Shown {
-    bool roomy = false;               ///< otherwise the data come by message
+    bool roomy = false;  ///< otherwise the data come by message
     bool flagged = false;
     const std::byte* data = nullptr;
   };

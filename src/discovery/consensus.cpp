@@ -1,5 +1,5 @@
-// Rounds of two calls may overlap: a captain may begin the next call's while another is still in this
-// one's. Messages between two ranks keep their order, and each is received from a given rank.
+// Rounds of two calls may overlap: a captain may begin the next call's while another is still in
+// this one's. Messages between two ranks keep their order, and each is received from a given rank.
 #include "discovery/consensus.hpp"
 
 namespace vicinal {
@@ -8,8 +8,8 @@ void Consensus::enter() {
   if (team_.all_have_boards()) {
     team_.board()->show_ready(team_.call(), flagged_ != 0);
   } else {
-    allreduce_ = mpi::iallreduce(communicator_.handle(), std::span(&flagged_, 1),
-                                 mpi::Reduction::max);
+    allreduce_ =
+        mpi::iallreduce(communicator_.handle(), std::span(&flagged_, 1), mpi::Reduction::max);
   }
 }
 

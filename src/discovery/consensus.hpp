@@ -1,7 +1,7 @@
 // Whether all ranks have come to a point, found out while other things go on. Where regions share
-// memory, the members of each show that they are ready, their captain (the first of them) does so for
-// all in log2(regions) messages between captains, and shows the result. Otherwise MPI's nonblocking
-// allreduce among all ranks serves.
+// memory, the members of each show that they are ready, their captain (the first of them) does so
+// for all in log2(regions) messages between captains, and shows the result. Otherwise MPI's
+// nonblocking allreduce among all ranks serves.
 //
 // The rounds between captains are those of the dissemination barrier (Hensgen, Finkel and Manber
 // 1988), which needs no power of two.

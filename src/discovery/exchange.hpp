@@ -8,7 +8,8 @@
 //     learns of their receipt, and a rank whose messages were all received enters a nonblocking
 //     consensus; when that is complete, nothing can be on its way. Nothing per rank: wins on many.
 //     Costs a message per parcel, and log2(ranks) messages of a word.
-//   locality (algorithm 3): between regions the nonblocking method, inside them a number of messages
+//   locality (algorithm 3): between regions the nonblocking method, inside them a number of
+//   messages
 //     known beforehand. Beyond the paper, what a region sends to another is first brought together
 //     through shared memory, so that there is one message per region pair, not one per rank.
 //   locality-personalized: the same, but each region pair exchanges its message even where there is
@@ -69,8 +70,8 @@ struct ExchangeOptions {
 /// have come.
 ///
 /// A rank may come with a finding instead of parcels, or address a rank that does not exist; then
-/// every rank throws as agree() does, at no cost to an exchange without a fault. Throws an info fault
-/// for the one-sided method, and a topology fault for regions that cannot be read.
+/// every rank throws as agree() does, at no cost to an exchange without a fault. Throws an info
+/// fault for the one-sided method, and a topology fault for regions that cannot be read.
 Inbox exchange(mpi::Communicator& communicator, std::vector<Parcel> outbox,
                const ExchangeOptions& options = {}, std::optional<Finding> mine = std::nullopt);
 

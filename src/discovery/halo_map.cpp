@@ -255,8 +255,7 @@ HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned
   const RangeOwnership ownership(communicator, first, last, mine);
   std::vector<CopyRun> owned;
   append_run(owned, {first, 0, last - first});
-  return finish(communicator, owned, needed, ownership.owners(needed.indices),
-                options,
+  return finish(communicator, owned, needed, ownership.owners(needed.indices), options,
                 empty_map(last - first, needed_indices));
 }
 
@@ -278,8 +277,7 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
                   std::span<const Index> needed_indices, std::span<const int> given_owners,
-                  const ExchangeOptions& options,
-                  std::optional<Error> fault) {
+                  const ExchangeOptions& options, std::optional<Error> fault) {
   HaloMap map = empty_map(static_cast<Index>(owned_indices.size()), needed_indices);
   std::optional<Finding> mine;
   if (fault) mine.emplace(std::move(*fault));

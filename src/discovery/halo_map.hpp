@@ -58,7 +58,6 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned,
 /// fault where an owner is not in the communicator.
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned,
                   std::span<const Index> needed, std::span<const int> owners,
-                  const ExchangeOptions& options = {},
-                  std::optional<Error> fault = std::nullopt);
+                  const ExchangeOptions& options = {}, std::optional<Error> fault = std::nullopt);
 
 }  // namespace vicinal

@@ -1,26 +1,29 @@
 // Locality: algorithm 3 of Geyko and Bienz, with aggregation before anything leaves the region.
 //
-//   gather   Each rank gives what is for region R to its region's leader for R (a member that follows
-//            from R's number, so leaders are spread), and what is for its own region to the receiver.
+//   gather   Each rank gives what is for region R to its region's leader for R (a member that
+//   follows
+//            from R's number, so leaders are spread), and what is for its own region to the
+//            receiver.
 //   between  The leader sends one message to the rank of R that leads R's traffic with this region:
-//            both directions of a region pair are between the same two ranks. Either nonblocking, with
-//            a consensus, and only where there is something; or one for each pair in any case.
+//            both directions of a region pair are between the same two ranks. Either nonblocking,
+//            with a consensus, and only where there is something; or one for each pair in any case.
 //   scatter  What has come from other regions is given to its receivers.
 //
-// Cost per rank, for r regions of m ranks: two hand-overs (see team.hpp); at most one message for each
-// region that it leads for, r/m of them; for the consensus log2(r) messages per region. Each byte is
-// copied four times more than if it went straight, so payloads of `large` bytes do go straight: the
-// record that announces them travels as above, and tells the receiver what to receive.
+// Cost per rank, for r regions of m ranks: two hand-overs (see team.hpp); at most one message for
+// each region that it leads for, r/m of them; for the consensus log2(r) messages per region. Each
+// byte is copied four times more than if it went straight, so payloads of `large` bytes do go
+// straight: the record that announces them travels as above, and tells the receiver what to
+// receive.
 //
-// Calls in a row, of this method or others, cannot mix, by the argument of flat_exchange.cpp: no rank
-// leaves before all have entered. With one region, nobody is through the gathering before each member
-// has posted, or given its counts. With several, a message of each pair is sent only after all of its
-// region have gathered, and nobody is through the scattering before all members of its region have
-// what was to come for them, one message from each other region; in the nonblocking case the consensus
-// says so. So the messages between regions take the two discovery tags in turn, those of hand-overs
-// two for each stage, and posts two places for each stage. Payloads that go straight need one tag: the
-// receiver awaits each from a given rank, in the order of the records, and all of them before it
-// leaves.
+// Calls in a row, of this method or others, cannot mix, by the argument of flat_exchange.cpp: no
+// rank leaves before all have entered. With one region, nobody is through the gathering before each
+// member has posted, or given its counts. With several, a message of each pair is sent only after
+// all of its region have gathered, and nobody is through the scattering before all members of its
+// region have what was to come for them, one message from each other region; in the nonblocking
+// case the consensus says so. So the messages between regions take the two discovery tags in turn,
+// those of hand-overs two for each stage, and posts two places for each stage. Payloads that go
+// straight need one tag: the receiver awaits each from a given rank, in the order of the records,
+// and all of them before it leaves.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,7 +48,9 @@ constexpr std::size_t large = std::size_t{1} << 16;
 class LocalityExchange {
  public:
   LocalityExchange(mpi::Communicator& communicator, Team& team, bool flagged)
-      : communicator_(communicator), team_(team), straight_(communicator, mpi::tag_straight),
+      : communicator_(communicator),
+        team_(team),
+        straight_(communicator, mpi::tag_straight),
         flagged_(flagged) {
     team_.begin_call();
   }
@@ -157,8 +162,7 @@ class LocalityExchange {
       return;
     }
     const auto room = arrivals_.room(source, static_cast<std::size_t>(-bytes));
-    receives_.push_back(
-        mpi::ireceive(communicator_.handle(), room, source, mpi::tag_straight));
+    receives_.push_back(mpi::ireceive(communicator_.handle(), room, source, mpi::tag_straight));
   }
 
   template <class Read>

@@ -1,5 +1,5 @@
-// The methods of exchange.hpp, one function each. The peers have been checked; a rank with a finding
-// has no parcels; the options name the method that runs.
+// The methods of exchange.hpp, one function each. The peers have been checked; a rank with a
+// finding has no parcels; the options name the method that runs.
 #pragma once
 
 #include "discovery/exchange.hpp"

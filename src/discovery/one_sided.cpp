@@ -1,13 +1,14 @@
 // One-sided exchange of messages of one size. Each sender adds one to a counter in the receiver's
-// memory, and what was there before is the slot that it has drawn. Once all have drawn, each receiver
-// knows how many messages come, and makes room for as many; then the senders put a header and the
-// message into their slots. The header names the sender, so messages of zeros are messages. Slots are
-// drawn and not reckoned from ranks, so memory grows with what is received and not with the number of
-// ranks.
+// memory, and what was there before is the slot that it has drawn. Once all have drawn, each
+// receiver knows how many messages come, and makes room for as many; then the senders put a header
+// and the message into their slots. The header names the sender, so messages of zeros are messages.
+// Slots are drawn and not reckoned from ranks, so memory grows with what is received and not with
+// the number of ranks.
 //
-// Cost: an allreduce (which compares the sizes and brings findings), two windows, and for each message
-// one atomic operation and one put. After the constant-size exchange by remote memory access that
-// Geyko and Bienz add to their algorithms 1 to 3, with slots in the place of an entry for every rank.
+// Cost: an allreduce (which compares the sizes and brings findings), two windows, and for each
+// message one atomic operation and one put. After the constant-size exchange by remote memory
+// access that Geyko and Bienz add to their algorithms 1 to 3, with slots in the place of an entry
+// for every rank.
 //
 // The last barrier is after everything, so calls in a row cannot mix.
 #include <algorithm>
@@ -70,8 +71,7 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
   std::memcpy(&count, counter.read().data(), sizeof count);
   counter.free();
 
-  const std::size_t slot_bytes =
-      (sizeof(SlotHeader) + static_cast<std::size_t>(bytes) + 7) / 8 * 8;
+  const std::size_t slot_bytes = (sizeof(SlotHeader) + static_cast<std::size_t>(bytes) + 7) / 8 * 8;
   Arrivals arrivals;
   std::vector<std::byte> slots(outbox.size() * slot_bytes);
   requests.clear();

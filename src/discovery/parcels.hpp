@@ -49,7 +49,7 @@ class Arrivals {
   struct Item {
     int source = 0;
     std::size_t bytes = 0;
-    std::size_t offset = 0;             ///< in the pool, where it has no memory of its own
+    std::size_t offset = 0;  ///< in the pool, where it has no memory of its own
     std::unique_ptr<std::byte[]> own;
   };
   [[nodiscard]] std::span<const std::byte> bytes_of(const Item& item) const {

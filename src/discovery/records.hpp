@@ -1,5 +1,5 @@
-// How parcels travel together: one record after the other, each a header and the payload, at multiples
-// of eight bytes.
+// How parcels travel together: one record after the other, each a header and the payload, at
+// multiples of eight bytes.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ void for_each_record(std::span<const std::byte> bytes, Visit visit) {
     Record record;
     std::memcpy(&record.header, bytes.data(), sizeof(RecordHeader));
     if (record.header.bytes > 0) {
-      record.payload = bytes.subspan(sizeof(RecordHeader),
-                                     static_cast<std::size_t>(record.header.bytes));
+      record.payload =
+          bytes.subspan(sizeof(RecordHeader), static_cast<std::size_t>(record.header.bytes));
     }
     visit(record);
     bytes = bytes.subspan(bytes_of(record));

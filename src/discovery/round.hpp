@@ -1,5 +1,5 @@
-// The point-to-point part of an exchange: messages leave at once, and whatever arrives with the tag of
-// the exchange is taken in. When enough has arrived is for the methods to say.
+// The point-to-point part of an exchange: messages leave at once, and whatever arrives with the tag
+// of the exchange is taken in. When enough has arrived is for the methods to say.
 #pragma once
 
 #include <span>
@@ -15,8 +15,8 @@ class Round {
  public:
   Round(const mpi::Communicator& communicator, int tag) : communicator_(communicator), tag_(tag) {}
 
-  /// Starts to send, to any rank but this one. A synchronous message is sent() only when its receiver
-  /// has taken it in.
+  /// Starts to send, to any rank but this one. A synchronous message is sent() only when its
+  /// receiver has taken it in.
   void send(const Parcel& parcel, bool synchronous);
   /// Starts to receive what has come.
   void collect();

@@ -1,6 +1,6 @@
-// Setting up teams, and both ways of handing over. An area on the board begins with where the records
-// for each member begin, and where the last end. A member for whose data the arena has no room says so
-// in its post, and sends each of the others a message.
+// Setting up teams, and both ways of handing over. An area on the board begins with where the
+// records for each member begin, and where the last end. A member for whose data the arena has no
+// room says so in its post, and sends each of the others a message.
 #include "discovery/team.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-// The ranks of a region, who hand records over to each other: through shared memory where all of them
-// share it, otherwise by messages, of whose number a sum of counts inside the region tells. All members
-// take part in each hand-over, so everyone knows when it has what is meant for it.
+// The ranks of a region, who hand records over to each other: through shared memory where all of
+// them share it, otherwise by messages, of whose number a sum of counts inside the region tells.
+// All members take part in each hand-over, so everyone knows when it has what is meant for it.
 //
-// Cost through memory: a look at each member, no message. By messages: log2(members) small ones and one
-// to each member that is to get something.
+// Cost through memory: a look at each member, no message. By messages: log2(members) small ones and
+// one to each member that is to get something.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,7 @@ class Team {
   /// The team of this rank, made the first time. Collective then, one allgather; afterwards local.
   static Team& of(mpi::Communicator& communicator, const ExchangeOptions& options);
 
-  Team(mpi::Communicator& communicator, std::shared_ptr<const Machine> machine,
-       bool shared_memory);
+  Team(mpi::Communicator& communicator, std::shared_ptr<const Machine> machine, bool shared_memory);
 
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   [[nodiscard]] int region() const { return region_; }
@@ -61,9 +60,10 @@ class Team {
   [[nodiscard]] std::int64_t call() const { return call_; }
   [[nodiscard]] int turn() const { return turn_; }
 
-  /// Gives each piece to the member at its place, and visits the records that are given to this one:
-  /// those of one member in the order in which they were there. A record is valid during the visit.
-  /// Returns whether any member came with the flag set. Stages are 0 and 1, once each in a call.
+  /// Gives each piece to the member at its place, and visits the records that are given to this
+  /// one: those of one member in the order in which they were there. A record is valid during the
+  /// visit. Returns whether any member came with the flag set. Stages are 0 and 1, once each in a
+  /// call.
   bool hand_over(int stage, const std::vector<Piece>& pieces, bool flagged,
                  const std::function<void(const Record&)>& visit);
 

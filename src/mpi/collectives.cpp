@@ -86,8 +86,8 @@ void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root) {
   wait(request, "MPI_Ibcast");
 }
 
-// A sum for the member d places further on travels the binary digits of d, the lowest first; sums that
-// meet on the way go on as one.
+// A sum for the member d places further on travels the binary digits of d, the lowest first; sums
+// that meet on the way go on as one.
 std::int64_t reduce_scatter(MPI_Comm communicator, const Group& group,
                             std::span<const std::int64_t> contributions) {
   const auto size = group.ranks.size();

@@ -1,6 +1,6 @@
-// Memory that the other ranks of a communicator can reach. MPI makes and frees windows collectively,
-// blocking, and what puts something into one may need the rank it belongs to, to be inside MPI. So all
-// of this is for operations that every rank is known to have entered.
+// Memory that the other ranks of a communicator can reach. MPI makes and frees windows
+// collectively, blocking, and what puts something into one may need the rank it belongs to, to be
+// inside MPI. So all of this is for operations that every rank is known to have entered.
 #pragma once
 
 #include <mpi.h>
@@ -24,8 +24,8 @@ class Window {
   /// Collective.
   void free();
 
-  /// Adds to a number in the memory of `peer`; what was there before comes to `before`. Both numbers
-  /// must stay in place until it is complete.
+  /// Adds to a number in the memory of `peer`; what was there before comes to `before`. Both
+  /// numbers must stay in place until it is complete.
   [[nodiscard]] Request fetch_add(const std::int64_t& added, std::int64_t& before, int peer,
                                   std::size_t offset);
   /// Complete when the bytes may be changed.

@@ -1,5 +1,4 @@
-// Sparse exchanges by every method over every kind of regions, against what all ranks can work out:
-// who sends what to whom follows from the ranks and the number of the round.
+// Sparse exchanges by every method over every kind of regions, against what all ranks can work out.
 #include "discovery/exchange.hpp"
 
 #include <sys/resource.h>
@@ -8,131 +7,19 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <optional>
-#include <random>
 #include <span>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "discovery/query.hpp"
-#include "mpi/backoff.hpp"
+#include "sparse_messages.hpp"
 #include "world.hpp"
 
 namespace vicinal {
 namespace {
 
 using namespace testing;
-
-using Bytes = std::vector<std::byte>;
-
-constexpr std::array flat_methods{Method::personalized, Method::nonblocking};
-constexpr std::array locality_methods{Method::locality, Method::locality_personalized};
-
-std::shared_ptr<mpi::Communicator> world() { return mpi::Communicator::of(MPI_COMM_WORLD); }
-
-/// Equal regions, unequal ones (one of which holds one rank), round-robin, one rank each, and the
-/// host's.
-std::vector<std::string> region_kinds(int size) {
-  std::string unequal = "list:0";
-  for (int rank = 1; rank < size; ++rank) unequal += ',' + std::to_string(1 + std::min(2, rank / 3));
-  return {"blocks:4", unequal, "round-robin:3", "blocks:1", "node"};
-}
-
-/// Every method, with every kind of regions and both ways inside them where that matters.
-std::vector<ExchangeOptions> all_options(int size) {
-  std::vector<ExchangeOptions> all;
-  for (const Method method : flat_methods) all.emplace_back(method);
-  all.emplace_back(Method::automatic);
-  for (const Method method : locality_methods) {
-    for (const std::string& regions : region_kinds(size)) {
-      for (const bool shared : {true, false}) {
-        ExchangeOptions& options = all.emplace_back(method);
-        options.regions = regions;
-        options.shared_memory = shared;
-      }
-    }
-  }
-  return all;
-}
-
-std::string text_of(const ExchangeOptions& options) {
-  return std::string(name(options.method)) + " over " + options.regions +
-         (options.shared_memory ? "" : " by messages");
-}
-
-struct Message {
-  int peer = 0;
-  Bytes bytes;
-  friend bool operator==(const Message&, const Message&) = default;
-};
-
-Bytes random_bytes(std::mt19937& random, std::size_t count) {
-  Bytes bytes(count);
-  // Nothing but zeros, now and then: they are to be delivered like anything else.
-  const bool zeros = random() % 3 == 0;
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(zeros ? 0 : random() % 256);
-  return bytes;
-}
-
-/// What `from` sends to `to` in a round.
-std::vector<Bytes> between(int from, int to, int round, std::size_t most) {
-  std::mt19937 random(static_cast<unsigned>((from * 1000 + to) * 1000 + round));
-  std::vector<Bytes> messages;
-  const unsigned count = random() % 3 == 0 ? 1 + random() % 2 : 0;
-  for (unsigned i = 0; i < count; ++i) {
-    const bool empty = random() % 4 == 0;
-    messages.push_back(random_bytes(random, empty ? 0 : random() % most));
-  }
-  return messages;
-}
-
-template <class Between>
-std::vector<Message> sent_by(int rank, int size, Between messages) {
-  std::vector<Message> all;
-  for (int peer = size - 1; peer >= 0; --peer) {
-    for (Bytes& bytes : messages(rank, peer)) all.push_back({peer, std::move(bytes)});
-  }
-  return all;
-}
-
-template <class Between>
-std::vector<Message> received_by(int rank, int size, Between messages) {
-  std::vector<Message> all;
-  for (int peer = 0; peer < size; ++peer) {
-    for (Bytes& bytes : messages(peer, rank)) all.push_back({peer, std::move(bytes)});
-  }
-  return all;
-}
-
-std::vector<Parcel> parcels_of(const std::vector<Message>& messages) {
-  std::vector<Parcel> parcels;
-  for (const Message& message : messages) parcels.push_back({message.peer, message.bytes});
-  return parcels;
-}
-
-std::vector<Message> messages_in(const Inbox& inbox) {
-  std::vector<Message> messages;
-  for (std::size_t i = 0; i < inbox.size(); ++i) {
-    const auto bytes = inbox.message(i);
-    messages.push_back({inbox.ranks[i], Bytes(bytes.begin(), bytes.end())});
-  }
-  return messages;
-}
-
-void check_same(const std::vector<Message>& got, const std::vector<Message>& expected,
-                const std::string& where) {
-  if (got == expected) return;
-  std::ostringstream text;
-  for (const Message& message : got) text << ' ' << message.peer << ':' << message.bytes.size();
-  text << ", not";
-  for (const Message& message : expected) {
-    text << ' ' << message.peer << ':' << message.bytes.size();
-  }
-  fail_check(__FILE__, __LINE__, where, " gave (rank:bytes)", text.str());
-}
 
 void check_round(mpi::Communicator& communicator, const ExchangeOptions& options, int round,
                  std::size_t most = 100) {
@@ -367,54 +254,6 @@ TEST(sparse_exchange_without_room_in_the_arena) {
   }
   for (const std::int64_t offset : taken) communicator->arena()->release(offset);
   for (const ExchangeOptions& options : all) check_round(*communicator, options, 24, 40'000);
-}
-
-TEST(sparse_query_is_answered_to_those_who_asked) {
-  const auto communicator = world();
-  const int rank = communicator->rank(), size = communicator->size();
-  const auto questions = [](int from, int to) { return between(from, to, 60, 50); };
-  // The reply is the question and the rank that answers, or nothing.
-  const auto reply = [](const Bytes& question, int rank_asked) {
-    Bytes bytes = question;
-    if (question.size() % 3 == 1) return Bytes();
-    bytes.push_back(static_cast<std::byte>(rank_asked));
-    return bytes;
-  };
-  for (const ExchangeOptions& options : all_options(size)) {
-    const std::vector<Message> asked = sent_by(rank, size, questions);
-    Query query(*communicator, parcels_of(asked), options);
-    Query other(*communicator, {}, options);
-    std::vector<Bytes> replies;
-    for (const Message& message : messages_in(query.requests())) {
-      replies.push_back(reply(message.bytes, rank));
-    }
-    const std::vector<std::span<const std::byte>> views(replies.begin(), replies.end());
-    const std::vector<Message> got = messages_in(query.answer(views));
-    CHECK_EQUAL(other.answer({}).size(), std::size_t{0});
-    std::vector<Message> expected;
-    for (int peer = 0; peer < size; ++peer) {
-      for (const Bytes& question : questions(rank, peer)) {
-        expected.push_back({peer, reply(question, peer)});
-      }
-    }
-    check_same(got, expected, "a query, " + text_of(options));
-  }
-}
-
-TEST(sparse_query_that_cannot_be_answered) {
-  const auto communicator = world();
-  const int rank = communicator->rank(), size = communicator->size();
-  const Bytes question(4);
-  for (const ExchangeOptions& options : all_options(size)) {
-    // All ask rank 0, which has no answer.
-    Query query(*communicator, {{0, question}}, options);
-    const std::optional<Finding> mine =
-        rank == 0 ? std::optional<Finding>(Error(Fault::buffer, "no idea")) : std::nullopt;
-    CHECK_THROWS(rank == 0 ? Fault::buffer : Fault::elsewhere, query.answer({}, mine), "no idea");
-    Query again(*communicator, {{0, question}}, options);
-    CHECK_THROWS(rank == 0 ? Fault::argument : Fault::elsewhere, again.answer({}),
-                 "0 replies were given to " + std::to_string(size) + " requests");
-  }
 }
 
 }  // namespace vicinal
