@@ -95,14 +95,17 @@ def _read(
 
 
 def _read_arrays(values: list[Any], what: str) -> tuple[list[NDArray[Any]], int]:
-    """Arrays of one type, and a number for the type."""
+    """The bytes of arrays of one type, and a number for the type."""
     arrays = [np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value) for value in values]
     for array in arrays:
         if array.ndim != 1:
             raise Error(f"{what} has shape {array.shape}; give one-dimensional arrays", "buffer")
         if array.dtype != arrays[0].dtype:
             raise Error(f"{what}s hold {arrays[0].dtype} and {array.dtype}; all must hold the same", "datatype")
-    return arrays, _code_of(arrays[0].dtype) if arrays else ANY_TYPE
+    if not arrays:
+        return [], ANY_TYPE
+    code = _code_of(arrays[0].dtype)
+    return [array.view(np.uint8) for array in arrays], code
 
 
 def _code_of(dtype: np.dtype[Any]) -> int:

@@ -15,7 +15,12 @@ std::size_t turn_of(std::int64_t call) { return static_cast<std::size_t>(call % 
 
 }  // namespace
 
-Board::Board(Arena& arena) : arena_(arena), own_(arena.allocate(sizeof(Lines), alignof(Lines))) {}
+Board::Board(Arena& arena) : arena_(arena), own_(arena.allocate(sizeof(Lines), alignof(Lines))) {
+  // Most exchanges need no more, and so leave the arena as it is.
+  for (auto& turns : areas_) {
+    for (Area& area : turns) area = {arena_.allocate(smallest_area), smallest_area};
+  }
+}
 
 Board::Lines& Board::lines(std::int64_t offset) const {
   // Zeroed memory is a valid state of all that is in there.

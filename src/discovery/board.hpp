@@ -19,7 +19,7 @@ class Board {
  public:
   static constexpr int stages = 2;
 
-  /// Allocates this member's lines. Throws a memory fault.
+  /// Allocates this member's lines and areas for the first data. Throws a memory fault.
   explicit Board(Arena& arena);
   /// Where they are, for the others.
   [[nodiscard]] std::int64_t offset() const { return own_; }
