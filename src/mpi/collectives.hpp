@@ -34,8 +34,8 @@ struct Group {
   int place = 0;
 };
 /// Sums `contributions` (one value for each member) over the group; returns this rank's sum. On a
-/// communicator of our own only. In ceil(log2 p) messages per rank and p words in all: MPI's own may
-/// send to every rank.
+/// communicator of our own only. In ceil(log2 p) messages per rank and p words in all: MPI's own
+/// may send to every rank.
 std::int64_t reduce_scatter(MPI_Comm communicator, const Group& group,
                             std::span<const std::int64_t> contributions);
 /// The same among all ranks.
