@@ -12,9 +12,10 @@
 
 namespace vicinal {
 
-/// Rounds of bids and answers among chiefs. What is open after them stays without an agent. On random
-/// graphs of 2,000 ranks in 100 regions nothing was gained by more.
-constexpr int agent_rounds = 8;
+/// Rounds of bids and answers among chiefs. What is open after them stays without an agent. Measured on
+/// random graphs, against the selection that would come of rounds without end: 4 rounds find 87% to
+/// 99% of its agents, 8 rounds 98% to all of them; the denser the graph, the more rounds it takes.
+constexpr int agent_rounds = 10;
 
 /// For each step of the halving, whom this rank sends to and receives from. Collective over the ranks
 /// with edges. `chiefs` holds the chief of each region with a source of this rank, by region.

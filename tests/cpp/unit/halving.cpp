@@ -164,6 +164,20 @@ TEST(halving_of_graphs_of_all_shapes) {
   }
 }
 
+TEST(halving_on_the_papers_machines) {
+  // 60 nodes of 36 ranks, and 64 of 32, where regions are the nodes.
+  for (const auto& [nodes, per_node] : {std::pair{60, 36}, std::pair{64, 32}}) {
+    const int size = nodes * per_node;
+    const auto machine = machine_of("blocks:" + std::to_string(per_node), size, per_node);
+    const auto patterns = block_patterns(random_graph(size, 0.05, 1), [](int) { return Index{1}; });
+    for (const char* name : {whole, pruned}) {
+      const std::vector<Plan> plans = plan(name, machine, patterns, true);
+      verify(plans, patterns);
+      check_partners(plans, *machine);
+    }
+  }
+}
+
 TEST(halving_is_planned_alike_each_time) {
   const auto patterns = block_patterns(random_graph(60, 0.3, 5), [](int) { return Index{4}; });
   const auto machine = machine_of("blocks:7", 60, 20);
