@@ -32,10 +32,10 @@ Task<Plans> plan_halving(PlanRequest request, Load load, std::string_view planne
       steps = co_await find_agents(talk, neighborhood, halves, courier.chiefs());
     }
     for (int step = 0; step < halves.steps(); ++step) {
-      const StepPartners partners = steps[static_cast<std::size_t>(step)];
+      const StepPartners& partners = steps[static_cast<std::size_t>(step)];
       std::vector<Letter> outbox;
       if (partners.agent >= 0) outbox = courier.write_hop(step, partners.agent);
-      const std::size_t arriving = partners.origin >= 0 ? 1 : 0;
+      const std::size_t arriving = partners.origins.size();
       const std::vector<Letter> inbox = co_await talk.exchange(std::move(outbox), arriving);
       for (const Letter& letter : inbox) courier.read_arrival(letter);
     }

@@ -4,6 +4,7 @@
 // rather than by each rank), and agree on agents among themselves (chief.hpp).
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "planners/halving/chief.hpp"
@@ -11,11 +12,6 @@
 #include "planners/planner.hpp"
 
 namespace vicinal {
-
-/// Rounds of bids and answers among chiefs. What is open after them stays without an agent. Measured on
-/// random graphs, against the selection that would come of rounds without end: 4 rounds find 87% to
-/// 99% of its agents, 8 rounds 98% to all of them; the denser the graph, the more rounds it takes.
-constexpr int agent_rounds = 10;
 
 /// For each step of the halving, whom this rank sends to and receives from. Collective over the ranks
 /// with edges. `chiefs` holds the chief of each region with a source of this rank, by region.

@@ -1,8 +1,7 @@
-// Deferred acceptance among chiefs (Gale and Shapley's, with one rank of the two sides in common).
+// Deferred acceptance (Gale and Shapley 1962) among chiefs who speak for their regions.
 #include "planners/halving/chief.hpp"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -44,50 +43,55 @@ Chief::Chief(const Machine& machine, const Halves& halves, int region,
   const std::size_t places = members_.size() * static_cast<std::size_t>(halves.steps());
   wishes_.resize(places);
   held_.resize(places);
-  find_regions(region, destinations, sources);
+  find_regions(region, sources);
   count_common(destinations, sources);
 }
 
-void Chief::find_regions(int region, const std::map<int, Ranks>& destinations,
-                         const std::map<int, Ranks>& sources) {
+void Chief::find_regions(int region, const std::map<int, Ranks>& sources) {
   // A rank and a candidate are parted in the step that parts their regions, and count the common
   // neighbours on the candidate's side. Whether there are any follows from one neighbour and one of
   // its other sources, without regard to which member has that neighbour.
-  std::set<int> wanted;
-  for (const auto& [member, ranks] : destinations) wanted.insert(ranks.begin(), ranks.end());
-  std::set<int> outward, inward;
-  for (const int neighbour : wanted) {
+  const auto regions = static_cast<std::size_t>(machine_.regions());
+  std::vector<bool> outward(regions, false), inward(regions, false);
+  for (const auto& [neighbour, ranks] : sources) {
     const int parted = step_to(neighbour);
-    for (const int other : sources.at(neighbour)) {
+    for (const int other : ranks) {
       const int place = machine_.region_of(other);
       const int step = halves_.step_to(place);
       if (place == region) continue;
-      if (step == parted) outward.insert(place);
-      if (step < parted) inward.insert(place);
+      if (step == parted) outward[static_cast<std::size_t>(place)] = true;
+      if (step < parted) inward[static_cast<std::size_t>(place)] = true;
     }
   }
-  outward_.assign(outward.begin(), outward.end());
-  inward_.assign(inward.begin(), inward.end());
+  for (int other = 0; other < machine_.regions(); ++other) {
+    if (outward[static_cast<std::size_t>(other)]) outward_.push_back(other);
+    if (inward[static_cast<std::size_t>(other)]) inward_.push_back(other);
+  }
 }
 
 void Chief::count_common(const std::map<int, Ranks>& destinations,
                          const std::map<int, Ranks>& sources) {
   // By neighbour: those of its other sources that are on its side of the cut that parts it from here.
   std::map<int, Ranks> fellows;
-  Ranks all;
+  place_of_.assign(static_cast<std::size_t>(machine_.size()), -1);
   for (const auto& [neighbour, ranks] : sources) {
     const int parted = step_to(neighbour);
     if (parted == halves_.steps()) continue;
     Ranks& beside = fellows[neighbour];
-    std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(beside),
-                 [&](int rank) { return step_to(rank) == parted; });
-    all.insert(all.end(), beside.begin(), beside.end());
+    for (const int rank : ranks) {
+      if (step_to(rank) != parted) continue;
+      beside.push_back(rank);
+      place_of_[static_cast<std::size_t>(rank)] = 0;
+    }
   }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  for (const int rank : all) candidates_.push_back({rank, step_to(rank), {}, -1});
+  for (int rank = 0; rank < machine_.size(); ++rank) {
+    int& place = place_of_[static_cast<std::size_t>(rank)];
+    if (place < 0) continue;
+    place = static_cast<int>(candidates_.size());
+    candidates_.push_back({rank, step_to(rank), {}, -1, 0});
+  }
   for (auto& [neighbour, ranks] : fellows) {
-    for (int& rank : ranks) rank = static_cast<int>(candidate_place(rank));
+    for (int& rank : ranks) rank = place_of_[static_cast<std::size_t>(rank)];
   }
 
   std::vector<std::int64_t> common(candidates_.size());
@@ -104,15 +108,10 @@ void Chief::count_common(const std::map<int, Ranks>& destinations,
       wish(member, candidate.step).bids.push_back({members_[member], candidate.rank, common[place]});
     }
   }
-  for (Wish& each : wishes_) std::make_heap(each.bids.begin(), each.bids.end(), worse);
-}
-
-std::size_t Chief::candidate_place(int rank) const {
-  const auto found =
-      std::lower_bound(candidates_.begin(), candidates_.end(), rank,
-                       [](const Candidate& candidate, int wanted) { return candidate.rank < wanted; });
-  if (found == candidates_.end() || found->rank != rank) return candidates_.size();
-  return static_cast<std::size_t>(found - candidates_.begin());
+  for (Wish& each : wishes_) {
+    each.open = each.bids.size();
+    std::make_heap(each.bids.begin(), each.bids.end(), worse);
+  }
 }
 
 std::size_t Chief::member_place(int rank) const {
@@ -128,46 +127,79 @@ void Chief::ask_next(std::size_t member, int step) {
     Wish& mine = wish(member, step);
     mine.candidate = -1;
     mine.told = false;
-    if (mine.bids.empty()) return;
-    std::pop_heap(mine.bids.begin(), mine.bids.end(), worse);
-    const Bid bid = mine.bids.back();
-    mine.bids.pop_back();
-    const std::size_t place = candidate_place(bid.agent);
-    Candidate& candidate = candidates_[place];
-    if (candidate.held.origin >= 0 && !better(bid, candidate.held)) continue;
-    const int displaced = candidate.bidder;
-    candidate.held = bid;
-    candidate.bidder = static_cast<int>(member);
-    mine.candidate = static_cast<int>(place);
+    if (mine.open == 0) return;
+    const auto heap = mine.bids.begin();
+    std::pop_heap(heap, heap + static_cast<std::ptrdiff_t>(mine.open), worse);
+    const Bid bid = mine.bids[--mine.open];
+    Candidate& asked = candidate(bid.agent);
+    if (asked.held.origin >= 0 && !better(bid, asked.held)) continue;
+    const int displaced = asked.bidder;
+    asked.held = bid;
+    asked.bidder = static_cast<int>(member);
+    mine.candidate = place_of_[static_cast<std::size_t>(bid.agent)];
     if (displaced < 0) return;
     member = static_cast<std::size_t>(displaced);
   }
 }
 
-std::vector<Words> Chief::bid() {
+void Chief::ask_unburdened(std::size_t member, int step, int most_load) {
+  Wish& mine = wish(member, step);
+  const Bid* best = nullptr;
+  for (const Bid& bid : mine.bids) {
+    const int load = candidate(bid.agent).load;
+    if (load > most_load) continue;
+    const int best_load = best == nullptr ? 0 : candidate(best->agent).load;
+    if (best == nullptr || load < best_load || (load == best_load && better(bid, *best))) best = &bid;
+  }
+  if (best == nullptr) return;
+  Candidate& asked = candidate(best->agent);
+  asked.held = *best;
+  ++asked.load;
+  mine.candidate = place_of_[static_cast<std::size_t>(best->agent)];
+  mine.told = false;
+}
+
+std::vector<Words> Chief::bid(Stage stage) {
+  std::vector<Words> result(outward_.size());
+  const auto write_new = [&](Wish& each) {
+    if (each.candidate < 0 || each.told) return;
+    each.told = true;
+    const Candidate& asked = candidates_[static_cast<std::size_t>(each.candidate)];
+    const auto region =
+        std::lower_bound(outward_.begin(), outward_.end(), machine_.region_of(asked.rank));
+    write(result[static_cast<std::size_t>(region - outward_.begin())], asked.held);
+  };
   for (std::size_t member = 0; member < members_.size(); ++member) {
     for (int step = 0; step < halves_.steps(); ++step) {
-      if (wish(member, step).candidate < 0) ask_next(member, step);
+      if (wish(member, step).candidate >= 0) continue;
+      if (stage == Stage::compete) {
+        ask_next(member, step);
+      } else {
+        ask_unburdened(member, step, stage == Stage::share ? 1 : 0);
+        write_new(wish(member, step));
+      }
     }
   }
-  std::vector<Words> result(outward_.size());
-  for (Wish& each : wishes_) {
-    if (each.candidate < 0 || each.told) continue;
-    each.told = true;
-    const Candidate& candidate = candidates_[static_cast<std::size_t>(each.candidate)];
-    const auto region = std::lower_bound(outward_.begin(), outward_.end(),
-                                         machine_.region_of(candidate.rank));
-    write(result[static_cast<std::size_t>(region - outward_.begin())], candidate.held);
-  }
+  for (Wish& each : wishes_) write_new(each);
   return result;
 }
 
-void Chief::consider(std::span<const std::int64_t> bids) {
-  for (; !bids.empty(); bids = bids.subspan(bid_words)) {
-    const Bid bid = read(bids);
-    Bid& held = held_[member_place(bid.agent) * static_cast<std::size_t>(halves_.steps()) +
-                      static_cast<std::size_t>(step_to(bid.origin))];
-    if (held.origin < 0 || better(bid, held)) held = bid;
+void Chief::decide(Stage stage, const std::vector<Letter>& letters) {
+  std::vector<Bid> bids;
+  for (const Letter& letter : letters) {
+    for (std::size_t at = 0; at < letter.words.size(); at += bid_words) {
+      bids.push_back(read(std::span(letter.words).subspan(at)));
+    }
+  }
+  std::sort(bids.begin(), bids.end(), better);
+  for (const Bid& bid : bids) {
+    std::vector<Bid>& held = held_[member_place(bid.agent) * static_cast<std::size_t>(halves_.steps()) +
+                                   static_cast<std::size_t>(step_to(bid.origin))];
+    if (held.size() < (stage == Stage::share ? 2U : 1U)) {
+      held.push_back(bid);
+    } else if (stage == Stage::compete && better(bid, held.front())) {
+      held.front() = bid;
+    }
   }
 }
 
@@ -175,25 +207,36 @@ Words Chief::answer(int region) const {
   Words words;
   const auto steps = static_cast<std::size_t>(halves_.steps());
   for (auto at = static_cast<std::size_t>(halves_.step_to(region)); at < held_.size(); at += steps) {
-    if (held_[at].origin >= 0) write(words, held_[at]);
+    for (const Bid& bid : held_[at]) write(words, bid);
   }
   return words;
 }
 
-void Chief::learn(std::span<const std::int64_t> answer) {
+void Chief::learn(int region, std::span<const std::int64_t> answer) {
+  const int step = halves_.step_to(region);
+  for (const int rank : machine_.members(region)) {
+    if (place_of_[static_cast<std::size_t>(rank)] >= 0) candidate(rank).load = 0;
+  }
+  std::vector<int> agent_of(members_.size(), -1);  // of members that the answer names
   for (; !answer.empty(); answer = answer.subspan(bid_words)) {
     const Bid bid = read(answer);
-    const std::size_t place = candidate_place(bid.agent);
-    if (place == candidates_.size()) continue;
-    Candidate& candidate = candidates_[place];
-    candidate.held = bid;
-    if (candidate.bidder < 0 || members_[static_cast<std::size_t>(candidate.bidder)] == bid.origin) {
-      continue;
-    }
-    Wish& lost = wish(static_cast<std::size_t>(candidate.bidder), candidate.step);
-    lost.candidate = -1;
-    lost.told = false;
-    candidate.bidder = -1;
+    if (place_of_[static_cast<std::size_t>(bid.agent)] < 0) continue;
+    Candidate& asked = candidate(bid.agent);
+    asked.held = bid;
+    asked.bidder = -1;
+    ++asked.load;
+    if (machine_.region_of(bid.origin) != machine_.region_of(members_.front())) continue;
+    const std::size_t member = member_place(bid.origin);
+    agent_of[member] = place_of_[static_cast<std::size_t>(bid.agent)];
+    asked.bidder = static_cast<int>(member);
+  }
+  for (std::size_t member = 0; member < members_.size(); ++member) {
+    Wish& mine = wish(member, step);
+    if (mine.candidate < 0) continue;
+    const int rank = candidates_[static_cast<std::size_t>(mine.candidate)].rank;
+    if (machine_.region_of(rank) != region || agent_of[member] == mine.candidate) continue;
+    mine.candidate = -1;
+    mine.told = false;
   }
 }
 
@@ -203,7 +246,7 @@ std::vector<StepPartners> Chief::partners(int member) const {
   for (std::size_t step = 0; step < result.size(); ++step) {
     const int place = wishes_[first + step].candidate;
     if (place >= 0) result[step].agent = candidates_[static_cast<std::size_t>(place)].rank;
-    result[step].origin = held_[first + step].origin;
+    for (const Bid& bid : held_[first + step]) result[step].origins.push_back(bid.origin);
   }
   return result;
 }

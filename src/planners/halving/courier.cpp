@@ -131,9 +131,10 @@ Courier::Letters Courier::write_edges() const {
   Letters outbox;
   const auto write = [&](int peer, Side side, const std::vector<Index>& counts) {
     if (peer == rank_) return;
-    Words words = begin_letter();
-    words.push_back(static_cast<std::int64_t>(side));
-    words.push_back(neighborhood_.active.front());
+    Words words;
+    words.reserve(status_words + 2 + counts.size());
+    words.insert(words.end(), {status_.fault(), status_.rank(), static_cast<std::int64_t>(side),
+                               neighborhood_.active.front()});
     words.insert(words.end(), counts.begin(), counts.end());
     outbox.push_back({peer, std::move(words)});
   };
@@ -311,7 +312,9 @@ Courier::Letters Courier::write_deliveries() {
       const Parcel& parcel = routes_.parcels[entry.parcel];
       if (last != nullptr && last != &parcel) offset += last->count;
       last = &parcel;
-      Words words = heading;
+      Words words;
+      words.reserve(heading.size() + 4);
+      words = heading;
       words.insert(words.end(),
                    {parcel.origin, entry.edge, parcel.count, shared ? parcel.offset : offset});
       outbox.push_back({delivery.rank, std::move(words)});

@@ -1,6 +1,6 @@
 // Distance halving on virtual ranks: the verifier must accept its plans for graphs and regions of all
 // kinds, under either policy, with and without shared memory.
-#include <set>
+#include <map>
 #include <sstream>
 
 #include "block_graphs.hpp"
@@ -51,11 +51,11 @@ std::string text_of(const std::vector<Plan>& plans) {
   return text.str();
 }
 
-/// In each step a rank has at most one agent and at most one origin, on the other side of the cut.
+/// In each step a rank has at most one agent and at most two origins, on the other side of the cut.
 void check_partners(const std::vector<Plan>& plans, const Machine& machine) {
   for (const Plan& plan : plans) {
     const Halves halves(machine, machine.region_of(plan.rank));
-    std::set<int> sent, received;
+    std::map<int, int> sent, received;
     for (const Operation& it : plan.operations) {
       if (it.phase != Phase::halving) continue;
       const bool message = it.kind == OperationKind::send || it.kind == OperationKind::receive;
@@ -63,9 +63,10 @@ void check_partners(const std::vector<Plan>& plans, const Machine& machine) {
       if (!message && !picked) continue;
       const int peer = message ? it.peer : plan.buffers[static_cast<std::size_t>(it.from)].owner;
       CHECK(!machine.same_region(peer, plan.rank));
-      std::set<int>& steps = it.kind == OperationKind::send ? sent : received;
-      CHECK(steps.insert(halves.step_to(machine.region_of(peer))).second);
+      ++(it.kind == OperationKind::send ? sent : received)[halves.step_to(machine.region_of(peer))];
     }
+    for (const auto& [step, times] : sent) CHECK_EQUAL(times, 1);
+    for (const auto& [step, times] : received) CHECK(times <= 2);
   }
 }
 

@@ -133,8 +133,8 @@ Quality quality_of(const Selection& selection, const std::vector<Bid>& pairs) {
     for (std::size_t step = 0; step < selection.steps[rank].size(); ++step) {
       const int agent = selection.steps[rank][step].agent;
       if (agent < 0) continue;
-      CHECK_EQUAL(selection.steps[static_cast<std::size_t>(agent)][step].origin,
-                  static_cast<int>(rank));
+      const std::vector<int>& origins = selection.steps[static_cast<std::size_t>(agent)][step].origins;
+      CHECK_EQUAL(std::count(origins.begin(), origins.end(), static_cast<int>(rank)), 1);
       ++quality.pairs;
       quality.common += common.at({static_cast<int>(rank), agent});
     }

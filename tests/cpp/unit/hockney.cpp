@@ -80,9 +80,8 @@ TEST(halving_sends_few_messages_where_direct_sends_hundreds) {
             << in_region_messages(example) << "  (direct: " << 0.3 * 2000 << ")\n"
             << "    planned on virtual ranks  " << whole.off_region << ", " << whole.in_region
             << "  (direct: " << neighbours << ")" << std::endl;
-  // 100 regions are alone after 7 cuts, so 7 messages at most go to agents; a rank that found none
-  // behind some cut sends there directly.
   CHECK(whole.in_region <= per_region - 1);
+  // 100 regions are alone after 7 cuts, so that 7 messages at most go to agents.
   CHECK(whole.off_region + whole.in_region < neighbours / 10);
 }
 
