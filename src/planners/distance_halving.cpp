@@ -1,14 +1,15 @@
-// distance-halving: the regions are halved until one is left; in each step a rank hands its data and
-// the duty to deliver it in the other half to an agent there, the rank with which it shares most
-// neighbours on that side. What a rank then carries, it delivers in one message per destination.
+// distance-halving: the regions are halved until one is left; in each step a rank hands its data
+// and the duty to deliver it in the other half to an agent there, the rank with which it shares
+// most neighbours on that side. What a rank then carries, it delivers in one message per
+// destination.
 //
 // Wins in dense or irregular graphs with many regions and small items, where direct sends a message
-// per neighbour: with r regions a rank sends at most one message per step, ceil(log2 r) if regions are
-// equal, and one to each neighbour that is left, mostly of its own region. The price is bytes: the
-// paper forwards the whole buffer, which may double in each step ("distance-halving"); the other
-// planner forwards only what is wanted on the other side, and so serves all patterns.
-// Source: Sharifian et al. 2024, algorithms 1 to 4. Agents are selected differently, by chiefs of
-// regions in a fixed number of rounds (halving/chief.hpp), to the same end.
+// per neighbour: with r regions a rank sends at most one message per step, ceil(log2 r) if regions
+// are equal, and one to each neighbour that is left, mostly of its own region. The price is bytes:
+// the paper forwards the whole buffer, which may double in each step ("distance-halving"); the
+// other planner forwards only what is wanted on the other side, and so serves all patterns. Source:
+// Sharifian et al. 2024, algorithms 1 to 4. Agents are selected differently, by chiefs of regions
+// in a fixed number of rounds (halving/chief.hpp), to the same end.
 #include "planners/all.hpp"
 #include "planners/halving/agents.hpp"
 #include "planners/halving/courier.hpp"

@@ -1,5 +1,5 @@
-// The letters of agent selection. Nothing in them depends on counts, so that no rank's fault changes
-// what the others agree on, or how many letters they expect.
+// The letters of agent selection. Nothing in them depends on counts, so that no rank's fault
+// changes what the others agree on, or how many letters they expect.
 #include "planners/halving/agents.hpp"
 
 #include <algorithm>
@@ -151,7 +151,8 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
       }
     }
     const std::size_t answering = chief ? chief->outward().size() : 0;
-    const std::vector<Letter> answers = co_await conversation.exchange(std::move(outbox), answering);
+    const std::vector<Letter> answers =
+        co_await conversation.exchange(std::move(outbox), answering);
     for (const Letter& letter : answers) {
       chief->learn(neighborhood.machine->region_of(letter.peer), letter.words);
     }

@@ -71,7 +71,8 @@ void Chief::find_regions(int region, const std::map<int, Ranks>& sources) {
 
 void Chief::count_common(const std::map<int, Ranks>& destinations,
                          const std::map<int, Ranks>& sources) {
-  // By neighbour: those of its other sources that are on its side of the cut that parts it from here.
+  // By neighbour: those of its other sources that are on its side of the cut that parts it from
+  // here.
   std::map<int, Ranks> fellows;
   place_of_.assign(static_cast<std::size_t>(machine_.size()), -1);
   for (const auto& [neighbour, ranks] : sources) {
@@ -105,7 +106,8 @@ void Chief::count_common(const std::map<int, Ranks>& destinations,
     for (std::size_t place = 0; place < candidates_.size(); ++place) {
       if (common[place] == 0) continue;
       const Candidate& candidate = candidates_[place];
-      wish(member, candidate.step).bids.push_back({members_[member], candidate.rank, common[place]});
+      wish(member, candidate.step)
+          .bids.push_back({members_[member], candidate.rank, common[place]});
     }
   }
   for (Wish& each : wishes_) {
@@ -122,7 +124,8 @@ std::size_t Chief::member_place(int rank) const {
 }
 
 void Chief::ask_next(std::size_t member, int step) {
-  // Who is displaced asks on in its turn; displacing only ever improves a candidate's bid, so this ends.
+  // Who is displaced asks on in its turn; displacing only ever improves a candidate's bid, so this
+  // ends.
   for (;;) {
     Wish& mine = wish(member, step);
     mine.candidate = -1;
@@ -149,7 +152,8 @@ void Chief::ask_unburdened(std::size_t member, int step, int most_load) {
     const int load = candidate(bid.agent).load;
     if (load > most_load) continue;
     const int best_load = best == nullptr ? 0 : candidate(best->agent).load;
-    if (best == nullptr || load < best_load || (load == best_load && better(bid, *best))) best = &bid;
+    if (best == nullptr || load < best_load || (load == best_load && better(bid, *best)))
+      best = &bid;
   }
   if (best == nullptr) return;
   Candidate& asked = candidate(best->agent);
@@ -193,8 +197,9 @@ void Chief::decide(Stage stage, const std::vector<Letter>& letters) {
   }
   std::sort(bids.begin(), bids.end(), better);
   for (const Bid& bid : bids) {
-    std::vector<Bid>& held = held_[member_place(bid.agent) * static_cast<std::size_t>(halves_.steps()) +
-                                   static_cast<std::size_t>(step_to(bid.origin))];
+    std::vector<Bid>& held =
+        held_[member_place(bid.agent) * static_cast<std::size_t>(halves_.steps()) +
+              static_cast<std::size_t>(step_to(bid.origin))];
     if (held.size() < (stage == Stage::share ? 2U : 1U)) {
       held.push_back(bid);
     } else if (stage == Stage::compete && better(bid, held.front())) {
@@ -206,7 +211,8 @@ void Chief::decide(Stage stage, const std::vector<Letter>& letters) {
 Words Chief::answer(int region) const {
   Words words;
   const auto steps = static_cast<std::size_t>(halves_.steps());
-  for (auto at = static_cast<std::size_t>(halves_.step_to(region)); at < held_.size(); at += steps) {
+  for (auto at = static_cast<std::size_t>(halves_.step_to(region)); at < held_.size();
+       at += steps) {
     for (const Bid& bid : held_[at]) write(words, bid);
   }
   return words;

@@ -1,18 +1,18 @@
 // A region's chief finds agents for all ranks of its region, by letters with the chiefs of other
-// regions: rank p wants for its agent in a step the rank c of the opposite half with which it shares
-// most out-neighbours there, and c takes of all who ask the one with which it shares most.
+// regions: rank p wants for its agent in a step the rank c of the opposite half with which it
+// shares most out-neighbours there, and c takes of all who ask the one with which it shares most.
 //
 // Both sides rank pairs alike, so that there is one outcome in which no pair would rather have each
-// other: that of taking the pairs in their order, as Sharifian et al.'s exchange of REQ, ACCEPT, DROP
-// and EXIT does. Deferred acceptance gets there in rounds: who asks is held until somebody better
-// asks. A chief settles what it can by itself and is told who is held elsewhere, so that it asks for
-// nothing that is already lost, and a few rounds do. All steps are settled at once, because common
-// neighbours depend on the graph alone.
+// other: that of taking the pairs in their order, as Sharifian et al.'s exchange of REQ, ACCEPT,
+// DROP and EXIT does. Deferred acceptance gets there in rounds: who asks is held until somebody
+// better asks. A chief settles what it can by itself and is told who is held elsewhere, so that it
+// asks for nothing that is already lost, and a few rounds do. All steps are settled at once,
+// because common neighbours depend on the graph alone.
 //
-// A rank left without an agent in an early step has to send to each of its many neighbours behind the
-// cut, and everybody waits for it. Some are always left: those for whom the rounds were too few, and
-// the surplus of the larger half. So there are stages after the competition, in which they ask ranks
-// that have no origin yet, and in the end ranks that have one.
+// A rank left without an agent in an early step has to send to each of its many neighbours behind
+// the cut, and everybody waits for it. Some are always left: those for whom the rounds were too
+// few, and the surplus of the larger half. So there are stages after the competition, in which they
+// ask ranks that have no origin yet, and in the end ranks that have one.
 #pragma once
 
 #include <cstdint>
@@ -54,13 +54,13 @@ class Chief {
  public:
   using Ranks = std::vector<int>;
 
-  /// `destinations` holds, by member, its out-neighbours other than itself, ascending; `sources`, by
-  /// such out-neighbour, those that it receives from, ascending.
+  /// `destinations` holds, by member, its out-neighbours other than itself, ascending; `sources`,
+  /// by such out-neighbour, those that it receives from, ascending.
   Chief(const Machine& machine, const Halves& halves, int region,
         const std::map<int, Ranks>& destinations, const std::map<int, Ranks>& sources);
 
-  /// Regions in which members may find agents, ascending: bids go there and answers come from there.
-  /// The other region finds this one among its `inward`.
+  /// Regions in which members may find agents, ascending: bids go there and answers come from
+  /// there. The other region finds this one among its `inward`.
   [[nodiscard]] const Ranks& outward() const { return outward_; }
   [[nodiscard]] const Ranks& inward() const { return inward_; }
 
@@ -100,7 +100,8 @@ class Chief {
   }
   [[nodiscard]] std::size_t member_place(int rank) const;
   Wish& wish(std::size_t member, int step) {
-    return wishes_[member * static_cast<std::size_t>(halves_.steps()) + static_cast<std::size_t>(step)];
+    return wishes_[member * static_cast<std::size_t>(halves_.steps()) +
+                   static_cast<std::size_t>(step)];
   }
   void ask_next(std::size_t member, int step);
   void ask_unburdened(std::size_t member, int step, int most_load);

@@ -1,5 +1,5 @@
-// What couriers tell each other. Every letter begins with its writer's status, and every rank expects
-// as many letters whether or not somebody is at fault, so that nobody waits in vain.
+// What couriers tell each other. Every letter begins with its writer's status, and every rank
+// expects as many letters whether or not somebody is at fault, so that nobody waits in vain.
 #include "planners/halving/courier.hpp"
 
 #include <algorithm>
@@ -228,8 +228,8 @@ void Courier::read_arrival(const Letter& letter) {
 }
 
 const InEdge* Courier::serve(int origin, int edge) {
-  require(served_.emplace(origin, edge).second, Fault::internal, "edge ", edge, " from rank ", origin,
-          " to rank ", rank_, " is served twice");
+  require(served_.emplace(origin, edge).second, Fault::internal, "edge ", edge, " from rank ",
+          origin, " to rank ", rank_, " is served twice");
   const auto edges = in_edges_.find(origin);
   if (edges == in_edges_.end() || static_cast<std::size_t>(edge) >= edges->second.size()) {
     return nullptr;
@@ -263,8 +263,8 @@ void Courier::add_delivery(int rank, const Entries& entries) {
 }
 
 void Courier::lay_out() {
-  // Own parcels are read from the source buffer, unless ranks of the host want them, or an agent gets
-  // the main buffer as it is.
+  // Own parcels are read from the source buffer, unless ranks of the host want them, or an agent
+  // gets the main buffer as it is.
   std::vector<bool> copied(routes_.parcels.size(), false);
   for (const Delivery& delivery : routes_.deliveries) {
     if (delivery.passage.peer_index < 0) continue;
@@ -303,9 +303,9 @@ Courier::Letters Courier::write_deliveries() {
     const bool shared = delivery.passage.peer_index >= 0;
     if (shared) delivery.passage.slot = routes_.slot;
     Words heading = begin_letter();
-    heading.insert(heading.end(), {delivery.passage.tag, delivery.passage.slot,
-                                   delivery.passage.peer_index,
-                                   shared ? routes_.extent : delivery.count});
+    heading.insert(heading.end(),
+                   {delivery.passage.tag, delivery.passage.slot, delivery.passage.peer_index,
+                    shared ? routes_.extent : delivery.count});
     Index offset = 0;
     const Parcel* last = nullptr;  // several edges may take one parcel
     for (const Entry& entry : wanted.at(delivery.rank)) {
@@ -353,7 +353,8 @@ HalvingRoutes Courier::finish() {
   if (own_fault_) throw SettledFault(*own_fault_);
   if (!status_.good()) throw fault_elsewhere(status_);
   require(served_.size() == neighborhood_.sources.size(), Fault::internal, "of the ",
-          neighborhood_.sources.size(), " edges to rank ", rank_, ", ", served_.size(), " are served");
+          neighborhood_.sources.size(), " edges to rank ", rank_, ", ", served_.size(),
+          " are served");
   return std::move(routes_);
 }
 

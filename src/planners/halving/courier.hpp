@@ -1,5 +1,5 @@
-// One rank's state while a halving is planned: its edges, the parcels that it has to see to, and who
-// takes them off it. Internal to src/planners/halving.
+// One rank's state while a halving is planned: its edges, the parcels that it has to see to, and
+// who takes them off it. Internal to src/planners/halving.
 #pragma once
 
 #include <map>
@@ -66,7 +66,8 @@ class Courier {
   void keep_own();
   void keep(std::size_t parcel, int edge);
   const InEdge* serve(int origin, int edge);
-  void compare(int from, int to, const std::vector<Index>& sent, const std::vector<Index>& expected);
+  void compare(int from, int to, const std::vector<Index>& sent,
+               const std::vector<Index>& expected);
   void add_delivery(int rank, const Entries& entries);
   void lay_out();
   void blame(const Error& error);
@@ -79,10 +80,10 @@ class Courier {
   int rank_;
   Status status_;
   std::optional<Error> own_fault_;
-  std::map<int, std::vector<Index>> out_counts_;       ///< by destination: of its edges
-  std::map<int, std::vector<Index>> in_counts_;        ///< by source
-  std::map<int, std::vector<const InEdge*>> in_edges_; ///< by source; empty for a rank at fault
-  std::set<std::pair<int, int>> served_;               ///< in-edges that have found their carrier
+  std::map<int, std::vector<Index>> out_counts_;        ///< by destination: of its edges
+  std::map<int, std::vector<Index>> in_counts_;         ///< by source
+  std::map<int, std::vector<const InEdge*>> in_edges_;  ///< by source; empty for a rank at fault
+  std::set<std::pair<int, int>> served_;                ///< in-edges that have found their carrier
   std::map<int, int> chiefs_;
   HalvingRoutes routes_;
 };

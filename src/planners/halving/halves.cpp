@@ -45,8 +45,8 @@ Halves::Halves(const Machine& machine, int region) {
   for (int step = 0; last - first > 1; ++step) {
     const int middle = cut(before, first, last);
     const bool lower = region < middle;
-    std::fill(step_to_.begin() + (lower ? middle : first), step_to_.begin() + (lower ? last : middle),
-              step);
+    std::fill(step_to_.begin() + (lower ? middle : first),
+              step_to_.begin() + (lower ? last : middle), step);
     (lower ? last : first) = middle;
   }
 }

@@ -1,6 +1,6 @@
-// How the regions of a machine are halved, as one region sees it. The list of regions, by number, is
-// cut in two at the border nearest to half of its ranks, then the own half likewise, until one region
-// is left. Regions of any number, size and shape will do, since a region is never cut.
+// How the regions of a machine are halved, as one region sees it. The list of regions, by number,
+// is cut in two at the border nearest to half of its ranks, then the own half likewise, until one
+// region is left. Regions of any number, size and shape will do, since a region is never cut.
 #pragma once
 
 #include <vector>

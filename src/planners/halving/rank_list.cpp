@@ -1,5 +1,5 @@
-// A first word says which form follows: the number of ranks, or its negative before a bitmap, followed
-// by the number of words.
+// A first word says which form follows: the number of ranks, or its negative before a bitmap,
+// followed by the number of words.
 #include "planners/halving/rank_list.hpp"
 
 #include <bit>
@@ -26,7 +26,8 @@ void write_ranks(Words& words, std::span<const int> ranks, int size) {
   for (const int rank : ranks) {
     const auto bit = static_cast<std::size_t>(rank);
     std::int64_t& word = words[first + bit / bits];
-    word = static_cast<std::int64_t>(static_cast<std::uint64_t>(word) | std::uint64_t{1} << bit % bits);
+    word = static_cast<std::int64_t>(static_cast<std::uint64_t>(word) | std::uint64_t{1}
+                                                                            << bit % bits);
   }
 }
 

@@ -1,5 +1,5 @@
-// Sets of ranks in letters: one word for each, or one bit for each rank of the communicator, whichever
-// is shorter.
+// Sets of ranks in letters: one word for each, or one bit for each rank of the communicator,
+// whichever is shorter.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
-// What the ranks have agreed on at the end of a halving, as one rank sees it, for write_plan to write
-// out. All that a rank is given to pass on lies in its main buffer (Sharifian et al.'s main_buf).
+// What the ranks have agreed on at the end of a halving, as one rank sees it, for write_plan to
+// write out. All that a rank is given to pass on lies in its main buffer (Sharifian et al.'s
+// main_buf).
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@ struct Destination {
   int edge = 0;  ///< which of the edges between the parcel's origin and that rank, in edge order
 };
 
-/// Items of one origin that stay together, and those of their destinations that this rank has to see
-/// to. In an allgather each rank sends one parcel to all of its neighbours.
+/// Items of one origin that stay together, and those of their destinations that this rank has to
+/// see to. In an allgather each rank sends one parcel to all of its neighbours.
 struct Parcel {
   int origin = 0;
   Index count = 0;
-  int arrived = -1;             ///< the place of the arrival that brought it; -1 for this rank's own
-  Index offset = -1;            ///< in the main buffer; -1 for an own parcel that is not copied there
+  int arrived = -1;   ///< the place of the arrival that brought it; -1 for this rank's own
+  Index offset = -1;  ///< in the main buffer; -1 for an own parcel that is not copied there
   std::vector<CopyRun> source;  ///< own: source buffer -> 0..count-1
   std::vector<Destination> destinations;
 };

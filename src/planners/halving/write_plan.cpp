@@ -2,9 +2,9 @@
 // goes to an agent waits for what it consists of, not for the step before; what arrives is received
 // straight into its place in the main buffer; each destination gets one message at the end.
 //
-// Ranks of a host read the main buffer where it is: it is then a slot, whose flag is set once all is
-// there that they want. The agents of a host get a slot for each step, since a slot's flag can be set
-// only once in an execution and they must not wait for what comes in later steps.
+// Ranks of a host read the main buffer where it is: it is then a slot, whose flag is set once all
+// is there that they want. The agents of a host get a slot for each step, since a slot's flag can
+// be set only once in an execution and they must not wait for what comes in later steps.
 #include "planners/halving/write_plan.hpp"
 
 #include <algorithm>
@@ -77,8 +77,8 @@ class HalvingWriter {
                                     arrival.passage.peer_index);
     std::vector<int> after = free_;
     after.push_back(plan_.await(Phase::halving, slot, -1, 0));
-    arrived_[index] = plan_.copy(Phase::halving, slot, main_,
-                                 {{0, arrival.offset, arrival.count}}, std::move(after));
+    arrived_[index] = plan_.copy(Phase::halving, slot, main_, {{0, arrival.offset, arrival.count}},
+                                 std::move(after));
     plan_.signal(Phase::halving, slot, arrival.passage.peer_index, {arrived_[index]});
   }
 
@@ -127,7 +127,8 @@ class HalvingWriter {
   }
 
   /// Copies parcels into a buffer once `free` are complete; returns the copies.
-  std::vector<int> pack(Phase phase, const Gathered& parcels, int buffer, const std::vector<int>& free) {
+  std::vector<int> pack(Phase phase, const Gathered& parcels, int buffer,
+                        const std::vector<int>& free) {
     std::vector<int> copies;
     if (!parcels.source.empty()) {
       copies.push_back(plan_.copy(phase, Plan::source, buffer, parcels.source, free));

@@ -1,5 +1,5 @@
-// Distance halving on virtual ranks: the verifier must accept its plans for graphs and regions of all
-// kinds, under either policy, with and without shared memory.
+// Distance halving on virtual ranks: the verifier must accept its plans for graphs and regions of
+// all kinds, under either policy, with and without shared memory.
 #include <map>
 #include <sstream>
 
@@ -80,7 +80,8 @@ void plan_and_verify(const SharedMachine& machine, const std::vector<Pattern>& p
         check_partners(plans, *machine);
       } catch (const std::exception& error) {
         std::ostringstream text;
-        text << name << ", " << what << (shared_memory ? ", shared: " : ", messages: ") << error.what();
+        text << name << ", " << what << (shared_memory ? ", shared: " : ", messages: ")
+             << error.what();
         throw std::runtime_error(text.str());
       }
     }
@@ -133,7 +134,8 @@ TEST(halving_of_graphs_of_all_shapes) {
   OutEdges& outward = add("a star outward");
   for (int to = 1; to < size; ++to) outward[0].push_back(to);
   OutEdges& inward = add("a star inward");
-  for (int from = 0; from < size - 1; ++from) inward[static_cast<std::size_t>(from)].push_back(size - 1);
+  for (int from = 0; from < size - 1; ++from)
+    inward[static_cast<std::size_t>(from)].push_back(size - 1);
   OutEdges& clique = add("a clique with self-edges");
   for (auto& destinations : clique) {
     for (int to = 0; to < size; ++to) destinations.push_back(to);
@@ -154,8 +156,8 @@ TEST(halving_of_graphs_of_all_shapes) {
   alone[3] = {7, 3, 7};
   alone[7] = {3};
   for (const auto& [name, graph] : graphs) {
-    for (const char* regions :
-         {"blocks:1", "blocks:3", "blocks:5", "round-robin:4", "blocks:12", "list:0,0,0,0,0,0,0,1,2,2,3,3"}) {
+    for (const char* regions : {"blocks:1", "blocks:3", "blocks:5", "round-robin:4", "blocks:12",
+                                "list:0,0,0,0,0,0,0,1,2,2,3,3"}) {
       for (const int ranks_per_host : {1, 6, 12}) {
         plan_and_verify(machine_of(regions, size, ranks_per_host),
                         block_patterns(graph, [](int) { return Index{2}; }),
@@ -183,7 +185,8 @@ TEST(halving_is_planned_alike_each_time) {
   const auto patterns = block_patterns(random_graph(60, 0.3, 5), [](int) { return Index{4}; });
   const auto machine = machine_of("blocks:7", 60, 20);
   for (const char* name : {whole, pruned}) {
-    CHECK(text_of(plan(name, machine, patterns, true)) == text_of(plan(name, machine, patterns, true)));
+    CHECK(text_of(plan(name, machine, patterns, true)) ==
+          text_of(plan(name, machine, patterns, true)));
   }
 }
 

@@ -1,5 +1,5 @@
-// Agent selection by chiefs, against the outcome of the paper's own: the pairs taken in the order of
-// their common neighbours.
+// Agent selection by chiefs, against the outcome of the paper's own: the pairs taken in the order
+// of their common neighbours.
 #include <algorithm>
 #include <iostream>
 
@@ -102,8 +102,8 @@ struct Quality {
   std::int64_t common = 0;
 };
 
-/// What REQ, ACCEPT, DROP and EXIT come to when nobody is cut short: no pair is left that would rather
-/// have each other than what they have.
+/// What REQ, ACCEPT, DROP and EXIT come to when nobody is cut short: no pair is left that would
+/// rather have each other than what they have.
 Quality paper_selection(const Machine& machine, std::vector<Bid> pairs) {
   std::sort(pairs.begin(), pairs.end(), better);
   const auto size = static_cast<std::size_t>(machine.size());
@@ -133,7 +133,8 @@ Quality quality_of(const Selection& selection, const std::vector<Bid>& pairs) {
     for (std::size_t step = 0; step < selection.steps[rank].size(); ++step) {
       const int agent = selection.steps[rank][step].agent;
       if (agent < 0) continue;
-      const std::vector<int>& origins = selection.steps[static_cast<std::size_t>(agent)][step].origins;
+      const std::vector<int>& origins =
+          selection.steps[static_cast<std::size_t>(agent)][step].origins;
       CHECK_EQUAL(std::count(origins.begin(), origins.end(), static_cast<int>(rank)), 1);
       ++quality.pairs;
       quality.common += common.at({static_cast<int>(rank), agent});
@@ -145,8 +146,9 @@ Quality quality_of(const Selection& selection, const std::vector<Bid>& pairs) {
 }  // namespace
 
 TEST(halving_agents_are_as_good_as_the_papers) {
-  std::cout << "  ranks  per region  density   pairs, of the paper's   common neighbours   letters, "
-               "paper's\n";
+  std::cout
+      << "  ranks  per region  density   pairs, of the paper's   common neighbours   letters, "
+         "paper's\n";
   struct Size {
     int ranks, per_region;
     double density;
@@ -164,8 +166,8 @@ TEST(halving_agents_are_as_good_as_the_papers) {
     const Quality ours = quality_of(selection, pairs);
     const std::size_t paper_letters =
         2 * static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks - per_region);
-    std::cout << "  " << ranks << "  " << per_region << "  " << density << "   " << ours.pairs << " of "
-              << paper.pairs << "   " << ours.common << " of " << paper.common << "   "
+    std::cout << "  " << ranks << "  " << per_region << "  " << density << "   " << ours.pairs
+              << " of " << paper.pairs << "   " << ours.common << " of " << paper.common << "   "
               << selection.letters << ", " << paper_letters << std::endl;
     CHECK(100 * ours.pairs >= 95 * paper.pairs);
     CHECK(100 * ours.common >= 95 * paper.common);

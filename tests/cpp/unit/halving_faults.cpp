@@ -1,4 +1,5 @@
-// Distance halving with a rank at fault: every rank comes to its end, with the right error or a plan.
+// Distance halving with a rank at fault: every rank comes to its end, with the right error or a
+// plan.
 #include <algorithm>
 #include <sstream>
 
@@ -80,8 +81,8 @@ Setting setting(bool one_host) {
     hosts.push_back(one_host ? 0 : rank / 5);
   }
   it.machine = std::make_shared<const Machine>(regions, hosts);
-  it.patterns = testing::block_patterns(testing::random_graph(it.size, 0.4, 3),
-                                        [](int) { return Index{5}; });
+  it.patterns =
+      testing::block_patterns(testing::random_graph(it.size, 0.4, 3), [](int) { return Index{5}; });
   return it;
 }
 
@@ -141,7 +142,8 @@ TEST(halving_ends_on_all_ranks_when_one_runs_out_of_slots_or_tags) {
     options.one_block = true;
     for (const char* name : both) {
       for (const int numbers : {0, 1}) {
-        const Outcomes outcomes = plan_all(name, it.machine, it.patterns, options, {7, {}, numbers});
+        const Outcomes outcomes =
+            plan_all(name, it.machine, it.patterns, options, {7, {}, numbers});
         const auto& own = outcomes[7];
         CHECK(own && own->fault() == Fault::memory);
         CHECK(count_elsewhere(outcomes, 7, "memory") > 0);
@@ -165,7 +167,8 @@ TEST(halving_names_counts_that_differ_on_both_ends) {
         const Outcomes outcomes = plan_all(name, it.machine, it.patterns, options, {});
         std::ostringstream expected;
         expected << "the counts of the edge from rank " << from << " to rank " << to
-                 << " differ: rank " << from << " sends 5 elements, but rank " << to << " expects 4";
+                 << " differ: rank " << from << " sends 5 elements, but rank " << to
+                 << " expects 4";
         for (const int rank : {from, to}) {
           const auto& error = outcomes[static_cast<std::size_t>(rank)];
           CHECK(error && error->fault() == Fault::count);

@@ -1,4 +1,5 @@
-// The paper's model of distance halving, against its own example and against what plans really send.
+// The paper's model of distance halving, against its own example and against what plans really
+// send.
 #include <cmath>
 #include <iostream>
 
@@ -11,7 +12,9 @@
 namespace vicinal {
 namespace {
 
-bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
+bool near(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
+}
 
 const RandomGraphModel example{2000, 20, 2, 0.3};
 
@@ -43,7 +46,8 @@ TEST(the_model_of_halving_is_the_papers) {
   CHECK_EQUAL(off_region_messages(example), 8);
   CHECK(near(in_region_messages(example), 20 * (1 - std::pow(0.7, 9))));
   CHECK(near(in_region_bytes(example, 100), 0.3 * 100 * in_region_messages(example)));
-  // In a graph too sparse for a neighbour behind each cut, there are as many messages as neighbours.
+  // In a graph too sparse for a neighbour behind each cut, there are as many messages as
+  // neighbours.
   CHECK(near(off_region_messages({2000, 20, 2, 0.001}), 1.98));
   CHECK_EQUAL(in_region_messages({2000, 20, 2, 1}), 20);
 
@@ -52,8 +56,7 @@ TEST(the_model_of_halving_is_the_papers) {
   CHECK(near(direct_seconds(example, latency_only, 8), 40 * 1200e-6));
   CHECK(near(off_region_seconds(example, latency_only, 8), 8e-6));
   CHECK(near(in_region_seconds(example, latency_only, 8), 1e-6 * in_region_messages(example)));
-  CHECK(near(halving_seconds(example, latency_only, 8),
-             80e-6 * (8 + in_region_messages(example))));
+  CHECK(near(halving_seconds(example, latency_only, 8), 80e-6 * (8 + in_region_messages(example))));
   const Hockney bytes_only{0, 1e9};
   CHECK(near(off_region_seconds(example, bytes_only, 1000), 511e-6));
   CHECK(near(direct_rank_seconds(example, bytes_only, 1000), 1200e-6));
