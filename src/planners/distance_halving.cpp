@@ -7,9 +7,11 @@
 // per neighbour: with r regions a rank sends at most one message per step, ceil(log2 r) if regions
 // are equal, and one to each neighbour that is left, mostly of its own region. The price is bytes:
 // the paper forwards the whole buffer, which may double in each step ("distance-halving"); the
-// other planner forwards only what is wanted on the other side, and so serves all patterns. Source:
-// Sharifian et al. 2024, algorithms 1 to 4. Agents are selected differently, by chiefs of regions
-// in a fixed number of rounds (halving/chief.hpp), to the same end.
+// other planner forwards only what is wanted on the other side, and so serves all patterns.
+//
+// Source: Sharifian et al. 2024, algorithms 1 to 4. Agents are selected differently, by chiefs of
+// regions in a fixed number of rounds (halving/chief.hpp); and where no rank is left that could
+// take another's load, one takes that of two.
 #include "planners/all.hpp"
 #include "planners/halving/agents.hpp"
 #include "planners/halving/courier.hpp"

@@ -13,7 +13,9 @@ namespace vicinal {
 
 namespace {
 
-/// The rounds of bids and answers among chiefs. Measured on random graphs of 240 to 2,160 ranks.
+/// The rounds of bids and answers among chiefs. On random graphs of 240 to 2,160 ranks, 8 rounds of
+/// competition find 98% or more of the agents that rounds without end would, 4 rounds 87% or more.
+/// The others are for those who are left.
 constexpr std::array agent_rounds{
     Stage::compete, Stage::compete, Stage::compete, Stage::compete, Stage::compete, Stage::compete,
     Stage::compete, Stage::compete, Stage::fill,    Stage::fill,    Stage::share,   Stage::share,
