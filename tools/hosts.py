@@ -235,6 +235,10 @@ def launch(mpi: Mpi, shape: Shape, program: Sequence[str], extra: Mapping[str, s
     return subprocess.run([*line, *program], env=environment, stdin=subprocess.DEVNULL).returncode
 
 
+def name_of(shape: Shape, mpi: Mpi) -> str:
+    return f"{shape.hosts} hosts x {shape.ranks_per_host} ranks of {mpi.abi}"
+
+
 def build_folder() -> Path:
     return ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")
 
@@ -246,13 +250,12 @@ def check_isolation(mpi: Mpi, shape: Shape) -> int:
 
 def run_tests(mpi: Mpi, shape: Shape) -> int:
     """The engine's tests and those of the Python interface, with real hosts and a network."""
-    where = f"{shape.hosts} hosts x {shape.ranks_per_host} ranks of {mpi.abi}"
     failed = check_isolation(mpi, shape)
     engine = build_folder() / "bin" / f"vicinal_engine_tests_{mpi.abi}"
     cases = ROOT / "tests" / "mpi" / "run_cases.py"
     paths = os.pathsep.join([str(ROOT / "python"), str(cases.parent)])
     for program in ([str(engine)], [sys.executable, str(cases)]):
-        print(f"== {Path(program[-1]).stem} on {where}", flush=True)
+        print(f"== {Path(program[-1]).stem} on {name_of(shape, mpi)}", flush=True)
         status = launch(mpi, shape, program, {"PYTHONPATH": paths})
         if status != 0:
             print(f"vicinal: {program[-1]} ended with {status}", file=sys.stderr, flush=True)
@@ -262,7 +265,7 @@ def run_tests(mpi: Mpi, shape: Shape) -> int:
 
 def run_benches(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
     """The benchmarks that say that they are for several hosts."""
-    where = f"{shape.hosts} hosts x {shape.ranks_per_host} ranks of {mpi.abi}"
+    where = name_of(shape, mpi)
     names = [source.stem for source in sorted((ROOT / "bench").glob("*.cpp"))
              if re.search(r"^// hosts: yes$", source.read_text(), re.MULTILINE)]
     failed = 0

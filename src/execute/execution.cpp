@@ -93,6 +93,9 @@ EntryList& entries() {
 /// How often a rank that waits looks whether another has given up; the look costs a probe.
 constexpr int polls_between_notices = 512;
 
+/// How often an execution is polled under one claim while its wait still spins.
+constexpr int polls_in_a_row = 8;
+
 /// How many executions in flight others may depend on.
 std::atomic<int> active_executions = 0;
 
@@ -192,24 +195,33 @@ void Execution::start(const Binding& binding) {
 
 bool Execution::test() {
   if (!in_flight_) return true;
+  return poll(1);
+}
+
+bool Execution::poll(int times) {
   {
     const Claim claim(*entry_);
-    poll(*entry_);
+    for (int i = 0; i < times && !entry_->complete && !entry_->error; ++i) vicinal::poll(*entry_);
     if (entry_->complete || entry_->error) {
       finish();
       if (entry_->error) std::rethrow_exception(std::exchange(entry_->error, nullptr));
       return true;
     }
   }
-  if (++polls_ >= polls_between_notices) heed_notices();
+  polls_ += times;
+  if (polls_ >= polls_between_notices) heed_notices();
   return false;
 }
 
 void Execution::wait() {
+  if (!in_flight_) return;
   mpi::Backoff backoff;
   const int own = channel_.relays() ? 1 : 0;
-  while (!test()) {
-    if (active_executions.load(std::memory_order_relaxed) > own) progress();
+  while (true) {
+    // What waits for nobody else's polls keeps its claim for a few.
+    const bool alone = active_executions.load(std::memory_order_relaxed) <= own;
+    if (poll(alone && !backoff.yields() ? polls_in_a_row : 1)) return;
+    if (!alone) progress();
     backoff.pause();
   }
 }

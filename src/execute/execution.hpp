@@ -36,6 +36,7 @@ class Execution {
   [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
 
  private:
+  bool poll(int times);
   void heed_notices();
   void finish();
 

@@ -11,21 +11,23 @@
 namespace vicinal::mpi {
 namespace {
 
-constexpr int spins = 32;
-constexpr int yields = 1000;
+constexpr int spin_pauses = 32;
+constexpr int yield_pauses = 1000;
 constexpr auto nap = std::chrono::microseconds(50);
 
 }  // namespace
 
 void Backoff::pause() {
-  if (pauses_ < spins) {
+  if (pauses_ < spin_pauses) {
     ++pauses_;
-  } else if (pauses_ < spins + yields) {
+  } else if (pauses_ < spin_pauses + yield_pauses) {
     ++pauses_;
     sched_yield();
   } else {
     std::this_thread::sleep_for(nap);
   }
 }
+
+bool Backoff::yields() const { return pauses_ >= spin_pauses; }
 
 }  // namespace vicinal::mpi

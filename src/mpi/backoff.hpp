@@ -11,6 +11,8 @@ class Backoff {
   void reset() { pauses_ = 0; }
   /// Lets a little time pass, more with each call in a row.
   void pause();
+  /// Whether the next pause gives the core to others.
+  [[nodiscard]] bool yields() const;
 
  private:
   int pauses_ = 0;

@@ -1,7 +1,10 @@
 // Nonblocking MPI operations, waited for by polling.
 #include "mpi/collectives.hpp"
 
+#include <algorithm>
+
 #include "mpi/backoff.hpp"
+#include "mpi/communicator.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/errors.hpp"
 
@@ -43,16 +46,30 @@ void barrier(MPI_Comm communicator) {
 }
 
 std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::int64_t> mine) {
+  int rank = 0;
   int size = 0;
+  check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
-  std::vector<std::int64_t> all(mine.size() * static_cast<std::size_t>(size));
-  const auto count = static_cast<int>(mine.size());
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallgather(mine.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T,
-                       communicator, &request),
-        "MPI_Iallgather");
-  wait(request, "MPI_Iallgather");
-  return all;
+  const std::size_t block = mine.size();
+  // Own block first, then those of the next ranks, wrapping around.
+  std::vector<std::int64_t> gathered(block * static_cast<std::size_t>(size));
+  std::copy(mine.begin(), mine.end(), gathered.begin());
+  for (int have = 1; have < size; have *= 2) {
+    const auto words = block * static_cast<std::size_t>(std::min(have, size - have));
+    const auto begin = block * static_cast<std::size_t>(have);
+    MPI_Request arriving = MPI_REQUEST_NULL;
+    const ByteSpan span(static_cast<std::int64_t>(words * sizeof(std::int64_t)));
+    check(MPI_Irecv(gathered.data() + begin, span.count(), span.type(), (rank + have) % size,
+                    tag_allgather, communicator, &arriving),
+          "MPI_Irecv");
+    Request leaving = isend(communicator, std::as_bytes(std::span(gathered).first(words)),
+                            (rank - have + size) % size, tag_allgather);
+    wait(arriving, "MPI_Irecv");
+    poll_until([&] { return leaving.test(); });
+  }
+  std::rotate(gathered.begin(),
+              gathered.end() - static_cast<std::ptrdiff_t>(block) * rank, gathered.end());
+  return gathered;
 }
 
 void allreduce(MPI_Comm communicator, std::span<std::int64_t> values, Reduction reduction) {

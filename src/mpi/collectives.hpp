@@ -19,7 +19,9 @@ namespace vicinal::mpi {
 void wait(MPI_Request& request, const char* what);
 
 void barrier(MPI_Comm communicator);
-/// What every rank gave, one after the other; all give the same number of values.
+/// What every rank gave, one after the other; all give the same number of values. On a communicator of
+/// our own only. In ceil(log2 p) messages per rank (Bruck's algorithm): MPI_Iallgather may send to every
+/// rank, and over TCP the connections alone then take a third of a second.
 std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::int64_t> mine);
 enum class Reduction { sum, min, max };
 /// In place.

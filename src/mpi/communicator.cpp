@@ -5,10 +5,13 @@
 // of MPI_COMM_SELF, whose deletion is the first thing MPI_Finalize does.
 #include "mpi/communicator.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -98,55 +101,9 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-/// An arena for all ranks of a node, as far as they can join; null where this one cannot. All learn
-/// how many have joined.
-struct Attempt {
-  std::unique_ptr<Arena> arena;
-  std::int64_t joined = 0;
-};
-
-Attempt try_arena(MPI_Comm node, Arena::Backing backing, std::string& fault) {
-  int rank = 0;
-  int size = 0;
-  check(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
-  check(MPI_Comm_size(node, &size), "MPI_Comm_size");
-  Attempt attempt;
-  Arena::Invitation invitation;
-  try {
-    if (rank == 0) {
-      attempt.arena = Arena::create(size, backing);
-      invitation = attempt.arena->invitation();
-    }
-  } catch (const Error& error) {
-    fault = error.what();
-  }
-  broadcast(node, std::as_writable_bytes(std::span(&invitation, 1)), 0);
-  try {
-    if (rank != 0 && invitation.size > 0) {
-      attempt.arena = Arena::attach(invitation, rank, size);
-    } else if (rank != 0) {
-      fault = "the lowest rank of the node could not create it";
-    }
-  } catch (const Error& error) {
-    fault = error.what();
-  }
-  attempt.joined = attempt.arena ? 1 : 0;
-  allreduce(node, std::span(&attempt.joined, 1), Reduction::sum);
-  if (attempt.arena) attempt.arena->seal();
-  return attempt;
-}
-
-/// A communicator that is freed with its owner.
-class OwnedCommunicator {
- public:
-  OwnedCommunicator() = default;
-  OwnedCommunicator(const OwnedCommunicator&) = delete;
-  OwnedCommunicator& operator=(const OwnedCommunicator&) = delete;
-  ~OwnedCommunicator() {
-    if (handle != MPI_COMM_NULL) MPI_Comm_free(&handle);
-  }
-  MPI_Comm handle = MPI_COMM_NULL;
-};
+/// Words that hold an invitation, on its way to the other ranks.
+static_assert(std::is_trivially_copyable_v<Arena::Invitation>);
+constexpr std::size_t invitation_words = (sizeof(Arena::Invitation) + 7) / 8;
 
 }  // namespace
 
@@ -194,15 +151,9 @@ void Communicator::close() noexcept {
   judge_ = MPI_COMM_NULL;
 }
 
-MPI_Comm Communicator::judge() {
-  const std::lock_guard lock(mutex_);
-  return judge_;
-}
-
 void Communicator::user_freed(MPI_Comm user) noexcept {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (is_alive() && MPI_Comm_get_errhandler(user, &handler) != MPI_SUCCESS) return;
-  const std::lock_guard lock(mutex_);
   judge_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
 }
@@ -230,57 +181,26 @@ void Communicator::make(MPI_Comm user) {
   const std::int64_t tags = (found != 0 ? std::int64_t{*largest_tag} : 32767) + 1;
   tag_limit_ = (tags - reserved_tags) / (channels_per_plan * 2);
 
-  const int node = join_host();
-  learn_places(node);
-}
-
-/// Makes the arena; returns the lowest rank of the node.
-int Communicator::join_host() {
-  OwnedCommunicator node;
-  check(MPI_Comm_split_type(handle_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node.handle),
-        "MPI_Comm_split_type");
-  const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
-  std::array<std::int64_t, 2> lowest{rank_, wish == "0" ? 0 : 1};
-  allreduce(node.handle, lowest, Reduction::min);
-  if (lowest[1] == 0) {
-    arena_fault_ = "switched off by VICINAL_SHARED_MEMORY=0";
-    return static_cast<int>(lowest[0]);
-  }
-  int size = 0;
-  check(MPI_Comm_size(node.handle, &size), "MPI_Comm_size");
-  Attempt best = try_arena(node.handle, Arena::Backing::nameless, arena_fault_);
-  if (best.joined < size) {
-    Attempt named = try_arena(node.handle, Arena::Backing::named, arena_fault_);
-    if (named.joined > best.joined) best = std::move(named);
-  }
-  arena_ = std::move(best.arena);
-  if (arena_) arena_fault_.clear();
-  return static_cast<int>(lowest[0]);
+  learn_places();
+  join_host();
 }
 
 /// Tells all ranks where each of them lives, and makes sure that they agree on what must be the
 /// same.
-void Communicator::learn_places(int node) {
-  enum Word : std::size_t {
-    node_word,
-    numa_word,
-    arena_word,
-    version_word,
-    regions_word,
-    wish_word,
-    words
-  };
+void Communicator::learn_places() {
+  enum Word : std::size_t { host_word, numa_word, version_word, regions_word, wish_word, words };
+  enum Wish : std::int64_t { unreadable, refuses, agrees };
   const std::string_view regions = environment("VICINAL_REGIONS");
   const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
   std::array<std::int64_t, words> mine{};
-  mine[node_word] = node;
+  mine[host_word] = fingerprint(detect_host());
   mine[numa_word] = detect_numa_node();
-  mine[arena_word] = arena_ ? 1 : 0;
   mine[version_word] = fingerprint(VICINAL_VERSION_STRING);
   mine[regions_word] = fingerprint(regions);
-  mine[wish_word] = wish.empty() || wish == "0" || wish == "1" ? 1 : 0;
+  mine[wish_word] = wish == "0" ? refuses : wish.empty() || wish == "1" ? agrees : unreadable;
   const std::vector<std::int64_t> all = allgather(handle_, mine);
 
+  std::map<std::int64_t, int> lowest_rank;  // of each host
   std::map<std::pair<std::int64_t, std::int64_t>, int> numa_labels;
   for (int rank = 0; rank < size_; ++rank) {
     const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
@@ -290,18 +210,91 @@ void Communicator::learn_places(int node) {
     require(theirs[regions_word] == all[regions_word], Fault::topology,
             "VICINAL_REGIONS differs between ranks 0 and ", rank, " (here, on rank ", rank_,
             ", it is \"", regions, "\"); let the launcher pass it to every rank");
-    require(theirs[wish_word] != 0, Fault::info, "VICINAL_SHARED_MEMORY on rank ", rank,
+    require(theirs[wish_word] != unreadable, Fault::info, "VICINAL_SHARED_MEMORY on rank ", rank,
             " must be 0 or 1 (here, on rank ", rank_, ", it is \"", wish, "\")");
-    places_.node_of.push_back(static_cast<int>(theirs[node_word]));
+    places_.node_of.push_back(lowest_rank.try_emplace(theirs[host_word], rank).first->second);
     const auto next_label = static_cast<int>(numa_labels.size());
     places_.numa_of.push_back(
-        numa_labels.try_emplace({theirs[node_word], theirs[numa_word]}, next_label).first->second);
-    host_of_.push_back(theirs[arena_word] != 0 ? places_.node_of.back() : size_ + rank);
+        numa_labels.try_emplace({theirs[host_word], theirs[numa_word]}, next_label).first->second);
+  }
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    if (places_.node_of[i] != places_.node_of[static_cast<std::size_t>(rank_)]) continue;
+    share_memory_ = share_memory_ && all[i * words + wish_word] == agrees;
   }
   if (!regions.empty()) {
     default_regions_ = regions;
     regions_forced_ = true;
   }
+}
+
+/// Makes the arena of the host, and tells all ranks who could join theirs. A host where not all could
+/// tries the other backing, and keeps the arena that more have joined.
+void Communicator::join_host() {
+  host_of_.resize(static_cast<std::size_t>(size_));
+  std::iota(host_of_.begin(), host_of_.end(), size_);
+  if (!share_memory_) arena_fault_ = "switched off by VICINAL_SHARED_MEMORY=0";
+  std::map<int, int> in_host;
+  for (const int node : places_.node_of) ++in_host[node];
+  std::map<int, int> best;
+  for (const Arena::Backing backing : {Arena::Backing::nameless, Arena::Backing::named}) {
+    std::unique_ptr<Arena> arena = try_arena(backing);
+    const std::int64_t mine = arena ? 1 : 0;
+    const std::vector<std::int64_t> joined = allgather(handle_, std::span(&mine, 1));
+    if (arena) arena->seal();
+    std::map<int, int> now;
+    for (std::size_t rank = 0; rank < joined.size(); ++rank) {
+      if (joined[rank] != 0) ++now[places_.node_of[rank]];
+    }
+    bool all = true;
+    for (std::size_t rank = 0; rank < joined.size(); ++rank) {
+      const int node = places_.node_of[rank];
+      all = all && now[node] == in_host[node];
+      if (now[node] <= best[node]) continue;
+      host_of_[rank] = joined[rank] != 0 ? node : size_ + static_cast<int>(rank);
+    }
+    const int own = places_.node_of[static_cast<std::size_t>(rank_)];
+    if (now[own] > best[own]) arena_ = std::move(arena);
+    for (const auto& [node, count] : now) best[node] = std::max(best[node], count);
+    if (all) break;
+  }
+  if (arena_) arena_fault_.clear();
+}
+
+/// An arena of this rank's host, made by the host's lowest rank; null where this rank cannot join it.
+std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
+  const int creator = places_.node_of[static_cast<std::size_t>(rank_)];
+  int members = 0;
+  int index = 0;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (places_.node_of[static_cast<std::size_t>(rank)] != creator) continue;
+    if (rank == rank_) index = members;
+    ++members;
+  }
+  std::unique_ptr<Arena> arena;
+  std::array<std::int64_t, invitation_words> words{};
+  try {
+    if (rank_ == creator && share_memory_) {
+      arena = Arena::create(members, backing);
+      const Arena::Invitation invitation = arena->invitation();
+      std::memcpy(words.data(), &invitation, sizeof(invitation));
+    }
+  } catch (const Error& error) {
+    arena_fault_ = error.what();
+  }
+  const std::vector<std::int64_t> all = allgather(handle_, words);
+  if (rank_ == creator || !share_memory_) return arena;
+  Arena::Invitation invitation;
+  std::memcpy(static_cast<void*>(&invitation),
+              &all[static_cast<std::size_t>(creator) * invitation_words],
+              sizeof(invitation));
+  try {
+    if (invitation.size > 0) return Arena::attach(invitation, index, members);
+    arena_fault_ = "the lowest rank of the node could not create it";
+  } catch (const Error& error) {
+    arena_fault_ = error.what();
+  }
+  return nullptr;
 }
 
 std::shared_ptr<const Machine> Communicator::machine(std::string_view regions) {

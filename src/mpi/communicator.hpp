@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,6 +29,7 @@ enum ReservedTag : int {
   tag_discovery_odd = 2,
   tag_discovery_local = 3,  ///< exchange inside a region
   tag_check = 4,
+  tag_allgather = 5,
   reserved_tags = 16,
 };
 
@@ -46,7 +48,7 @@ class Communicator {
 
   /// Whose error handler hears of faults: the user's communicator; once it is freed, one that returns
   /// errors as it did, or MPI_COMM_NULL where it did otherwise.
-  [[nodiscard]] MPI_Comm judge();
+  [[nodiscard]] MPI_Comm judge() const { return judge_.load(std::memory_order_relaxed); }
   /// The user's communicator is about to be freed. Called by MPI.
   void user_freed(MPI_Comm user) noexcept;
 
@@ -98,12 +100,14 @@ class Communicator {
  private:
   Communicator();
   void make(MPI_Comm user);
-  int join_host();
-  void learn_places(int node);
+  void join_host();
+  std::unique_ptr<Arena> try_arena(Arena::Backing backing);
+  void learn_places();
   std::shared_ptr<const Machine> machine_of(std::string_view regions);
 
   MPI_Comm handle_ = MPI_COMM_NULL;
-  MPI_Comm judge_ = MPI_COMM_NULL;
+  bool share_memory_ = true;  ///< wanted by all ranks of the host
+  std::atomic<MPI_Comm> judge_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 0;
   DetectedPlaces places_;

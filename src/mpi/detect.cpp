@@ -3,6 +3,7 @@
 #include "mpi/detect.hpp"
 
 #include <sched.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <charconv>
@@ -51,6 +52,14 @@ int count_allowed(std::string_view list, const std::vector<bool>& allowed) {
 }
 
 }  // namespace
+
+std::string detect_host() {
+  std::string host;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), host);
+  utsname names{};
+  if (uname(&names) == 0) host += std::string(" ") + names.nodename;
+  return host;
+}
 
 int detect_numa_node(const std::string& root) {
   const std::vector<bool> allowed = allowed_cpus();
