@@ -124,7 +124,7 @@ std::vector<StepPartners> read_partners(const Words& words) {
 
 Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
                                             const Neighborhood& neighborhood, const Halves& halves,
-                                            std::map<int, int> chiefs) {
+                                            std::map<int, int> chiefs, int most_origins) {
   Introductions known(neighborhood);
   std::vector<Letter> outbox = known.write_destinations();
   known.read_destinations(
@@ -135,6 +135,7 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
   std::optional<Chief> chief;
   if (known.is_chief()) chief.emplace(known.chief(halves));
   for (const Stage stage : agent_rounds) {
+    if (stage == Stage::share && most_origins == 1) continue;
     outbox.clear();
     if (chief) {
       std::vector<Words> bids = chief->bid(stage);

@@ -15,8 +15,9 @@ namespace vicinal {
 
 /// For each step of the halving, whom this rank sends to and receives from. Collective over the
 /// ranks with edges. `chiefs` holds the chief of each region with a source of this rank, by region.
+/// A rank becomes the agent of `most_origins` ranks in a step at most, 1 or 2.
 Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
                                             const Neighborhood& neighborhood, const Halves& halves,
-                                            std::map<int, int> chiefs);
+                                            std::map<int, int> chiefs, int most_origins);
 
 }  // namespace vicinal

@@ -77,14 +77,20 @@ TEST(halving_sends_few_messages_where_direct_sends_hundreds) {
   }
   neighbours /= size;
   const Sent whole = sent_by("distance-halving", machine, patterns);
+  const Sent pruned = sent_by("distance-halving-pruned", machine, patterns);
   std::cout << "  messages per rank, n = 2000, L = 20, delta = 0.3:  off region, in region\n"
             << "    the paper's text          7, 16  (direct: 600)\n"
             << "    its equations 1 and 2     " << off_region_messages(example) << ", "
             << in_region_messages(example) << "  (direct: " << 0.3 * 2000 << ")\n"
-            << "    planned on virtual ranks  " << whole.off_region << ", " << whole.in_region
-            << "  (direct: " << neighbours << ")" << std::endl;
+            << "    planned, whole buffer     " << whole.off_region << ", " << whole.in_region
+            << "  (direct: " << neighbours << ")\n"
+            << "    planned, pruned           " << pruned.off_region << ", " << pruned.in_region
+            << std::endl;
   CHECK(whole.in_region <= per_region - 1);
+  CHECK(pruned.in_region <= per_region - 1);
   // 100 regions are alone after 7 cuts, so that 7 messages at most go to agents.
+  CHECK(pruned.off_region + pruned.in_region < neighbours / 20);
+  // With one origin per agent, those left without an agent send more.
   CHECK(whole.off_region + whole.in_region < neighbours / 10);
 }
 
