@@ -87,6 +87,8 @@ def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tupl
         "half a rank": (["spmv", file, "--ranks", 2.5], ("--ranks", "'2.5'")),
         "empty regions": ([*spmv, "--ranks-per-region", 0], ("--ranks-per-region", "'0'")),
         "unknown strategy": ([*spmv, "--strategy", "magic"], ("magic", "direct", "split")),
+        "allgathers only": ([*explain, "--strategy", "distance-halving"], ("distance-halving", "reverse")),
+        "no reverse": ([*spmv, "--strategy", "distance-halving-pruned"], ("partial sums",)),
         "unknown regions": ([*spmv, "--regions", "rooms:3"], ("rooms:3", "blocks:K")),
         "short list": ([*spmv, "--regions", "list:0,0,1"], ("3 labels", "4 ranks")),
         "bad list": ([*explain[:4], "--regions", "list:0,0,x,1"], ('"x"',)),

@@ -14,7 +14,9 @@
  *   vicinal_regions       who is near whom: "node" (default), "numa", "blocks:K", "round-robin:N" or
  *                         "list:0,0,1,1,..."; must be the same on all ranks
  *   vicinal_strategy      the planner: "automatic" (default), "direct", "nearest-first", "aggregate",
- *                         "aggregate-plain", "two-step" or "split"; must be the same on all ranks
+ *                         "aggregate-plain", "two-step", "split", "distance-halving-pruned" (for exchanges
+ *                         without a reverse) or "distance-halving" (for allgathers); must be the same on
+ *                         all ranks
  *   vicinal_local         how ranks of one host hand data over: "shared" memory (default) or "messages"
  *   vicinal_split_bytes   "split" and "automatic" take a leader for each this many bytes of a region
  *                         pair (default 65536)

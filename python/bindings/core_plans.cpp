@@ -40,7 +40,7 @@ struct PlanSet {
 
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse,
-                   Index element_bytes, Index split_bytes, int leader_shift) {
+                   bool one_block, Index element_bytes, Index split_bytes, int leader_shift) {
   require(element_bytes >= 1 && split_bytes >= 1 && leader_shift >= 0, Fault::argument,
           "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           " and leader_shift=", leader_shift,
@@ -48,6 +48,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   PlanOptions options;
   options.shared_memory = shared_memory;
   options.with_reverse = with_reverse;
+  options.one_block = one_block;
   options.element_bytes = element_bytes;
   options.split_bytes = split_bytes;
   options.leader_shift = leader_shift;
@@ -125,10 +126,11 @@ std::string written(Write write) {
 void bind_plans(nb::module_& module) {
   nb::class_<PlanSet>(module, "PlanSet", "The plans of all ranks, in one direction.")
       .def_static("plan", &make_plans, "strategy"_a, "machine"_a, "patterns"_a, nb::kw_only(),
-                  "shared_memory"_a = true, "with_reverse"_a = false, "element_bytes"_a = 8,
-                  "split_bytes"_a = 65536, "leader_shift"_a = 0,
+                  "shared_memory"_a = true, "with_reverse"_a = false, "one_block"_a = false,
+                  "element_bytes"_a = 8, "split_bytes"_a = 65536, "leader_shift"_a = 0,
                   "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
-                  "over through it, else by messages. `element_bytes` and `split_bytes` are for "
+                  "over through it, else by messages. `one_block`: each rank sends the same items on "
+                  "all of its edges, as in an allgather. `element_bytes` and `split_bytes` are for "
                   "decisions by cost only; plans are in elements.")
       .def_prop_ro(
           "size", [](const PlanSet& it) { return it.machine->size(); }, "The number of ranks.")

@@ -81,7 +81,7 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{name:<{width}}  {summary}")
         return 0
 
-    strategies = _strategies(options.strategy, list(known))
+    strategies = _strategies(options.strategy)
     json = OutputFile(options.json) if options.json else None
     plot = None
     if options.plot:
@@ -109,12 +109,22 @@ def _run(options: argparse.Namespace) -> int:
     )
 
 
-def _strategies(asked: str, known: Sequence[str]) -> Sequence[str]:
+def _strategies(asked: str) -> Sequence[str]:
     """The strategies to look at: the baseline, with which all are compared, and those asked for."""
+    from . import _core
+    from ._errors import Error
+
+    # A halo is updated in both directions, and its ranks want different items.
+    halo = {"with_reverse": True, "one_block": False}
+    serving = [name for name, _ in _core.strategies(**halo)]
     if asked == "all":
-        return known
-    if asked not in known:
-        raise CommandError(f"there is no strategy '{asked}'; choose all or one of {', '.join(known)}")
+        return serving
+    if asked not in dict(_core.strategies()):
+        raise CommandError(f"there is no strategy '{asked}'; choose all or one of {', '.join(serving)}")
+    try:
+        _core.require_serves(asked, **halo)
+    except Error as error:
+        raise CommandError(str(error)) from error
     return list(dict.fromkeys([BASELINE, asked]))
 
 

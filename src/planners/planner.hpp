@@ -75,6 +75,9 @@ std::span<const Planner> planners();
 /// The planner of that name; an info fault that lists the names where there is none.
 const Planner& find_planner(std::string_view name);
 
+/// Whether the planner can serve what the options ask for.
+bool serves(const Planner& planner, const PlanOptions& options);
+
 /// Refuses a planner that cannot serve what the options ask for, by an info fault with its reason.
 void require_serves(const Planner& planner, const PlanOptions& options);
 
