@@ -5,6 +5,7 @@
 // of MPI_COMM_SELF, whose deletion is the first thing MPI_Finalize does.
 #include "mpi/communicator.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +27,7 @@ struct Registry {
   std::mutex mutex;
   int user_key = MPI_KEYVAL_INVALID;
   std::vector<Communicator*> live;
+  std::int64_t next_number = 0;  ///< higher than that of any communicator so far
 };
 
 Registry& registry() {
@@ -186,7 +188,7 @@ Communicator::~Communicator() {
 
 void Communicator::close() noexcept {
   if (mailbox_) mailbox_->close();
-  if (handle_ != MPI_COMM_NULL && is_alive()) {
+  if (handle_ != MPI_COMM_NULL && is_alive() && !kept_for_good_) {
     discard_messages(handle_);
     MPI_Comm_free(&handle_);
   }
@@ -213,14 +215,11 @@ void Communicator::make(MPI_Comm user) {
   // until every rank has come.
   barrier(user);
   // Not a duplicate: that would run the copy callbacks of other libraries' attributes, and inherit
-  // hints such as a promise not to receive from any source.
-  MPI_Group group = MPI_GROUP_NULL;
-  check(MPI_Comm_group(user, &group), "MPI_Comm_group");
-  const int made = MPI_Comm_create(user, group, &handle_);
-  MPI_Group_free(&group);
-  check(made, "MPI_Comm_create");
+  // hints such as a promise not to receive from any source. Nor by the group: where that is of a
+  // Cartesian communicator with fewer ranks than the one it was made from, MPICH 5.0.2 hangs later.
+  check(MPI_Comm_rank(user, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_split(user, 0, rank_, &handle_), "MPI_Comm_split");
   check(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  check(MPI_Comm_rank(handle_, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(handle_, &size_), "MPI_Comm_size");
   mailbox_ = std::make_unique<Mailbox>(handle_, tag_mailbox);
 
@@ -268,6 +267,7 @@ void Communicator::learn_places(int node) {
     version_word,
     regions_word,
     wish_word,
+    number_word,
     words
   };
   const std::string_view regions = environment("VICINAL_REGIONS");
@@ -279,8 +279,13 @@ void Communicator::learn_places(int node) {
   mine[version_word] = fingerprint(VICINAL_VERSION_STRING);
   mine[regions_word] = fingerprint(regions);
   mine[wish_word] = wish.empty() || wish == "0" || wish == "1" ? 1 : 0;
+  {
+    const std::lock_guard lock(registry().mutex);
+    mine[number_word] = registry().next_number;
+  }
   const std::vector<std::int64_t> all = allgather(handle_, mine);
 
+  std::int64_t number = 0;
   std::map<std::pair<std::int64_t, std::int64_t>, int> numa_labels;
   for (int rank = 0; rank < size_; ++rank) {
     const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
@@ -292,12 +297,18 @@ void Communicator::learn_places(int node) {
             ", it is \"", regions, "\"); let the launcher pass it to every rank");
     require(theirs[wish_word] != 0, Fault::info, "VICINAL_SHARED_MEMORY on rank ", rank,
             " must be 0 or 1 (here, on rank ", rank_, ", it is \"", wish, "\")");
+    number = std::max(number, theirs[number_word]);
     places_.node_of.push_back(static_cast<int>(theirs[node_word]));
     const auto next_label = static_cast<int>(numa_labels.size());
     places_.numa_of.push_back(
         numa_labels.try_emplace({theirs[node_word], theirs[numa_word]}, next_label).first->second);
     host_of_.push_back(theirs[arena_word] != 0 ? places_.node_of.back() : size_ + rank);
   }
+  {
+    const std::lock_guard lock(registry().mutex);
+    registry().next_number = std::max(registry().next_number, number + 1);
+  }
+  graphs_ = number << 32;
   if (!regions.empty()) {
     default_regions_ = regions;
     regions_forced_ = true;
