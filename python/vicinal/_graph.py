@@ -84,7 +84,10 @@ class Graph:
         They may repeat (the k-th edge from p to q at p is the k-th from p to q at q), and may be the
         rank itself.  Ranks are never reordered.
     strategy, regions, local, split_bytes, leader_shift
-        As for Halo.
+        As for Halo; `strategy` may also be "common-neighbor".
+    group_size
+        The most ranks of a group of the strategy "common-neighbor" (default 0: as many as a cost model
+        finds best).
 
     Collective over `comm`: the first graph on a communicator duplicates it, finds out where its ranks
     live and sets up shared memory; later ones take an allreduce and a few words inside each region.
@@ -104,6 +107,7 @@ class Graph:
         local: str | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        group_size: int | None = None,
     ) -> None:
         self._module, address = native(), address_of_comm(comm)
         self._settings: dict[str, str] = {}
@@ -114,7 +118,7 @@ class Graph:
             self._destinations = self._read(comm, destinations, "destinations")
             self._settings = given_settings(
                 strategy=strategy, regions=regions, local=local,
-                split_bytes=split_bytes, leader_shift=leader_shift,
+                split_bytes=split_bytes, leader_shift=leader_shift, group_size=group_size,
             )
         except Error as error:  # raised where all ranks meet, so that the others learn of it
             fault = (error.kind, str(error))
@@ -154,6 +158,7 @@ class Graph:
         local: str | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        group_size: int | None = None,
     ) -> Request:
         """Prepare an all-to-all along the graph's edges.
 
@@ -175,7 +180,8 @@ class Graph:
         fault: Fault | None = None
         try:
             settings |= given_settings(
-                strategy=strategy, local=local, split_bytes=split_bytes, leader_shift=leader_shift
+                strategy=strategy, local=local, split_bytes=split_bytes, leader_shift=leader_shift,
+                group_size=group_size,
             )
             send = read_side(sendbuf, len(self._destinations), "sendbuf")
             receive = read_side(recvbuf, len(self._sources), "recvbuf")

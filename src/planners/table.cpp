@@ -7,7 +7,7 @@ namespace vicinal {
 
 namespace {
 
-constexpr std::array<Planner, 7> table{{
+constexpr std::array<Planner, 8> table{{
     {"direct", "one message per edge", plan_direct},
     {"nearest-first", "direct, sent outward from the own rank", plan_nearest_first},
     {"aggregate", "one message per region pair, each item once", plan_aggregate},
@@ -15,6 +15,8 @@ constexpr std::array<Planner, 7> table{{
     {"two-step", "one message per rank and far region", plan_two_step},
     {"split", "aggregate with several leaders for large region pairs", plan_split},
     {"automatic", "split or direct, by the cost model, for each region pair", plan_automatic},
+    {"common-neighbor", "ranks of a region deliver for each other to the neighbours they share",
+     plan_common_neighbor, "it combines what is sent and has no way back for replies"},
 }};
 
 }  // namespace
