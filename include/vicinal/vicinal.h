@@ -14,14 +14,16 @@
  *   vicinal_regions       who is near whom: "node" (default), "numa", "blocks:K", "round-robin:N" or
  *                         "list:0,0,1,1,..."; must be the same on all ranks
  *   vicinal_strategy      the planner: "automatic" (default), "direct", "nearest-first", "aggregate",
- *                         "aggregate-plain", "two-step", "split", "distance-halving-pruned" (for exchanges
- *                         without a reverse) or "distance-halving" (for allgathers); must be the same on
- *                         all ranks
+ *                         "aggregate-plain", "two-step", "split", "common-neighbor" and
+ *                         "distance-halving-pruned" (for exchanges without a reverse) or
+ *                         "distance-halving" (for allgathers); must be the same on all ranks
  *   vicinal_local         how ranks of one host hand data over: "shared" memory (default) or "messages"
  *   vicinal_split_bytes   "split" and "automatic" take a leader for each this many bytes of a region
  *                         pair (default 65536)
  *   vicinal_leader_shift  leaders are taken this many ranks further on in their region (default 0); for
  *                         measurements
+ *   vicinal_group_size    "common-neighbor" forms groups of at most this many ranks of a region (default
+ *                         0: as many as a cost model finds best); must be the same on all ranks
  *   vicinal_in_flight     how many exchanges of a halo may be in flight in each direction, and how many
  *                         nonblocking alltoalls or allgathers of a graph, 1 to 8 (default 4); must be
  *                         the same on all ranks

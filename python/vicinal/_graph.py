@@ -100,7 +100,11 @@ class Graph:
         They may repeat (the k-th edge from p to q at p is the k-th from p to q at q), and may be the
         rank itself.  Ranks are never reordered.
     strategy, regions, local, split_bytes, leader_shift
-        As for Halo.
+        As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned",
+        or for allgathers "distance-halving".
+    group_size
+        The most ranks of a group of the strategy "common-neighbor" (default 0: as many as a cost model
+        finds best).
     in_flight
         How many nonblocking alltoalls, and allgathers, may be in flight, 1 to 8; a further one waits for the
         earliest.
@@ -127,6 +131,7 @@ class Graph:
         split_bytes: int | None = None,
         leader_shift: int | None = None,
         in_flight: int | None = None,
+        group_size: int | None = None,
     ) -> None:
         self._module, address = native(), address_of_comm(comm)
         self._settings = {}
@@ -138,6 +143,7 @@ class Graph:
             self._settings = given_settings(
                 strategy=strategy, regions=regions, local=local,
                 split_bytes=split_bytes, leader_shift=leader_shift, in_flight=in_flight,
+                group_size=group_size,
             )
         except Error as error:  # raised where all ranks meet, so that the others learn of it
             fault = (error.kind, str(error))
@@ -156,6 +162,7 @@ class Graph:
         split_bytes: int | None = None,
         leader_shift: int | None = None,
         in_flight: int | None = None,
+        group_size: int | None = None,
     ) -> Self:
         """Make a graph of the topology that `comm` has: Cartesian, graph, or distributed graph.
 
@@ -171,6 +178,7 @@ class Graph:
             graph._settings = given_settings(
                 strategy=strategy, regions=regions, local=local,
                 split_bytes=split_bytes, leader_shift=leader_shift, in_flight=in_flight,
+                group_size=group_size,
             )
         except (TypeError, ValueError) as error:  # raised where all ranks meet
             fault = ("argument", str(error))
@@ -241,6 +249,7 @@ class Graph:
         local: str | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        group_size: int | None = None,
     ) -> Request:
         """Prepare an all-to-all of equal blocks: block i goes to destination i, or comes from source i.
 
@@ -250,7 +259,10 @@ class Graph:
         Collective over the ranks that have neighbours; the settings are the graph's where they are not given.
         Raises vicinal.Error on the rank at fault and on those that communicate with it.
         """
-        settings = {"strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift}
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
         return self._begin("alltoall", sendbuf, recvbuf, settings=settings)
 
     def Neighbor_alltoallv_init(
@@ -263,6 +275,7 @@ class Graph:
         local: str | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        group_size: int | None = None,
     ) -> Request:
         """Prepare an all-to-all with counts.
 
@@ -278,7 +291,10 @@ class Graph:
         Collective over the ranks that have neighbours.  Raises vicinal.Error on the rank at fault and on
         those that communicate with it.
         """
-        settings = {"strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift}
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
         return self._begin("alltoallv", sendbuf, recvbuf, items, settings)
 
     def Neighbor_alltoallw_init(
@@ -290,6 +306,7 @@ class Graph:
         local: str | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        group_size: int | None = None,
     ) -> Request:
         """Prepare an all-to-all with a datatype for each neighbour.
 
@@ -297,7 +314,10 @@ class Graph:
         `[array, types]` (counts of 1, displacements of 0), with displacements in bytes.  The rest is as for
         Neighbor_alltoall_init.
         """
-        settings = {"strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift}
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
         return self._begin("alltoallw", sendbuf, recvbuf, settings=settings)
 
     def Neighbor_allgather_init(
@@ -309,6 +329,7 @@ class Graph:
         local: str | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        group_size: int | None = None,
     ) -> Request:
         """Prepare an allgather: `sendbuf` goes to all destinations, block i comes from source i.
 
@@ -316,7 +337,10 @@ class Graph:
         Strategies pass a block on through other ranks where that pays.  The rest is as for
         Neighbor_alltoall_init.
         """
-        settings = {"strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift}
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
         return self._begin("allgather", sendbuf, recvbuf, settings=settings)
 
     def Neighbor_allgatherv_init(
@@ -328,12 +352,16 @@ class Graph:
         local: str | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        group_size: int | None = None,
     ) -> Request:
         """Prepare an allgather with counts: `recvbuf` is as for Neighbor_alltoallv_init.
 
         The rest is as for Neighbor_allgather_init.
         """
-        settings = {"strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift}
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
         return self._begin("allgatherv", sendbuf, recvbuf, settings=settings)
 
     # --- blocking and nonblocking -----------------------------------------------------------------------

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view no_partial_sums =
     "its reverse would need partial sums at agents, which are not planned";
 
-constexpr std::array<Planner, 9> table{{
+constexpr std::array<Planner, 10> table{{
     {"direct", "one message per edge", plan_direct},
     {"nearest-first", "direct, sent outward from the own rank", plan_nearest_first},
     {"aggregate", "one message per region pair, each item once", plan_aggregate},
@@ -23,6 +23,8 @@ constexpr std::array<Planner, 9> table{{
      "it passes on all that a rank sends as one block; use distance-halving-pruned"},
     {"distance-halving-pruned", "the same, passing on what is wanted, for all patterns",
      plan_distance_halving_pruned, no_partial_sums},
+    {"common-neighbor", "ranks of a region deliver for each other to the neighbours they share",
+     plan_common_neighbor, "it combines what is sent and has no way back for replies"},
 }};
 
 }  // namespace

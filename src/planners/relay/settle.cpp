@@ -2,6 +2,7 @@
 // the ends of straight edges compare their counts.
 #include <algorithm>
 
+#include "planners/faults.hpp"
 #include "planners/relay/negotiator.hpp"
 
 namespace vicinal {

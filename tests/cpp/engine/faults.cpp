@@ -214,7 +214,7 @@ TEST(faults_reach_whoever_waits_for_them) {
   if (world_size() < 3) return;
   for (const char* regions : {"blocks:2", "blocks:1", "round-robin:2"}) {
     const Row row(1, regions);
-    for (const char* strategy : {"aggregate", "direct", "two-step"}) {
+    for (const char* strategy : {"aggregate", "direct", "two-step", "common-neighbor"}) {
       try {
         for (const Misuse& misuse : {misuses()[0], misuses()[8]}) misuse_on(0, row, strategy, misuse);
         different_counts(1, 0, row, strategy);
