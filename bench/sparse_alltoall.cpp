@@ -223,6 +223,7 @@ int main(int argc, char** argv) {
   requests.reserve(vicinal::planners().size());
   std::size_t aggregate_place = 0;
   for (const vicinal::Planner& planner : vicinal::planners()) {
+    if (!vicinal::serves(planner, {})) continue;
     const std::string strategy(planner.name);
     if (strategy == "aggregate") aggregate_place = contestants.size();
     vicinal_request& request = requests.emplace_back(exchange.plan(graph, strategy));

@@ -75,7 +75,7 @@ def test_bad_matrices_are_refused(name: str, vicinal_here: Run, tmp_path: Path) 
 def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tuple[str, ...]]]:
     spmv, explain = ["spmv", file, "--ranks", 4], ["explain", file, "--ranks", 4, "--ranks-per-region", 2]
     return {
-        "no command": ([], ("spmv, explain or strategies",)),
+        "no command": ([], ("spmv, explain, bench or strategies",)),
         "unknown command": (["dance"], ("dance", "spmv")),
         "no ranks": (["spmv", file], ("--ranks",)),
         "no such file": (["spmv", folder / "none.mtx", "--ranks", 2], ("none.mtx", "does not exist")),
@@ -87,6 +87,8 @@ def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tupl
         "half a rank": (["spmv", file, "--ranks", 2.5], ("--ranks", "'2.5'")),
         "empty regions": ([*spmv, "--ranks-per-region", 0], ("--ranks-per-region", "'0'")),
         "unknown strategy": ([*spmv, "--strategy", "magic"], ("magic", "direct", "split")),
+        "allgathers only": ([*explain, "--strategy", "distance-halving"], ("distance-halving", "reverse")),
+        "no reverse": ([*spmv, "--strategy", "distance-halving-pruned"], ("partial sums",)),
         "unknown regions": ([*spmv, "--regions", "rooms:3"], ("rooms:3", "blocks:K")),
         "short list": ([*spmv, "--regions", "list:0,0,1"], ("3 labels", "4 ranks")),
         "bad list": ([*explain[:4], "--regions", "list:0,0,x,1"], ('"x"',)),

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vicinal import _core
 
-STRATEGIES = [name for name, _ in _core.strategies()]
+STRATEGIES = [name for name, _ in _core.strategies(with_reverse=True)]
 COUNTED = ["direct", "nearest-first", "aggregate", "aggregate-plain", "two-step"]
 KINDS = ["equal", "unequal", "round-robin"]
 

@@ -10,6 +10,7 @@ processes, and there is nothing left to remove.  Root only.
     python tools/hosts.py run [--hosts 4] [--ranks-per-host 8] [--rate MBIT] -- PROGRAM ARGS...
     python tools/hosts.py test      part of the test suite
     python tools/hosts.py bench     the benchmarks that say `// hosts: yes`
+    python tools/hosts.py vicinal -- bench neighbor-allgather      the command, with its ranks on the hosts
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import argparse
 import ctypes
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -216,21 +218,24 @@ def start_hosts(shape: Shape) -> None:
 # ---- launching ------------------------------------------------------------------------------------
 
 
-def launch(mpi: Mpi, shape: Shape, program: Sequence[str], extra: Mapping[str, str] | None = None) -> int:
-    """Run `program` on all ranks of all hosts, over TCP; its exit status."""
+def launcher_arguments(mpi: Mpi, shape: Shape) -> list[str]:
+    """What the launcher must be told, besides the number of ranks, to use all hosts, over TCP."""
     slots = ",".join(f"{name}:{shape.ranks_per_host}" for name in shape.names)
-    line = [str(mpi.mpiexec), "-n", str(shape.hosts * shape.ranks_per_host)]
     if mpi.kind == "hydra":
-        line += ["-hosts", slots, "-launcher", "rsh", "-launcher-exec", str(AGENT), "-iface", "eth0"]
-    else:
-        # Open MPI 5 gives its launching layer options of its own, and renamed two things since 4.
-        new = mpi.kind == "prrte"
-        layer, plm, shared = ("--prtemca", "plm_ssh", "sm") if new else ("--mca", "plm_rsh", "vader")
-        line += ["--host", slots, "--bind-to", "none",
-                 "--map-by", f"ppr:{shape.ranks_per_host}:node:OVERSUBSCRIBE",
-                 layer, f"{plm}_agent", str(AGENT), layer, f"{plm}_no_tree_spawn", "1",
-                 "--mca", "pml", "ob1", "--mca", "btl", f"tcp,self,{shared}",
-                 "--mca", "btl_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1"]
+        return ["-hosts", slots, "-launcher", "rsh", "-launcher-exec", str(AGENT), "-iface", "eth0"]
+    # Open MPI 5 gives its launching layer options of its own, and renamed two things since 4.
+    new = mpi.kind == "prrte"
+    layer, plm, shared = ("--prtemca", "plm_ssh", "sm") if new else ("--mca", "plm_rsh", "vader")
+    return ["--host", slots, "--bind-to", "none",
+            "--map-by", f"ppr:{shape.ranks_per_host}:node:OVERSUBSCRIBE",
+            layer, f"{plm}_agent", str(AGENT), layer, f"{plm}_no_tree_spawn", "1",
+            "--mca", "pml", "ob1", "--mca", "btl", f"tcp,self,{shared}",
+            "--mca", "btl_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1"]
+
+
+def launch(mpi: Mpi, shape: Shape, program: Sequence[str], extra: Mapping[str, str] | None = None) -> int:
+    """Run `program` on all ranks of all hosts; its exit status."""
+    line = [str(mpi.mpiexec), "-n", str(shape.hosts * shape.ranks_per_host), *launcher_arguments(mpi, shape)]
     environment = {**os.environ, **mpi.env, "TMPDIR": str(STATE), "FI_PROVIDER": "tcp", **(extra or {})}
     return subprocess.run([*line, *program], env=environment, stdin=subprocess.DEVNULL).returncode
 
@@ -277,18 +282,26 @@ def run_benches(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
+def run_command(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
+    """The command `vicinal`, its ranks on the hosts."""
+    environment = {**os.environ, "FI_PROVIDER": "tcp", "PYTHONPATH": str(ROOT / "python"),
+                   "VICINAL_MPIEXEC_ARGS": shlex.join(launcher_arguments(mpi, shape))}
+    line = [str(Path(sys.executable).parent / "vicinal"), *arguments, "--ranks", str(shape.hosts * shape.ranks_per_host)]
+    return subprocess.run(line, env=environment, stdin=subprocess.DEVNULL).returncode
+
+
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], usage="%(prog)s ACTION [OPTIONS] [-- PROGRAM ARGS...]",
         epilog="After --: what `run` is to run, or what each benchmark is to be given.")
-    parser.add_argument("action", choices=("run", "test", "bench"))
+    parser.add_argument("action", choices=("run", "test", "bench", "vicinal"))
     parser.add_argument("--hosts", type=int, default=4, help="how many (default %(default)s)")
     parser.add_argument("--ranks-per-host", type=int, default=8, help="default %(default)s")
     parser.add_argument("--rate", type=float, metavar="MBIT", help="limit each host's network")
     end = arguments.index("--") if "--" in arguments else len(arguments)
     given = parser.parse_args(arguments[:end], argparse.Namespace(program=arguments[end + 1:]))
-    if given.action == "run" and not given.program:
-        parser.error("say what to run: -- PROGRAM ARGS...")
+    if given.action in ("run", "vicinal") and not given.program:
+        parser.error("say what to run: -- PROGRAM ARGS..., or -- ARGS... of vicinal")
     if not 1 <= given.hosts <= 200 or given.ranks_per_host < 1:
         parser.error("there must be 1 to 200 hosts, and at least one rank on each")
     return given
@@ -303,6 +316,7 @@ def main(arguments: Sequence[str]) -> int:
         "run": lambda: launch(mpi, shape, given.program),
         "test": lambda: run_tests(mpi, shape),
         "bench": lambda: run_benches(mpi, shape, given.program),
+        "vicinal": lambda: run_command(mpi, shape, given.program),
     }
     action = actions[given.action]
 

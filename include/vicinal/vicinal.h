@@ -14,14 +14,19 @@
  *   vicinal_regions       who is near whom: "node" (default), "numa", "blocks:K", "round-robin:N" or
  *                         "list:0,0,1,1,..."; must be the same on all ranks
  *   vicinal_strategy      the planner: "automatic" (default), "direct", "nearest-first", "aggregate",
- *                         "aggregate-plain", "two-step" or "split"; must be the same on all ranks
+ *                         "aggregate-plain", "two-step", "split", "common-neighbor" and
+ *                         "distance-halving-pruned" (for exchanges without a reverse) or
+ *                         "distance-halving" (for allgathers); must be the same on all ranks
  *   vicinal_local         how ranks of one host hand data over: "shared" memory (default) or "messages"
  *   vicinal_split_bytes   "split" and "automatic" take a leader for each this many bytes of a region
  *                         pair (default 65536)
  *   vicinal_leader_shift  leaders are taken this many ranks further on in their region (default 0); for
  *                         measurements
- *   vicinal_in_flight     how many exchanges of a halo may be in flight in each direction, 1 to 8
- *                         (default 4)
+ *   vicinal_group_size    "common-neighbor" forms groups of at most this many ranks of a region (default
+ *                         0: as many as a cost model finds best); must be the same on all ranks
+ *   vicinal_in_flight     how many exchanges of a halo may be in flight in each direction, and how many
+ *                         nonblocking alltoalls or allgathers of a graph, 1 to 8 (default 4); must be
+ *                         the same on all ranks
  * Environment only: VICINAL_SHARED_MEMORY=0 does without shared memory altogether;
  * VICINAL_PROGRESS_THREAD=1 progresses by a thread of its own (needs MPI_THREAD_MULTIPLE).
  */
@@ -85,29 +90,105 @@ VICINAL_API int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const
                                               const int destinations[], const int *destweights,
                                               MPI_Info info, int reorder, vicinal_graph *graph);
 
+/* Creates a graph from the topology that the communicator has: that of MPI_Cart_create,
+ * MPI_Graph_create or one of MPI_Dist_graph_create. The neighbours come in the order of the standard,
+ * that of a Cartesian one for each dimension first in the negative direction, then in the positive one;
+ * MPI_PROC_NULL keeps its place. In a periodic dimension of size 1 or 2, what is sent in one direction
+ * arrives from the other. Weights are not used. Collective, as vicinal_graph_create_adjacent.
+ * Errors: MPI_ERR_TOPOLOGY where the communicator has no topology, or is a graph of MPI_Graph_create in
+ * which one rank names another more often than the other way round. */
+VICINAL_API int vicinal_graph_create_from_topology(MPI_Comm comm, MPI_Info info,
+                                                   vicinal_graph *graph);
+
 /* Frees a graph. Local. Requests made from it stay usable. */
 VICINAL_API int vicinal_graph_free(vicinal_graph *graph);
 
-/* --- persistent neighborhood all-to-all ---------------------------------------------------------- */
-
-/* Prepares an all-to-all along the edges of a graph; the arguments are those of
- * MPI_Neighbor_alltoallv_init, with the graph in the place of the communicator. Counts and
- * displacements are in elements of the datatypes, an entry per edge; the arrays may be reused at once.
- * The buffers stay the caller's and must stay in place until the request is freed. Send regions may
- * overlap each other; receive regions must not.
- * Collective over the ranks of the graph that have neighbours; ranks without may skip it.
- * Errors, on every rank that communicates with one at fault: MPI_ERR_COUNT for negative counts and for
- * counts that differ (in bytes) between the two ends of an edge, MPI_ERR_BUFFER, MPI_ERR_TYPE,
- * MPI_ERR_INFO_VALUE; MPI_ERR_OTHER on the ranks that are not at fault themselves.
+/* --- neighborhood collectives ---------------------------------------------------------------------
+ *
+ * The five of MPI, each in three forms, and each of these in a second one (`_c`) with 64-bit counts and
+ * displacements. The arguments are MPI's, with the graph in the place of the communicator, and mean what
+ * they mean there; arrays have an entry for each neighbour in the order of the graph. An entry that is
+ * MPI_PROC_NULL in the topology a graph was made from is passed over, its place in the buffers left
+ * alone. Arrays of arguments may be reused at once; datatypes must be committed, and like the buffers
+ * stay in place until completion, or for persistent requests until these are freed. Send regions may
+ * overlap each other, receive regions must not. MPI_IN_PLACE is not allowed.
+ *
+ *   persistent (`_init`): plans. Collective over the ranks of the graph that have neighbours; ranks
+ *     without may skip it. Requests may be started in any order, on each rank in another.
+ *     Errors, on every rank that communicates with one at fault: MPI_ERR_COUNT for negative counts and
+ *     for counts that differ (in bytes) between the two ends of an edge, MPI_ERR_BUFFER, MPI_ERR_TYPE,
+ *     MPI_ERR_INFO_VALUE, also for a strategy that cannot serve the collective; MPI_ERR_OTHER on the
+ *     ranks that are not at fault themselves.
+ *   blocking, nonblocking (`i`): with the settings of the graph. Ranks call in the same order; ranks
+ *     without neighbours may skip it. The first calls on a graph plan, and then wait for the other
+ *     ranks, also in the nonblocking form.
+ *       alltoall, allgather: blocks of up to 1 KiB, of up to 64 KiB and larger ones have a plan each,
+ *         which later calls of any count share. As many may be in flight as vicinal_in_flight says (of
+ *         each collective and class of sizes); a further one first waits for the earliest of them.
+ *       alltoallv, alltoallw, allgatherv: one message per edge, since counts may change from call to
+ *         call; or with a strategy other than "automatic" and "direct" a new plan for each call.
+ *     A request is set to NULL, and freed, when vicinal_test or vicinal_wait find it complete.
+ *     Errors: as above, but counts of other ranks are not known beforehand. One gives up the graph, with
+ *     its other requests, on all ranks that communicate with the one at fault (not where the call has a
+ *     plan of its own): those that wait, even in an earlier call, get MPI_ERR_OTHER. Create another graph
+ *     then.
+ *
  * Sources: Collom et al. 2023, algorithms 1 to 6. */
+
+/* Sends block i of `sendbuf` to destination i, and receives block i of `recvbuf` from source i. All
+ * blocks of all ranks that communicate hold the same amount of data. */
+VICINAL_API int vicinal_neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                                          void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                                          vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_alltoall(const void *sendbuf, int sendcount,
+                                           MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                           MPI_Datatype recvtype, vicinal_graph graph,
+                                           vicinal_request *request);
+VICINAL_API int vicinal_neighbor_alltoall_init(const void *sendbuf, int sendcount,
+                                               MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                               MPI_Datatype recvtype, vicinal_graph graph,
+                                               MPI_Info info, vicinal_request *request);
+VICINAL_API int vicinal_neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
+                                            MPI_Datatype sendtype, void *recvbuf,
+                                            MPI_Count recvcount, MPI_Datatype recvtype,
+                                            vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
+                                             MPI_Datatype sendtype, void *recvbuf,
+                                             MPI_Count recvcount, MPI_Datatype recvtype,
+                                             vicinal_graph graph, vicinal_request *request);
+VICINAL_API int vicinal_neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
+                                                 MPI_Datatype sendtype, void *recvbuf,
+                                                 MPI_Count recvcount, MPI_Datatype recvtype,
+                                                 vicinal_graph graph, MPI_Info info,
+                                                 vicinal_request *request);
+
+/* The same with a count and a displacement, in elements of the type, for each block. */
+VICINAL_API int vicinal_neighbor_alltoallv(const void *sendbuf, const int sendcounts[],
+                                           const int sdispls[], MPI_Datatype sendtype,
+                                           void *recvbuf, const int recvcounts[],
+                                           const int rdispls[], MPI_Datatype recvtype,
+                                           vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_alltoallv(const void *sendbuf, const int sendcounts[],
+                                            const int sdispls[], MPI_Datatype sendtype,
+                                            void *recvbuf, const int recvcounts[],
+                                            const int rdispls[], MPI_Datatype recvtype,
+                                            vicinal_graph graph, vicinal_request *request);
 VICINAL_API int vicinal_neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
                                                 const int sdispls[], MPI_Datatype sendtype,
                                                 void *recvbuf, const int recvcounts[],
                                                 const int rdispls[], MPI_Datatype recvtype,
                                                 vicinal_graph graph, MPI_Info info,
                                                 vicinal_request *request);
-
-/* The same with 64-bit counts, and displacements in elements. */
+VICINAL_API int vicinal_neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                             const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                             void *recvbuf, const MPI_Count recvcounts[],
+                                             const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                             vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                              const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                              void *recvbuf, const MPI_Count recvcounts[],
+                                              const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                              vicinal_graph graph, vicinal_request *request);
 VICINAL_API int vicinal_neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
                                                   const MPI_Aint sdispls[], MPI_Datatype sendtype,
                                                   void *recvbuf, const MPI_Count recvcounts[],
@@ -115,14 +196,109 @@ VICINAL_API int vicinal_neighbor_alltoallv_init_c(const void *sendbuf, const MPI
                                                   vicinal_graph graph, MPI_Info info,
                                                   vicinal_request *request);
 
-/* The same with identities: `senditems` gives one for each element sent, edge after edge. Elements of
- * one rank with the same identity must have equal values whenever the request is started; they are sent
- * once to all who want them where the planner can share them. Identities are arbitrary, not negative,
- * and mean nothing to other ranks (Collom et al. 2023, section 3.3). */
+/* The persistent form with identities: `senditems` gives one for each element sent, edge after edge.
+ * Elements of one rank with the same identity must have equal values whenever the request is started;
+ * they are sent once to all who want them where the planner can share them. Identities are arbitrary,
+ * not negative, and mean nothing to other ranks (Collom et al. 2023, section 3.3). */
 VICINAL_API int vicinal_neighbor_alltoallv_items_init(
     const void *sendbuf, const int sendcounts[], const int sdispls[], const int64_t senditems[],
     MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[],
     MPI_Datatype recvtype, vicinal_graph graph, MPI_Info info, vicinal_request *request);
+
+/* The same with a datatype, a count and a displacement in bytes for each block. */
+VICINAL_API int vicinal_neighbor_alltoallw(const void *sendbuf, const int sendcounts[],
+                                           const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                           void *recvbuf, const int recvcounts[],
+                                           const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                                           vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_alltoallw(const void *sendbuf, const int sendcounts[],
+                                            const MPI_Aint sdispls[],
+                                            const MPI_Datatype sendtypes[], void *recvbuf,
+                                            const int recvcounts[], const MPI_Aint rdispls[],
+                                            const MPI_Datatype recvtypes[], vicinal_graph graph,
+                                            vicinal_request *request);
+VICINAL_API int vicinal_neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[],
+                                                const MPI_Aint sdispls[],
+                                                const MPI_Datatype sendtypes[], void *recvbuf,
+                                                const int recvcounts[], const MPI_Aint rdispls[],
+                                                const MPI_Datatype recvtypes[], vicinal_graph graph,
+                                                MPI_Info info, vicinal_request *request);
+VICINAL_API int vicinal_neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                             const MPI_Aint sdispls[],
+                                             const MPI_Datatype sendtypes[], void *recvbuf,
+                                             const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                                             const MPI_Datatype recvtypes[], vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                              const MPI_Aint sdispls[],
+                                              const MPI_Datatype sendtypes[], void *recvbuf,
+                                              const MPI_Count recvcounts[],
+                                              const MPI_Aint rdispls[],
+                                              const MPI_Datatype recvtypes[], vicinal_graph graph,
+                                              vicinal_request *request);
+VICINAL_API int vicinal_neighbor_alltoallw_init_c(
+    const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+    const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
+    const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], vicinal_graph graph, MPI_Info info,
+    vicinal_request *request);
+
+/* Sends one block to all destinations, and receives block i of `recvbuf` from source i. All blocks of all
+ * ranks that communicate hold the same amount of data. A strategy may pass blocks on through other ranks,
+ * once to each region. */
+VICINAL_API int vicinal_neighbor_allgather(const void *sendbuf, int sendcount,
+                                           MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                           MPI_Datatype recvtype, vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_allgather(const void *sendbuf, int sendcount,
+                                            MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                            MPI_Datatype recvtype, vicinal_graph graph,
+                                            vicinal_request *request);
+VICINAL_API int vicinal_neighbor_allgather_init(const void *sendbuf, int sendcount,
+                                                MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                                MPI_Datatype recvtype, vicinal_graph graph,
+                                                MPI_Info info, vicinal_request *request);
+VICINAL_API int vicinal_neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
+                                             MPI_Datatype sendtype, void *recvbuf,
+                                             MPI_Count recvcount, MPI_Datatype recvtype,
+                                             vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
+                                              MPI_Datatype sendtype, void *recvbuf,
+                                              MPI_Count recvcount, MPI_Datatype recvtype,
+                                              vicinal_graph graph, vicinal_request *request);
+VICINAL_API int vicinal_neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount,
+                                                  MPI_Datatype sendtype, void *recvbuf,
+                                                  MPI_Count recvcount, MPI_Datatype recvtype,
+                                                  vicinal_graph graph, MPI_Info info,
+                                                  vicinal_request *request);
+
+/* The same with a count and a displacement, in elements of the type, for each block received. */
+VICINAL_API int vicinal_neighbor_allgatherv(const void *sendbuf, int sendcount,
+                                            MPI_Datatype sendtype, void *recvbuf,
+                                            const int recvcounts[], const int displs[],
+                                            MPI_Datatype recvtype, vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_allgatherv(const void *sendbuf, int sendcount,
+                                             MPI_Datatype sendtype, void *recvbuf,
+                                             const int recvcounts[], const int displs[],
+                                             MPI_Datatype recvtype, vicinal_graph graph,
+                                             vicinal_request *request);
+VICINAL_API int vicinal_neighbor_allgatherv_init(const void *sendbuf, int sendcount,
+                                                 MPI_Datatype sendtype, void *recvbuf,
+                                                 const int recvcounts[], const int displs[],
+                                                 MPI_Datatype recvtype, vicinal_graph graph,
+                                                 MPI_Info info, vicinal_request *request);
+VICINAL_API int vicinal_neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount,
+                                              MPI_Datatype sendtype, void *recvbuf,
+                                              const MPI_Count recvcounts[], const MPI_Aint displs[],
+                                              MPI_Datatype recvtype, vicinal_graph graph);
+VICINAL_API int vicinal_ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount,
+                                               MPI_Datatype sendtype, void *recvbuf,
+                                               const MPI_Count recvcounts[],
+                                               const MPI_Aint displs[], MPI_Datatype recvtype,
+                                               vicinal_graph graph, vicinal_request *request);
+VICINAL_API int vicinal_neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount,
+                                                   MPI_Datatype sendtype, void *recvbuf,
+                                                   const MPI_Count recvcounts[],
+                                                   const MPI_Aint displs[], MPI_Datatype recvtype,
+                                                   vicinal_graph graph, MPI_Info info,
+                                                   vicinal_request *request);
 
 /* --- requests ----------------------------------------------------------------------------------- */
 
@@ -132,8 +308,8 @@ VICINAL_API int vicinal_neighbor_alltoallv_items_init(
 VICINAL_API int vicinal_start(vicinal_request *request);
 VICINAL_API int vicinal_startall(int count, vicinal_request requests[]);
 
-/* Sets *flag to whether the execution is complete (or none is in flight). A request of a halo is set to
- * NULL when complete; a persistent one stays. Local. */
+/* Sets *flag to whether the execution is complete (or none is in flight). A persistent request stays;
+ * any other is set to NULL when complete, or when its execution has failed. Local. */
 VICINAL_API int vicinal_test(vicinal_request *request, int *flag);
 
 /* Waits for completion, progressing every exchange of the process meanwhile. Never blocks inside MPI:
@@ -144,7 +320,8 @@ VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
 /* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. */
 VICINAL_API int vicinal_waitany(int count, vicinal_request requests[], int *index);
 
-/* Frees a persistent request, after waiting for an execution in flight. Local otherwise. */
+/* Frees a request, after waiting for an execution in flight. Local otherwise. Errors: MPI_ERR_REQUEST
+ * for a request of a halo, which is the halo's. */
 VICINAL_API int vicinal_request_free(vicinal_request *request);
 
 /* Progresses every exchange of the process. Call it from long computations where other ranks may depend

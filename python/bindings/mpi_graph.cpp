@@ -1,17 +1,18 @@
-// Graphs and persistent neighborhood all-to-alls in Python.
+// Graphs and neighborhood collectives in Python.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/unordered_map.h>
+#include <nanobind/stl/vector.h>
 
-#include <array>
 #include <vector>
 
 #include "arrays.hpp"
 #include "collectives/graph.hpp"
-#include "collectives/neighbor_alltoallv.hpp"
+#include "collectives/neighbor_call.hpp"
+#include "collectives/neighbor_exchange.hpp"
 #include "mpi.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi_array.hpp"
@@ -23,16 +24,34 @@ namespace vicinal::python {
 
 namespace {
 
-/// One side of an all-to-all as Python gives it: a buffer, and counts and displacements per edge in
-/// elements of the type.
-struct Side {
+/// One side of a collective as Python gives it: a buffer, and counts and displacements by entry of the
+/// graph. Where all blocks are alike there is one count, and no displacement counts.
+struct GivenSide {
   nb::object buffer;
   std::vector<Index> counts;
-  std::vector<Index> displacements;
-  nb::object datatype;
+  std::vector<Index> displacements;  ///< in elements, or in bytes where there are several types
+  std::vector<nb::object> datatypes;
 };
 
-void check_degree(const Side& side, std::size_t degree, const char* what, const char* neighbours) {
+/// Which of the five it is.
+struct Collective {
+  bool equal_blocks = false;
+  bool one_block = false;  ///< on the send side
+  bool typed = false;
+};
+
+Collective read_collective(const std::string& name) {
+  if (name == "alltoall") return {true, false, false};
+  if (name == "alltoallv") return {false, false, false};
+  if (name == "alltoallw") return {false, false, true};
+  if (name == "allgather") return {true, true, false};
+  require(name == "allgatherv", Fault::internal, "there is no neighborhood ", name);
+  return {false, true, false};
+}
+
+void check_degree(const GivenSide& side, const Ends& ends, const char* what,
+                  const char* neighbours) {
+  const std::size_t degree = ends.ranks.size();
   require(side.counts.size() == degree && side.displacements.size() == degree, Fault::argument,
           side.counts.size(), " counts and ", side.displacements.size(),
           " displacements were given for ", what, ", but the graph has ", degree, " ", neighbours,
@@ -41,32 +60,44 @@ void check_degree(const Side& side, std::size_t degree, const char* what, const 
 
 /// No edge may touch anything outside of the buffer.
 void check_bounds(const EdgeData& data, std::int64_t bytes, const char* what) {
-  const mpi::Datatype type = mpi::describe(data.type);
-  for (std::size_t edge = 0; edge < data.counts.size(); ++edge) {
-    const Index count = data.counts[edge];
-    require(count >= 0, Fault::count, "the count of edge ", edge, " in ", what, " is ", count,
-            "; counts must not be negative");
-    if (count == 0) continue;
-    const std::int64_t first = data.displacements[edge] * type.extent + type.true_lower_bound;
-    const std::int64_t last = first + (count - 1) * type.extent + type.true_extent;
-    require(first >= 0 && last <= bytes, Fault::buffer, "edge ", edge, " of ", what,
-            ", with count ", count, " and displacement ", data.displacements[edge],
-            ", covers bytes ", first, " to ", last - 1, ", but the buffer has ", bytes, " bytes");
+  for (const Piece& piece : data.pieces) {
+    require(piece.count >= 0, Fault::count, "the count of edge ", piece.entry, " in ", what, " is ",
+            piece.count, "; counts must not be negative");
+    if (piece.count == 0) continue;
+    const std::int64_t first = piece.offset + piece.type.true_lower_bound;
+    const std::int64_t last =
+        first + (piece.count - 1) * piece.type.extent + piece.type.true_extent;
+    require(first >= 0 && last <= bytes, Fault::buffer, "edge ", piece.entry, " of ", what,
+            ", with count ", piece.count, ", covers bytes ", first, " to ", last - 1,
+            ", but the buffer has ", bytes, " bytes");
   }
 }
 
-EdgeData describe(const Side& side, Array& array, const char* what) {
-  EdgeData data;
-  data.counts = side.counts;
-  data.displacements = side.displacements;
-  data.type = handle_at<MPI_Datatype>(address_of(side.datatype));
+EdgeData describe(const GivenSide& side, Array& array, const Collective& collective, bool sends,
+                  const Ends& ends) {
+  const char* const what = sends ? "sendbuf" : "recvbuf";
+  const void* buffer = nullptr;
   std::int64_t bytes = 0;
   if (!side.buffer.is_none()) {
     array.view(side.buffer, what);
     require(array.without_gaps(), Fault::buffer, what,
             " is not contiguous; numpy.ascontiguousarray makes an array that is");
-    data.buffer = array.data();
+    buffer = array.data();
     bytes = array.bytes();
+  }
+  std::vector<MPI_Datatype> types;
+  for (const nb::object& type : side.datatypes) {
+    types.push_back(handle_at<MPI_Datatype>(address_of(type)));
+  }
+  EdgeData data;
+  if (sends && collective.one_block) {
+    data = one_block(buffer, side.counts.at(0), types.at(0), ends);
+  } else if (collective.equal_blocks) {
+    data = equal_blocks(buffer, side.counts.at(0), types.at(0), ends);
+  } else {
+    check_degree(side, ends, what, sends ? "destinations" : "sources");
+    data = collective.typed ? typed_blocks(buffer, side.counts, side.displacements, types, ends)
+                            : blocks(buffer, side.counts, side.displacements, types.at(0), ends);
   }
   check_bounds(data, bytes, what);
   return data;
@@ -74,7 +105,7 @@ EdgeData describe(const Side& side, Array& array, const char* what) {
 
 void check_items(const std::vector<Index>& items, const EdgeData& send) {
   Index elements = 0;
-  for (const Index count : send.counts) elements += count;
+  for (const Piece& piece : send.pieces) elements += piece.count;
   require(static_cast<Index>(items.size()) == elements, Fault::argument, items.size(),
           " identities were given for ", elements, " elements to be sent; give one for each");
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -83,31 +114,39 @@ void check_items(const std::vector<Index>& items, const EdgeData& send) {
   }
 }
 
-class PersistentRequest final : public Pending {
+class NeighborRequest final : public Pending {
  public:
-  PersistentRequest(std::shared_ptr<Graph> graph, const Side& send, const Side& receive,
-                    std::optional<std::vector<Index>> items, const GivenSettings& given,
-                    const GivenFault& given_fault)
-      : datatypes_{send.datatype, receive.datatype} {
-    EdgeData from, to;
+  /// With settings it is persistent, and planned; without, a call that has begun.
+  NeighborRequest(std::shared_ptr<Graph> graph, const Collective& collective, const GivenSide& send,
+                  const GivenSide& receive, std::optional<std::vector<Index>> items,
+                  const std::optional<GivenSettings>& given, const GivenFault& given_fault)
+      : datatypes_(send.datatypes) {
+    datatypes_.insert(datatypes_.end(), receive.datatypes.begin(), receive.datatypes.end());
+    NeighborArguments arguments;
+    arguments.equal_blocks = collective.equal_blocks;
+    arguments.send.one_block = collective.one_block;
     Settings settings;
     std::optional<Error> fault = to_error(given_fault);
     try {
       if (fault) throw *fault;
-      settings = read_given(given);
-      const Neighborhood& neighborhood = graph->neighborhood();
-      check_degree(send, neighborhood.destinations.size(), "sendbuf", "destinations");
-      check_degree(receive, neighborhood.sources.size(), "recvbuf", "sources");
-      from = describe(send, send_, "sendbuf");
-      to = describe(receive, receive_, "recvbuf");
+      if (given) settings = read_given(*given);
+      arguments.send = describe(send, send_, collective, true, graph->destinations());
+      arguments.receive = describe(receive, receive_, collective, false, graph->sources());
       if (receive_.given()) receive_.require_writable("recvbuf");
-      if (items) check_items(*items, from);
+      if (items) check_items(*items, arguments.send);
+      arguments.items = std::move(items);
     } catch (const Error& error) {
       fault = error;  // it is told to the neighbours, who are waiting for this rank
     }
     const nb::gil_scoped_release released;
-    request_ = std::make_unique<NeighborAlltoallv>(std::move(graph), from, std::move(items), to,
-                                                   settings, std::move(fault));
+    if (given) {
+      auto planned = std::make_unique<NeighborExchange>(std::move(graph), std::move(arguments),
+                                                        settings, std::move(fault));
+      plan_ = &planned->plan().forward();
+      request_ = std::move(planned);
+    } else {
+      request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault));
+    }
   }
 
   vicinal::Request* request() override { return request_.get(); }
@@ -120,21 +159,28 @@ class PersistentRequest final : public Pending {
   void free() {
     wait();
     request_.reset();
+    plan_ = nullptr;
     send_.release();
     receive_.release();
   }
-  [[nodiscard]] const Plan& plan() { return alive().plan().forward(); }
+  [[nodiscard]] const Plan& plan() {
+    alive();
+    require(plan_ != nullptr, Fault::request,
+            "this is the request of a nonblocking call, which has no plan of its own");
+    return *plan_;
+  }
 
  private:
-  NeighborAlltoallv& alive() {
+  vicinal::Request& alive() {
     require(request_ != nullptr, Fault::request, "this request has been freed; make another");
     return *request_;
   }
 
   Array send_;
   Array receive_;
-  std::array<nb::object, 2> datatypes_;         ///< in use as long as the request
-  std::unique_ptr<NeighborAlltoallv> request_;  ///< destroyed first: it waits for what is in flight
+  std::vector<nb::object> datatypes_;           ///< in use as long as the request
+  const Plan* plan_ = nullptr;                  ///< of a persistent request
+  std::unique_ptr<vicinal::Request> request_;   ///< destroyed first: it waits for what is in flight
 };
 
 std::shared_ptr<Graph> make_graph(Address comm, const ArrayArgument<int>& sources,
@@ -147,37 +193,50 @@ std::shared_ptr<Graph> make_graph(Address comm, const ArrayArgument<int>& source
                                  std::move(meeting.settings));
 }
 
-std::unique_ptr<PersistentRequest> alltoallv_init(
-    std::shared_ptr<Graph> graph, const nb::object& sendbuf, const ArrayArgument<Index>& sendcounts,
-    const ArrayArgument<Index>& senddispls, const nb::object& sendtype, const nb::object& recvbuf,
+std::shared_ptr<Graph> make_graph_from_topology(Address comm, const GivenSettings& given,
+                                                const GivenFault& fault) {
+  const nb::gil_scoped_release released;
+  const auto user = handle_at<MPI_Comm>(comm);
+  Meeting meeting = meet_ranks(user, given, fault, {0, 0});
+  return Graph::from_topology(user, std::move(meeting.settings));
+}
+
+std::unique_ptr<NeighborRequest> neighbor(
+    std::shared_ptr<Graph> graph, const std::string& collective, const nb::object& sendbuf,
+    const ArrayArgument<Index>& sendcounts, const ArrayArgument<Index>& senddispls,
+    const std::vector<nb::object>& sendtypes, const nb::object& recvbuf,
     const ArrayArgument<Index>& recvcounts, const ArrayArgument<Index>& recvdispls,
-    const nb::object& recvtype, const std::optional<ArrayArgument<Index>>& items,
-    const GivenSettings& given, const GivenFault& fault) {
-  const Side send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtype};
-  const Side receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtype};
+    const std::vector<nb::object>& recvtypes, const std::optional<ArrayArgument<Index>>& items,
+    const std::optional<GivenSettings>& given, const GivenFault& fault) {
+  const GivenSide send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtypes};
+  const GivenSide receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtypes};
   std::optional<std::vector<Index>> identities;
   if (items) identities = vector_of(*items);
-  return std::make_unique<PersistentRequest>(std::move(graph), send, receive, std::move(identities),
-                                             given, fault);
+  return std::make_unique<NeighborRequest>(std::move(graph), read_collective(collective), send,
+                                           receive, std::move(identities), given, fault);
 }
 
 }  // namespace
 
 void bind_graph(nb::module_& module) {
-  nb::class_<PersistentRequest, Pending>(module, "Request")
-      .def("start", &PersistentRequest::start)
-      .def("test", &PersistentRequest::test)
-      .def("wait", &PersistentRequest::wait)
-      .def("free", &PersistentRequest::free)
-      .def("counts", [](PersistentRequest& it) { return counts_of(it.plan()); })
-      .def("text", [](PersistentRequest& it) { return text_of(it.plan()); })
-      .def_prop_ro("strategy", [](PersistentRequest& it) { return it.plan().planner; });
-  nb::class_<Graph>(module, "Graph");
+  nb::class_<NeighborRequest, Pending>(module, "Request")
+      .def("start", &NeighborRequest::start)
+      .def("test", &NeighborRequest::test)
+      .def("wait", &NeighborRequest::wait)
+      .def("free", &NeighborRequest::free)
+      .def("counts", [](NeighborRequest& it) { return counts_of(it.plan()); })
+      .def("text", [](NeighborRequest& it) { return text_of(it.plan()); })
+      .def_prop_ro("strategy", [](NeighborRequest& it) { return it.plan().planner; });
+  nb::class_<Graph>(module, "Graph")
+      .def("sources", [](const Graph& it) { return new_array(it.sources().ranks); })
+      .def("destinations", [](const Graph& it) { return new_array(it.destinations().ranks); });
   module.def("make_graph", &make_graph, "comm"_a, "sources"_a, "destinations"_a, "settings"_a,
              "fault"_a.none());
-  module.def("alltoallv_init", &alltoallv_init, "graph"_a, "sendbuf"_a.none(), "sendcounts"_a,
-             "senddispls"_a, "sendtype"_a.none(), "recvbuf"_a.none(), "recvcounts"_a,
-             "recvdispls"_a, "recvtype"_a.none(), "items"_a.none(), "settings"_a, "fault"_a.none());
+  module.def("make_graph_from_topology", &make_graph_from_topology, "comm"_a, "settings"_a,
+             "fault"_a.none());
+  module.def("neighbor", &neighbor, "graph"_a, "collective"_a, "sendbuf"_a.none(), "sendcounts"_a,
+             "senddispls"_a, "sendtypes"_a, "recvbuf"_a.none(), "recvcounts"_a, "recvdispls"_a,
+             "recvtypes"_a, "items"_a.none(), "settings"_a.none(), "fault"_a.none());
 }
 
 }  // namespace vicinal::python

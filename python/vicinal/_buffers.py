@@ -1,4 +1,4 @@
-"""Buffer specifications of vector collectives, as mpi4py takes them."""
+"""Buffer specifications of neighborhood collectives, as mpi4py takes them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,68 @@ def _none() -> NDArray[np.int64]:
 
 @dataclass
 class Side:
-    """One side of an all-to-all: counts and displacements in elements of `datatype`, by edge."""
+    """One side of a collective: counts and displacements by entry of the graph.
+
+    They are in elements of the one datatype, or with a datatype for each entry in bytes.  Where all blocks
+    are alike, there is one count.
+    """
 
     buffer: Any = None
     counts: NDArray[np.int64] = field(default_factory=_none)
     displacements: NDArray[np.int64] = field(default_factory=_none)
-    datatype: Any = None
+    datatypes: list[Any] = field(default_factory=list)
 
 
 def read_side(spec: Any, degree: int, what: str) -> Side:
-    """Read `spec` for `degree` edges; the argument is called `what` in messages."""
+    """Read `spec` for `degree` edges with counts of their own; `what` names the argument in messages."""
+    buffer, counts, displacements, datatype = _parts_with_type(spec, what)
+    if counts is None:
+        counts = [_equal_share(buffer, degree, datatype.extent, what)] * degree
+    elif np.ndim(counts) == 0:
+        counts = [counts] * degree
+    counts = read_indices(counts, f"the array of counts of {what}")
+    if displacements is None:
+        displacements = np.cumsum(counts) - counts
+    displacements = read_indices(displacements, f"the array of displacements of {what}")
+    return Side(buffer, counts, displacements, [datatype])
+
+
+def read_blocks(spec: Any, blocks: int, what: str) -> Side:
+    """Read `spec` for that many blocks of one size; a count that is given is that of one block."""
+    buffer, count, displacement, datatype = _parts_with_type(spec, what)
+    if displacement is not None and np.any(np.asarray(displacement) != 0):
+        raise Error(f"{what} has a displacement; give a part of the array instead", "argument")
+    if count is None:
+        count = _equal_share(buffer, blocks, datatype.extent, what)
+    if np.ndim(count) != 0:
+        raise Error(f"{what} has an array of counts; give one count, that of each block", "argument")
+    return Side(buffer, read_indices([count], f"the count of {what}"), _none(), [datatype])
+
+
+def read_typed_side(spec: Any, degree: int, what: str) -> Side:
+    """Read `spec` for `degree` edges with datatypes of their own, and displacements in bytes."""
+    from mpi4py import MPI
+
+    if not isinstance(spec, (list, tuple)) or not 2 <= len(spec) <= 4:
+        raise Error(f"{what} is no list; give [array, counts, displs, types] or [array, types]", "argument")
+    buffer, *rest, given = spec
+    if len(rest) == 1 and isinstance(rest[0], tuple) and len(rest[0]) == 2:
+        rest = list(rest[0])
+    counts, displacements = [*rest, None, None][:2]
+    if isinstance(given, (str, MPI.Datatype)):
+        given = [given] * degree
+    types = [MPI.Datatype.fromcode(each) if isinstance(each, str) else each for each in given]
+    if len(types) != degree or not all(isinstance(each, MPI.Datatype) for each in types):
+        raise Error(
+            f"{what} has {len(types)} datatypes for {degree} edges; give an mpi4py.MPI.Datatype for each", "datatype"
+        )
+    counts = read_indices([1] * degree if counts is None else counts, f"the array of counts of {what}")
+    displacements = [0] * degree if displacements is None else displacements
+    return Side(buffer, counts, read_indices(displacements, f"the array of displacements of {what}"), types)
+
+
+def _parts_with_type(spec: Any, what: str) -> tuple[Any, Any, Any, Any]:
+    """Buffer, counts, displacements, None where they are left out, and the datatype."""
     from mpi4py import MPI
 
     buffer, counts, displacements, datatype = _parts(spec, what, MPI.Datatype)
@@ -35,19 +87,13 @@ def read_side(spec: Any, degree: int, what: str) -> Side:
         datatype = MPI.Datatype.fromcode(datatype)
     elif datatype is None:
         datatype = MPI.BYTE if buffer is None else _datatype_of(buffer, what, MPI.Datatype)
-    if counts is None:
-        counts = _equal_shares(buffer, degree, datatype.extent, what)
-    elif np.ndim(counts) == 0:
-        counts = [counts] * degree
-    counts = read_indices(counts, f"the array of counts of {what}")
-    if displacements is None:
-        displacements = np.cumsum(counts) - counts
-    displacements = read_indices(displacements, f"the array of displacements of {what}")
-    return Side(buffer, counts, displacements, datatype)
+    return buffer, counts, displacements, datatype
 
 
 def _parts(spec: Any, what: str, datatype_class: type) -> tuple[Any, Any, Any, Any]:
     """Buffer, counts, displacements and datatype, None for what is left out."""
+    if isinstance(spec, int) or (isinstance(spec, (list, tuple)) and spec and isinstance(spec[0], int)):
+        raise Error(f"{what} is no array; MPI.IN_PLACE is not allowed in neighborhood collectives", "buffer")
     if not isinstance(spec, (list, tuple)):
         return spec, None, None, None
     if not 1 <= len(spec) <= 4:
@@ -77,14 +123,14 @@ def _datatype_of(buffer: Any, what: str, datatype_class: Any) -> Any:
         raise Error(f"{what} holds {dtype}, for which MPI has no type of its own; give one", "datatype") from None
 
 
-def _equal_shares(buffer: Any, degree: int, extent: int, what: str) -> list[int]:
-    if degree == 0:
-        return []
+def _equal_share(buffer: Any, shares: int, extent: int, what: str) -> int:
+    if shares == 0:
+        return 0
     size = 0 if buffer is None else to_numpy(buffer).nbytes
-    if size % (extent * degree):
+    if size % (extent * shares):
         raise Error(
-            f"{what} has {size} bytes, which cannot be shared equally among {degree} edges in elements of "
+            f"{what} has {size} bytes, which cannot be shared equally among {shares} edges in elements of "
             f"{extent} bytes; give counts",
             "count",
         )
-    return [size // (extent * degree)] * degree
+    return size // (extent * shares)

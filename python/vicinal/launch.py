@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -77,12 +78,16 @@ def command(
     """The command line that starts `argv` on `ranks` ranks, and the whole environment to give it.
 
     With `oversubscribe`, more ranks than cores are allowed, and waiting ranks give way to working
-    ones where the MPI can do that.
+    ones where the MPI can do that.  VICINAL_MPIEXEC_ARGS, where set, is what mpiexec is told besides the
+    number of ranks, in the place of all that; it may name hosts.
     """
     if ranks < 1:
         raise LauncherError(f"cannot start {ranks} ranks: at least one is needed")
     launcher = [str(mpi.mpiexec), "-n", str(ranks)]
-    if mpi.kind == "prrte":
+    given = os.environ.get("VICINAL_MPIEXEC_ARGS")
+    if given:
+        launcher += shlex.split(given)
+    elif mpi.kind == "prrte":
         launcher += ["--bind-to", "none"]
         if oversubscribe:
             launcher += ["--map-by", ":OVERSUBSCRIBE", "--mca", "mpi_yield_when_idle", "1"]

@@ -59,7 +59,7 @@ def make_row(strategy: str, counts: Counts, value_bytes: int, correct: bool | No
     )
 
 
-def as_json(rows: Sequence[Row]) -> str:
+def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
     """`{"rows": [...]}`, ending with a newline."""
     return json.dumps({"rows": rows}, indent=2) + "\n"
 

@@ -46,10 +46,14 @@ class Conversation {
 
   /// Sends the outbox, and resumes when `expected` letters of this superstep are there.
   Exchange exchange(std::vector<Letter> outbox, std::size_t expected) {
+    letters_sent_ += outbox.size();
     pending_ = {std::move(outbox), expected, {}};
     ++superstep_;
     return Exchange(*this);
   }
+
+  /// What talking has cost this rank so far.
+  [[nodiscard]] std::size_t letters_sent() const { return letters_sent_; }
 
   // For drivers.
   [[nodiscard]] bool waiting() const { return static_cast<bool>(waiting_); }
@@ -61,6 +65,7 @@ class Conversation {
   Pending pending_;
   std::coroutine_handle<> waiting_;
   int superstep_ = -1;
+  std::size_t letters_sent_ = 0;
 };
 
 /// A coroutine that runs at once up to its first exchange and delivers a T in the end. It may be

@@ -1,10 +1,13 @@
 // Graph creation, and agreeing on plans for a graph. A rank at fault tells its neighbours and its
-// region, and so does every rank that learns of a fault: the news floods all who depend on each other,
-// without a collective operation that the others would pay for. Only where there is no graph yet, a
-// fault is told to every rank.
+// region, and so does every rank that learns of a fault: the news floods all who depend on each
+// other, without a collective operation that the others would pay for. Only where there is no graph
+// yet, a fault is told to every rank.
 #include "collectives/graph.hpp"
 
+#include <numeric>
+
 #include "execute/execution.hpp"
+#include "mpi/topology.hpp"
 
 namespace vicinal {
 
@@ -17,22 +20,38 @@ void check_neighbours(std::span<const int> ranks, int size, const char* what) {
   }
 }
 
+/// The ranks at the other ends of the edges.
+std::vector<int> peers(const Ends& ends) {
+  std::vector<int> ranks;
+  ranks.reserve(ends.entry_of.size());
+  for (const int entry : ends.entry_of)
+    ranks.push_back(ends.ranks[static_cast<std::size_t>(entry)]);
+  return ranks;
+}
+
 }  // namespace
 
-Graph::Graph(MPI_Comm user, std::vector<int> sources, std::vector<int> destinations,
-             Settings settings, std::optional<Error> fault)
-    : settings_(std::move(settings)), communicator_(mpi::Communicator::of(user)) {
+Ends::Ends(std::vector<int> all) : ranks(std::move(all)), entry_of(ranks.size()) {
+  std::iota(entry_of.begin(), entry_of.end(), 0);
+}
+
+Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
+             std::optional<Error> fault)
+    : settings_(std::move(settings)),
+      sources_(std::move(sources)),
+      destinations_(std::move(destinations)),
+      communicator_(mpi::Communicator::of(user)) {
   prepare_process();
   id_ = communicator_->next_graph_id();
   neighborhood_.rank = communicator_->rank();
   try {
     if (fault) throw *fault;
     const auto machine = communicator_->machine(settings_.regions);
-    check_neighbours(sources, communicator_->size(), "source");
-    check_neighbours(destinations, communicator_->size(), "destination");
+    std::vector<int> from = peers(sources_), to = peers(destinations_);
+    check_neighbours(from, communicator_->size(), "source");
+    check_neighbours(to, communicator_->size(), "destination");
     Conversation conversation;
-    auto task = meet(conversation, machine, communicator_->rank(), std::move(sources),
-                     std::move(destinations));
+    auto task = meet(conversation, machine, communicator_->rank(), std::move(from), std::move(to));
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
   } catch (const mpi::FaultElsewhere&) {
     throw;  // all have been told
@@ -46,12 +65,28 @@ Graph::Graph(MPI_Comm user, std::vector<int> sources, std::vector<int> destinati
   }
 }
 
+std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
+                                            std::optional<Error> fault) {
+  Ends sources, destinations;
+  try {
+    mpi::Topology topology = mpi::topology_of(user);
+    sources = {std::move(topology.sources.ranks), std::move(topology.sources.order)};
+    destinations = {std::move(topology.destinations.ranks), std::move(topology.destinations.order)};
+  } catch (const Error& error) {
+    if (user == MPI_COMM_NULL) throw;
+    fault = error;
+  }
+  return std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
+                                 std::move(settings), std::move(fault));
+}
+
 void Graph::tell(std::int64_t sequence, mpi::Notice notice, int origin) noexcept {
   mpi::give_notice(*communicator_, {id_, sequence}, notice, origin, neighborhood_.company());
 }
 
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
                                         const PlanOptions& options, std::optional<Error> fault) {
+  require_sound();
   const std::int64_t sequence = ++plans_;
   try {
     require_serves(planner, options);
@@ -67,6 +102,26 @@ std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& p
     tell(sequence, mpi::notice_left, communicator_->rank());
     throw;
   }
+}
+
+void Graph::keep(std::shared_ptr<KeptPlan>& kept, const Pattern& pattern, const Planner& planner,
+                 const PlanOptions& options, int executions) {
+  try {
+    kept = std::make_shared<KeptPlan>(plan(pattern, planner, options, std::nullopt), executions);
+  } catch (const Error& error) {
+    kept = std::make_shared<KeptPlan>(error);
+    throw;
+  }
+}
+
+void Graph::give_up(const Error& fault) {
+  if (!given_up_) {
+    tell(mpi::sequence_given_up, mpi::notice_left, communicator_->rank());
+    given_up_.emplace(fault.fault(),
+                      std::string("the graph was given up when a call on it failed (") +
+                          fault.what() + "); create another");
+  }
+  throw fault;
 }
 
 void Graph::refuse_plan(const Error& fault) {

@@ -17,7 +17,7 @@ class Halo::Exchange final : public Request {
   bool test() override { return execution_.test(); }
   void wait() override { execution_.wait(); }
   [[nodiscard]] bool in_flight() const override { return execution_.in_flight(); }
-  [[nodiscard]] bool persistent() const override { return false; }
+  [[nodiscard]] Ownership ownership() const override { return Ownership::borrowed; }
   [[nodiscard]] MPI_Comm user() const override {
     return execution_.plan().communicator().judge();
   }

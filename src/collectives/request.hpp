@@ -3,15 +3,24 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <span>
 
 namespace vicinal {
+
+/// Whose a request is, and for how long.
+enum class Ownership : std::uint8_t {
+  persistent,  ///< the user's, to be started again and again until freed
+  single_use,  ///< the user's until its one execution is complete; then freed
+  borrowed,    ///< somebody else's; the user forgets it when an execution is complete
+};
 
 class Request {
  public:
   Request() = default;
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
+  /// Waits for an execution that is in flight.
   virtual ~Request() = default;
 
   /// Begins an execution. Local. A request fault where one is in flight, or where this request cannot
@@ -21,8 +30,7 @@ class Request {
   virtual bool test() = 0;
   virtual void wait() = 0;
   [[nodiscard]] virtual bool in_flight() const = 0;
-  /// Whether it stays after an execution, to be started again and freed.
-  [[nodiscard]] virtual bool persistent() const = 0;
+  [[nodiscard]] virtual Ownership ownership() const = 0;
   /// Whose error handler hears of faults.
   [[nodiscard]] virtual MPI_Comm user() const = 0;
 };

@@ -60,6 +60,10 @@ Settings read_settings(
     settings.options.leader_shift =
         static_cast<int>(whole_number("vicinal_leader_shift", *text, 0, 1 << 20));
   }
+  if (const auto text = setting("vicinal_group_size")) {
+    settings.options.group_size =
+        static_cast<int>(whole_number("vicinal_group_size", *text, 0, 1 << 20));
+  }
   if (const auto text = setting("vicinal_in_flight")) {
     settings.in_flight =
         static_cast<int>(whole_number("vicinal_in_flight", *text, 1, mpi::channels_per_plan));

@@ -90,9 +90,6 @@ EntryList& entries() {
   return *list;
 }
 
-/// How often a rank that waits looks whether another has given up; the look costs a probe.
-constexpr int polls_between_notices = 512;
-
 /// How often an execution is polled under one claim while its wait still spins.
 constexpr int polls_in_a_row = 8;
 
@@ -209,7 +206,7 @@ bool Execution::poll(int times) {
     }
   }
   polls_ += times;
-  if (polls_ >= polls_between_notices) heed_notices();
+  if (polls_ >= polls_between_notices) heed();
   return false;
 }
 
@@ -226,24 +223,11 @@ void Execution::wait() {
   }
 }
 
-void Execution::heed_notices() {
+void Execution::heed() {
   polls_ = 0;
-  if (dump_asked != 0) {
-    dump_asked = 0;
-    describe_pending(std::cerr);
-  }
-  // A rank that failed after this one had its plan will never start; it has said so.
-  plan_->communicator().mailbox().collect();
   try {
-    for (const mpi::Notice notice : {mpi::notice_left, mpi::notice_ended}) {
-      mpi::heed_notices(plan_->communicator(), plan_->key(), notice);
-    }
-  } catch (const mpi::FaultElsewhere& error) {
-    // Whoever waits for what this rank would have relayed waits in vain as well.
-    mpi::give_notice(plan_->communicator(), plan_->key(), mpi::notice_ended, error.origin(),
-                     plan_->company());
-    // Messages may still arrive: their memory must outlive the program's interest in them.
-    new std::shared_ptr<AgreedPlan>(plan_);
+    heed_notices(plan_);
+  } catch (const mpi::FaultElsewhere&) {
     const Claim claim(*entry_);
     finish();
     channel_.abandon();
@@ -256,6 +240,27 @@ void Execution::finish() {
   if (channel_.relays()) {
     entry_->active.store(false, std::memory_order_relaxed);
     active_executions.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void heed_notices(const std::shared_ptr<AgreedPlan>& plan) {
+  if (dump_asked != 0) {
+    dump_asked = 0;
+    describe_pending(std::cerr);
+  }
+  // A rank that failed after this one had its plan will never start; it has said so.
+  plan->communicator().mailbox().collect();
+  try {
+    for (const mpi::Notice notice : {mpi::notice_left, mpi::notice_ended}) {
+      mpi::heed_notices(plan->communicator(), plan->key(), notice);
+    }
+  } catch (const mpi::FaultElsewhere& error) {
+    // Whoever waits for what this rank would have relayed waits in vain as well.
+    mpi::give_notice(plan->communicator(), plan->key(), mpi::notice_ended, error.origin(),
+                     plan->company());
+    // Messages may still arrive: their memory must outlive the program's interest in them.
+    new std::shared_ptr<AgreedPlan>(plan);
+    throw;
   }
 }
 

@@ -37,7 +37,7 @@ class Execution {
 
  private:
   bool poll(int times);
-  void heed_notices();
+  void heed();
   void finish();
 
   std::shared_ptr<AgreedPlan> plan_;
@@ -46,6 +46,13 @@ class Execution {
   bool in_flight_ = false;
   int polls_ = 0;  ///< since the start, or since notices were last looked for
 };
+
+/// How often whoever waits looks for notices: once in so many polls, since the look costs a probe.
+constexpr int polls_between_notices = 512;
+
+/// Throws mpi::FaultElsewhere where another rank has given up the plan, after telling those that may
+/// wait for this one. Also writes the dump that a signal has asked for.
+void heed_notices(const std::shared_ptr<AgreedPlan>& plan);
 
 /// Polls every execution of the process that another rank may depend on. Never throws: an execution
 /// that fails reports it to whoever waits for it.

@@ -7,14 +7,17 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/detect.hpp"
 #include "mpi/environment.hpp"
@@ -29,6 +32,7 @@ struct Registry {
   std::mutex mutex;
   int user_key = MPI_KEYVAL_INVALID;
   std::vector<Communicator*> live;
+  std::int64_t next_number = 0;  ///< higher than that of any communicator so far
 };
 
 Registry& registry() {
@@ -143,7 +147,7 @@ Communicator::~Communicator() {
 
 void Communicator::close() noexcept {
   if (mailbox_) mailbox_->close();
-  if (handle_ != MPI_COMM_NULL && is_alive()) {
+  if (handle_ != MPI_COMM_NULL && is_alive() && !kept_for_good_) {
     discard_messages(handle_);
     MPI_Comm_free(&handle_);
   }
@@ -156,6 +160,32 @@ void Communicator::user_freed(MPI_Comm user) noexcept {
   if (is_alive() && MPI_Comm_get_errhandler(user, &handler) != MPI_SUCCESS) return;
   judge_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
+  receive_last_letters();
+}
+
+/// Freeing the user's communicator, all ranks meet once more: a notice of a fault that nobody waited
+/// for may be on its way, and Open MPI would deliver it in a communicator that is made later. Notices
+/// count as sent when they are received, so none is left once all have met. Who does not come, for
+/// lack of care after an error, is not waited for long; the duplicate is then never freed.
+void Communicator::receive_last_letters() noexcept {
+  if (handle_ == MPI_COMM_NULL || !is_alive()) return;
+  constexpr auto patience = std::chrono::seconds(2);
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    std::optional<Request> meeting;
+    poll_until([&] {
+      mailbox_->collect();
+      if (!meeting && mailbox_->unsent() == 0) meeting = ibarrier(handle_);
+      if (meeting && meeting->test()) return true;
+      if (std::chrono::steady_clock::now() - begin < patience) return false;
+      kept_for_good_ = true;
+      if (meeting) new Request(std::move(*meeting));  // MPI may not be asked to forget it
+      return true;
+    });
+    mailbox_->collect();
+  } catch (const std::exception&) {
+    kept_for_good_ = true;
+  }
 }
 
 void Communicator::make(MPI_Comm user) {
@@ -165,13 +195,21 @@ void Communicator::make(MPI_Comm user) {
   barrier(user);
   // Not a duplicate: that would run the copy callbacks of other libraries' attributes, and inherit
   // hints such as a promise not to receive from any source.
-  MPI_Group group = MPI_GROUP_NULL;
-  check(MPI_Comm_group(user, &group), "MPI_Comm_group");
-  const int made = MPI_Comm_create(user, group, &handle_);
-  MPI_Group_free(&group);
-  check(made, "MPI_Comm_create");
+  check(MPI_Comm_rank(user, &rank_), "MPI_Comm_rank");
+  int topology = MPI_UNDEFINED;
+  check(MPI_Topo_test(user, &topology), "MPI_Topo_test");
+  if (topology == MPI_UNDEFINED) {
+    MPI_Group group = MPI_GROUP_NULL;
+    check(MPI_Comm_group(user, &group), "MPI_Comm_group");
+    const int made = MPI_Comm_create(user, group, &handle_);
+    MPI_Group_free(&group);
+    check(made, "MPI_Comm_create");
+  } else {
+    // By the group of a Cartesian communicator with fewer ranks than the one it was made from,
+    // MPICH 5.0.2 hangs later. Elsewhere, splitting costs Open MPI connections of no other use.
+    check(MPI_Comm_split(user, 0, rank_, &handle_), "MPI_Comm_split");
+  }
   check(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  check(MPI_Comm_rank(handle_, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(handle_, &size_), "MPI_Comm_size");
   mailbox_ = std::make_unique<Mailbox>(handle_, tag_mailbox);
 
@@ -188,7 +226,15 @@ void Communicator::make(MPI_Comm user) {
 /// Tells all ranks where each of them lives, and makes sure that they agree on what must be the
 /// same.
 void Communicator::learn_places() {
-  enum Word : std::size_t { host_word, numa_word, version_word, regions_word, wish_word, words };
+  enum Word : std::size_t {
+    host_word,
+    numa_word,
+    version_word,
+    regions_word,
+    wish_word,
+    number_word,
+    words
+  };
   enum Wish : std::int64_t { unreadable, refuses, agrees };
   const std::string_view regions = environment("VICINAL_REGIONS");
   const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
@@ -198,9 +244,14 @@ void Communicator::learn_places() {
   mine[version_word] = fingerprint(VICINAL_VERSION_STRING);
   mine[regions_word] = fingerprint(regions);
   mine[wish_word] = wish == "0" ? refuses : wish.empty() || wish == "1" ? agrees : unreadable;
+  {
+    const std::lock_guard lock(registry().mutex);
+    mine[number_word] = registry().next_number;
+  }
   const std::vector<std::int64_t> all = allgather(handle_, mine);
 
   std::map<std::int64_t, int> lowest_rank;  // of each host
+  std::int64_t number = 0;
   std::map<std::pair<std::int64_t, std::int64_t>, int> numa_labels;
   for (int rank = 0; rank < size_; ++rank) {
     const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
@@ -212,6 +263,7 @@ void Communicator::learn_places() {
             ", it is \"", regions, "\"); let the launcher pass it to every rank");
     require(theirs[wish_word] != unreadable, Fault::info, "VICINAL_SHARED_MEMORY on rank ", rank,
             " must be 0 or 1 (here, on rank ", rank_, ", it is \"", wish, "\")");
+    number = std::max(number, theirs[number_word]);
     places_.node_of.push_back(lowest_rank.try_emplace(theirs[host_word], rank).first->second);
     const auto next_label = static_cast<int>(numa_labels.size());
     places_.numa_of.push_back(
@@ -222,6 +274,11 @@ void Communicator::learn_places() {
     if (places_.node_of[i] != places_.node_of[static_cast<std::size_t>(rank_)]) continue;
     share_memory_ = share_memory_ && all[i * words + wish_word] == agrees;
   }
+  {
+    const std::lock_guard lock(registry().mutex);
+    registry().next_number = std::max(registry().next_number, number + 1);
+  }
+  graphs_ = number << 32;
   if (!regions.empty()) {
     default_regions_ = regions;
     regions_forced_ = true;

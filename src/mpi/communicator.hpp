@@ -92,9 +92,13 @@ class Communicator {
                             (reverse ? 1 : 0));
   }
 
-  /// 0, 1, 2, ...: the same on all ranks when graphs are created in the same order, as they must
-  /// be.
+  /// The same on all ranks when graphs are created in the same order, as they must be; and used by no
+  /// other communicator of this process, so that a letter that comes late meets nobody.
   std::int64_t next_graph_id();
+
+  /// Messages may be under way that nobody will receive. The duplicate is then never freed, lest they
+  /// turn up in a communicator that MPI makes later.
+  void keep_for_good() noexcept { kept_for_good_ = true; }
 
   /// Which of two tags the next exchange of discovery takes, 0 or 1; the same on all ranks, since
   /// those are collective.
@@ -112,6 +116,7 @@ class Communicator {
   void make(MPI_Comm user);
   void join_host();
   std::unique_ptr<Arena> try_arena(Arena::Backing backing);
+  void receive_last_letters() noexcept;
   void learn_places();
   std::shared_ptr<const Machine> machine_of(std::string_view regions);
 
@@ -134,7 +139,8 @@ class Communicator {
   std::int64_t tag_limit_ = 0;
   std::int64_t next_tag_ = 0;
   std::unordered_set<std::int64_t> live_tags_;
-  std::int64_t graphs_ = 0;
+  std::int64_t graphs_ = 0;  ///< the next graph's number
+  std::atomic<bool> kept_for_good_ = false;
   bool discovery_odd_ = false;
 };
 

@@ -183,30 +183,31 @@ void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t 
   }
 }
 
-ByteSpan::ByteSpan(std::int64_t bytes) {
-  constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
-  if (bytes <= std::numeric_limits<int>::max()) {
-    count_ = static_cast<int>(bytes);
+TypeSpan::TypeSpan(std::int64_t count, MPI_Datatype type) : type_(type) {
+  constexpr std::int64_t in_block = std::int64_t{1} << 20;
+  if (count <= std::numeric_limits<int>::max()) {
+    count_ = static_cast<int>(count);
     return;
   }
-  const std::int64_t blocks = bytes / block_bytes;
-  const std::int64_t rest = bytes % block_bytes;
-  require(blocks <= std::numeric_limits<int>::max(), Fault::count, "a message of ", bytes,
-          " bytes; at most 2^51 are possible");
+  const std::int64_t blocks = count / in_block;
+  const std::int64_t rest = count % in_block;
+  require(blocks <= std::numeric_limits<int>::max(), Fault::count, "a message of ", count,
+          " elements; at most 2^51 are possible");
+  const std::int64_t extent = measure(type).extent;
   MPI_Datatype block = MPI_DATATYPE_NULL;
-  check(MPI_Type_contiguous(static_cast<int>(block_bytes), MPI_BYTE, &block),
-        "MPI_Type_contiguous");
+  check(MPI_Type_contiguous(static_cast<int>(in_block), type, &block), "MPI_Type_contiguous");
   const int lengths[] = {static_cast<int>(blocks), static_cast<int>(rest)};
-  const MPI_Aint places[] = {0, static_cast<MPI_Aint>(blocks * block_bytes)};
-  const MPI_Datatype types[] = {block, MPI_BYTE};
+  const MPI_Aint places[] = {0, static_cast<MPI_Aint>(blocks * in_block * extent)};
+  const MPI_Datatype types[] = {block, type};
   check(MPI_Type_create_struct(2, lengths, places, types, &type_), "MPI_Type_create_struct");
+  made_ = true;
   MPI_Type_free(&block);
   check(MPI_Type_commit(&type_), "MPI_Type_commit");
   count_ = 1;
 }
 
-ByteSpan::~ByteSpan() {
-  if (type_ != MPI_BYTE) MPI_Type_free(&type_);
+TypeSpan::~TypeSpan() {
+  if (made_) MPI_Type_free(&type_);
 }
 
 }  // namespace vicinal::mpi

@@ -29,19 +29,26 @@ void pack(const Datatype& type, const void* from, std::int64_t count, std::byte*
 void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t count,
             MPI_Comm communicator);
 
-/// `bytes` raw bytes as a count and type for any MPI call that has an int count.
-class ByteSpan {
+/// `count` of a type as a count and type for any MPI call that has an int count.
+class TypeSpan {
  public:
-  explicit ByteSpan(std::int64_t bytes);
-  ByteSpan(const ByteSpan&) = delete;
-  ByteSpan& operator=(const ByteSpan&) = delete;
-  ~ByteSpan();
+  TypeSpan(std::int64_t count, MPI_Datatype type);
+  TypeSpan(const TypeSpan&) = delete;
+  TypeSpan& operator=(const TypeSpan&) = delete;
+  ~TypeSpan();
   [[nodiscard]] int count() const { return count_; }
   [[nodiscard]] MPI_Datatype type() const { return type_; }
 
  private:
   int count_ = 0;
-  MPI_Datatype type_ = MPI_BYTE;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  bool made_ = false;  ///< the type is this object's own
+};
+
+/// The same for raw bytes.
+class ByteSpan : public TypeSpan {
+ public:
+  explicit ByteSpan(std::int64_t bytes) : TypeSpan(bytes, MPI_BYTE) {}
 };
 
 }  // namespace vicinal::mpi

@@ -1,6 +1,7 @@
 // Runs a planner's coroutine on this rank, its letters going over MPI.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <set>
 #include <string>
@@ -36,24 +37,32 @@ class FaultElsewhere : public Error {
 /// Sends a notice to other ranks. What cannot be sent is left: there is a fault to report already.
 inline void give_notice(Communicator& communicator, ConversationKey key, Notice notice, int origin,
                         const std::set<int>& ranks) noexcept {
+  communicator.keep_for_good();
   try {
-    for (const int rank : ranks) communicator.mailbox().post(key, notice, {rank, {origin}});
+    for (const int rank : ranks) communicator.mailbox().post(key, notice, {rank, {origin}}, true);
   } catch (const std::exception&) {
     return;
   }
 }
 
-/// Throws FaultElsewhere where there is such a notice of this conversation, or one that the graph
-/// could not be created (sequence 0).
+/// The sequence of notices that a whole graph, once created, was given up.
+constexpr std::int64_t sequence_given_up = -1;
+
+/// Throws FaultElsewhere where there is such a notice of this conversation, or one that its graph
+/// could not be created (sequence 0), or was given up.
 inline void heed_notices(Communicator& communicator, ConversationKey key, Notice notice) {
   Mailbox& mailbox = communicator.mailbox();
-  for (const ConversationKey which : {ConversationKey{key.graph, 0}, key}) {
+  const bool creates = key.sequence == 0;
+  for (const std::int64_t sequence : {std::int64_t{0}, sequence_given_up, key.sequence}) {
+    const ConversationKey which{key.graph, sequence};
+    // A rank that has its graph may have given it up while others still create theirs.
+    if (creates && sequence != 0) continue;
     if (mailbox.count(which, notice) == 0) continue;
     const Words first = mailbox.take(which, notice).front().words;
-    // The rank has no graph, so whatever is tried with this one must fail, not only the first time.
-    if (which.sequence == 0) mailbox.post(which, notice, {communicator.rank(), first});
+    // Whatever is tried with this graph must fail, not only the first time.
+    if (sequence <= 0) mailbox.post(which, notice, {communicator.rank(), first});
     const int origin = static_cast<int>(first.front());
-    throw FaultElsewhere(origin, which.sequence == 0 ? "creating the graph" : "planning");
+    throw FaultElsewhere(origin, sequence <= 0 ? "the graph" : "the exchange");
   }
 }
 

@@ -31,7 +31,7 @@ Mailbox::Mailbox(MPI_Comm communicator, int tag) : communicator_(communicator), 
 
 Mailbox::~Mailbox() { close(); }
 
-void Mailbox::post(ConversationKey key, int superstep, Letter letter) {
+void Mailbox::post(ConversationKey key, int superstep, Letter letter, bool synchronous) {
   require(letter.peer >= 0 && letter.peer < size_, Fault::rank, "a letter to rank ", letter.peer,
           " of a communicator of ", size_, " ranks");
   const std::lock_guard lock(mutex_);
@@ -47,9 +47,10 @@ void Mailbox::post(ConversationKey key, int superstep, Letter letter) {
   Transfer& transfer = sends_.emplace_back();
   transfer.words = std::move(letter.words);
   transfer.peer = letter.peer;
-  check(MPI_Isend(transfer.words.data(), static_cast<int>(count), MPI_INT64_T, transfer.peer, tag_,
-                  communicator_, &transfer.request),
-        "MPI_Isend of a letter");
+  check((synchronous ? MPI_Issend : MPI_Isend)(transfer.words.data(), static_cast<int>(count),
+                                               MPI_INT64_T, transfer.peer, tag_, communicator_,
+                                               &transfer.request),
+        "sending a letter");
 }
 
 bool Mailbox::collect() {

@@ -37,8 +37,8 @@ class Mailbox {
 
   /// Starts to send; the words are kept until they are gone. To the own rank without MPI. Throws a
   /// rank fault for a peer outside the communicator, an unsupported fault for a letter beyond 2^31
-  /// words.
-  void post(ConversationKey key, int superstep, Letter letter);
+  /// words. A synchronous one counts as unsent until its receiver has it.
+  void post(ConversationKey key, int superstep, Letter letter, bool synchronous = false);
 
   /// Progresses sends and files what has arrived. Never blocks. True where something was filed.
   bool collect();

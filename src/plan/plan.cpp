@@ -32,6 +32,7 @@ const char* name(Phase phase) {
     case Phase::gather: return "gather";
     case Phase::non_local: return "non-local";
     case Phase::scatter: return "scatter";
+    case Phase::halving: return "halving";
   }
   return "unknown";
 }

@@ -44,6 +44,7 @@ enum class Phase : std::uint8_t {
   gather,     ///< to a leader
   non_local,  ///< between leaders
   scatter,    ///< from a leader
+  halving,    ///< to the agent of a halving step
 };
 
 /// One operation. It may begin when all operations in `after` are complete.

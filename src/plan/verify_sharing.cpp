@@ -64,6 +64,9 @@ class Past {
     queue_.clear();
     ranks_.clear();
     visit_what_precedes(conflicts.front().later, next);
+    // An operation comes after itself in the execution before, and from there it is not far to what it
+    // waited for then.
+    if (next) visit(conflicts.front().later, false);
     std::size_t at = 0;
     std::size_t at_rank = 0;
     while (missing_ > 0) {

@@ -12,5 +12,8 @@ Task<Plans> plan_aggregate_plain(PlanRequest request);
 Task<Plans> plan_two_step(PlanRequest request);
 Task<Plans> plan_split(PlanRequest request);
 Task<Plans> plan_automatic(PlanRequest request);
+Task<Plans> plan_distance_halving(PlanRequest request);
+Task<Plans> plan_distance_halving_pruned(PlanRequest request);
+Task<Plans> plan_common_neighbor(PlanRequest request);
 
 }  // namespace vicinal

@@ -33,6 +33,7 @@ struct PlanOptions {
   const char* unit = "elements";  ///< what messages to people call an element
   int leader_shift = 0;         ///< leaders are taken this many members further on: for measurements
   Index split_bytes = 65536;    ///< `split` adds a leader for each this many bytes of a region pair
+  int group_size = 0;           ///< most ranks of a `common-neighbor` group; 0: the model's choice
   Profile profile;
 };
 
@@ -74,6 +75,9 @@ std::span<const Planner> planners();
 
 /// The planner of that name; an info fault that lists the names where there is none.
 const Planner& find_planner(std::string_view name);
+
+/// Whether the planner can serve what the options ask for.
+bool serves(const Planner& planner, const PlanOptions& options);
 
 /// Refuses a planner that cannot serve what the options ask for, by an info fault with its reason.
 void require_serves(const Planner& planner, const PlanOptions& options);

@@ -7,7 +7,10 @@ namespace vicinal {
 
 namespace {
 
-constexpr std::array<Planner, 7> table{{
+constexpr std::string_view no_partial_sums =
+    "its reverse would need partial sums at agents, which are not planned";
+
+constexpr std::array<Planner, 10> table{{
     {"direct", "one message per edge", plan_direct},
     {"nearest-first", "direct, sent outward from the own rank", plan_nearest_first},
     {"aggregate", "one message per region pair, each item once", plan_aggregate},
@@ -15,6 +18,13 @@ constexpr std::array<Planner, 7> table{{
     {"two-step", "one message per rank and far region", plan_two_step},
     {"split", "aggregate with several leaders for large region pairs", plan_split},
     {"automatic", "split or direct, by the cost model, for each region pair", plan_automatic},
+    {"distance-halving", "allgather through one agent per halving of the regions",
+     plan_distance_halving, no_partial_sums,
+     "it passes on all that a rank sends as one block; use distance-halving-pruned"},
+    {"distance-halving-pruned", "the same, passing on what is wanted, for all patterns",
+     plan_distance_halving_pruned, no_partial_sums},
+    {"common-neighbor", "ranks of a region deliver for each other to the neighbours they share",
+     plan_common_neighbor, "it combines what is sent and has no way back for replies"},
 }};
 
 }  // namespace
@@ -31,6 +41,11 @@ const Planner& find_planner(std::string_view name) {
     names += planner.name;
   }
   fail(Fault::info, "there is no strategy '", name, "'; choose one of ", names);
+}
+
+bool serves(const Planner& planner, const PlanOptions& options) {
+  return (!options.with_reverse || planner.forward_only.empty()) &&
+         (options.one_block || planner.one_block_only.empty());
 }
 
 void require_serves(const Planner& planner, const PlanOptions& options) {

@@ -19,7 +19,7 @@ from vicinal import _core
 
 Case = Callable[[MPI.Intracomm], None]
 CASES: list[Case] = []
-STRATEGIES = [name for name, _ in _core.strategies()]
+STRATEGIES = [name for name, _ in _core.strategies(with_reverse=True)]
 
 
 def case(function: Case) -> Case:

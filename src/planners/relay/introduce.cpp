@@ -3,18 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/scramble.hpp"
 #include "planners/relay/negotiator.hpp"
 
 namespace vicinal {
 
 namespace {
-
-std::uint64_t scramble(std::uint64_t x) {  // the finalizer of SplitMix64
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
 
 /// Summed over the links of a region pair, equal on both sides if and (nearly) only if all counts
 /// agree.

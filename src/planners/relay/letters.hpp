@@ -3,9 +3,9 @@
 #pragma once
 
 #include <initializer_list>
-#include <optional>
 
 #include "base/conversation.hpp"
+#include "planners/faults.hpp"
 
 namespace vicinal {
 
@@ -19,27 +19,6 @@ enum class LetterKind : std::int64_t {
   delivery,      ///< receiving leader to consumer
   offer,         ///< sender to receiver of a straight or published link
   expectation,   ///< receiver to sender of a straight or published link
-};
-
-/// The first fault that a rank knows of: its own, or one that it was told.
-class Status {
- public:
-  void report(Fault fault, int rank) {
-    if (fault_ < 0) {
-      fault_ = static_cast<std::int64_t>(fault);
-      rank_ = rank;
-    }
-  }
-  void pass_on(Status& other) const {
-    if (!good()) other.report(static_cast<Fault>(fault_), rank_);
-  }
-  [[nodiscard]] bool good() const { return fault_ < 0; }
-  [[nodiscard]] std::int64_t fault() const { return fault_; }
-  [[nodiscard]] int rank() const { return rank_; }
-
- private:
-  std::int64_t fault_ = -1;
-  int rank_ = -1;
 };
 
 inline Words begin_letter(LetterKind kind, const Status& status,

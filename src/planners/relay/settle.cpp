@@ -2,6 +2,7 @@
 // the ends of straight edges compare their counts.
 #include <algorithm>
 
+#include "planners/faults.hpp"
 #include "planners/relay/negotiator.hpp"
 
 namespace vicinal {
@@ -407,11 +408,7 @@ void Negotiator::read_expectation(Reader& reader) {
 
 void Negotiator::compare(int from, int to, Index sent, Index expected) {
   if (sent == expected || !status_.good()) return;
-  std::ostringstream text;
-  text << "the counts of the edge from rank " << from << " to rank " << to << " differ: rank "
-       << from << " sends " << sent << " " << request_.options.unit << ", but rank " << to
-       << " expects " << expected << "; both ends of an edge must give the same count";
-  blame(Error(Fault::count, text.str()));
+  blame(counts_differ(from, to, sent, expected, request_.options.unit));
 }
 
 void Negotiator::read_deliveries_and_offers(const Letters& inbox) {
@@ -439,12 +436,7 @@ void Negotiator::check_covered() {
 Routes Negotiator::finish() {
   join_self();
   if (own_fault_) throw SettledFault(*own_fault_);
-  if (!status_.good()) {
-    std::ostringstream text;
-    text << "planning failed because of a " << name(static_cast<Fault>(status_.fault()))
-         << " fault on rank " << status_.rank() << "; the message on that rank says more";
-    throw SettledFault(Error(Fault::elsewhere, text.str()));
-  }
+  if (!status_.good()) throw fault_elsewhere(status_);
   check_covered();
   if (policy_.order == RelayPolicy::Order::nearest_first) {
     std::vector<int> peers;

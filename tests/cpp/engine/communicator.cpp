@@ -176,8 +176,8 @@ TEST(communicator_tags_are_reused_as_late_as_possible) {
   communicator->release_tag(0);
   CHECK_EQUAL(communicator->acquire_tag(), 2);
   CHECK_THROWS(Fault::internal, communicator->release_tag(0), "not in use");
-  CHECK_EQUAL(communicator->next_graph_id(), 0);
-  CHECK_EQUAL(communicator->next_graph_id(), 1);
+  const std::int64_t graph = communicator->next_graph_id();
+  CHECK_EQUAL(communicator->next_graph_id(), graph + 1);
 }
 
 TEST(communicator_outlives_the_users) {

@@ -1,0 +1,99 @@
+"""What every rank does that a command starts: it finds its task, tells how far it is, and ends in time.
+
+A timed stretch holds nothing but exchanges: ranks are brought together before it by a barrier that
+gives way to the others while it waits, because a barrier that spins, with more ranks than cores, takes
+longer than what is to be measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+FOLDER_CHECK_SECONDS = 1.0
+ELSEWHERE = "elsewhere: "
+"""Marks the fault of a rank that only reports another's."""
+
+
+class RankProcess:
+    """One rank of a command: its communicator, and the folder through which it talks to the command."""
+
+    def __init__(self, comm: MPI.Intracomm, folder: Path) -> None:
+        self.comm = comm
+        self.folder = folder
+        self.task: dict[str, Any] = json.loads((folder / "task.json").read_text())
+        if comm.size != self.task["ranks"]:
+            raise RuntimeError(
+                f"{self.task['ranks']} ranks were started, but MPI says that there are {comm.size}: the "
+                "launcher and the MPI library that mpi4py loads are not of one kind; give another --mpi"
+            )
+
+    def load(self, name: str) -> Any:
+        """An array of the command's, mapped into memory."""
+        return np.load(self.folder / f"{name}.npy", mmap_mode="r")
+
+    def meet(self) -> None:
+        """A barrier that leaves the core to ranks that are not there yet."""
+        request = self.comm.Ibarrier()
+        while not request.Test():
+            os.sched_yield()
+
+    def report(self) -> None:
+        """Tell the command that another step is done."""
+        if self.comm.rank == 0:
+            with (self.folder / "progress").open("ab") as file:
+                file.write(b".")
+
+    def leave(self, **results: Any) -> None:
+        """Leave results to the command."""
+        np.savez(self.folder / f"result-{self.comm.rank}.npz", **results)
+
+
+def run(body: Callable[[RankProcess], None]) -> None:
+    """Run one rank in the folder that the command line names; a fault is left there as one line, and
+    ends all ranks."""
+    folder = Path(sys.argv[1])
+    _leave_with(folder)
+    comm = None
+    try:
+        comm = _world()
+        body(RankProcess(comm, folder))
+    except Exception as error:  # whatever it is, the other ranks must not wait for this one
+        text = " ".join(str(error).split()) or type(error).__name__
+        where = f"rank {comm.rank}" if comm is not None else "a rank"
+        kind = ELSEWHERE if getattr(error, "kind", None) == "remote" else ""
+        (folder / f"fault-{os.getpid()}").write_text(f"{kind}{where}: {text}")
+        if comm is None:
+            sys.exit(1)
+        comm.Abort(1)
+
+
+def _leave_with(folder: Path) -> None:
+    """End this process when the folder is gone: the command that it worked for has ended."""
+
+    def watch() -> None:
+        while folder.exists():
+            time.sleep(FOLDER_CHECK_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _world() -> MPI.Intracomm:
+    try:
+        from mpi4py import MPI
+    except Exception as error:
+        text = f"mpi4py cannot load MPI ({error}); install mpi4py again, or give another --mpi"
+        raise RuntimeError(text) from error
+    return MPI.COMM_WORLD

@@ -1,0 +1,129 @@
+"""Starting the ranks of a command, and hearing of their end.
+
+The command alone reads files.  What the ranks need it puts into a folder, which they map into memory,
+and into which they put their results; the folder goes when the command ends, however it ends, and
+ranks that find it gone end too.  The ranks' side is rank_process.py.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .launch import LauncherError, Mpi, command, find_mpi
+from .outputs import CommandError, progress
+from .rank_process import ELSEWHERE
+
+POLL_SECONDS = 0.1
+
+
+def find_launcher(name: str | None) -> Mpi:
+    """The MPI to start ranks with; a CommandError where the ranks would lack something."""
+    if importlib.util.find_spec("mpi4py") is None:
+        raise CommandError("mpi4py is not installed, and the ranks need it: run `pip install mpi4py`")
+    try:
+        mpi = find_mpi(name)
+    except LauncherError as error:
+        raise CommandError(str(error)) from error
+    if importlib.util.find_spec(f"vicinal._mpi_{mpi.abi}") is None:
+        raise CommandError(
+            f"vicinal was not built for {mpi.abi}: build it with MPI={mpi.abi}, or give another --mpi"
+        )
+    return mpi
+
+
+def check_regions(regions: str, ranks: int) -> None:
+    """Refuse a text that gives no regions for so many ranks."""
+    from . import _core
+
+    if regions not in ("node", "numa"):
+        _core.read_regions(regions, ranks)
+
+
+def write_run(folder: Path, task: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Put into the folder what the ranks read: `task.json`, and a `.npy` file for each array."""
+    try:
+        for name, array in arrays.items():
+            np.save(folder / f"{name}.npy", array)
+        (folder / "task.json").write_text(json.dumps(task))
+    except OSError as error:
+        raise CommandError(
+            f"cannot write what the ranks read to {folder}: {error.strerror or error}; set TMPDIR to a "
+            "folder with room"
+        ) from error
+
+
+def run_ranks(folder: Path, worker: str, ranks: int, mpi: Mpi, steps: int) -> None:
+    """Start the ranks on this package's module `worker`, and wait for their end, showing how far they are.
+
+    They are done after `steps` calls of RankProcess.report.
+    """
+    argv = [sys.executable, "-m", f"vicinal.{worker}", str(folder)]
+    line, environment = command(mpi, ranks, argv)
+    package = str(Path(__file__).resolve().parents[1])
+    paths = [path for path in (os.environ.get("PYTHONPATH"), package) if path]
+    environment.update(PYTHONPATH=os.pathsep.join(paths), PYTHONSAFEPATH="1")
+    # More ranks than cores is the usual case here; threads of a BLAS would only be in their way.
+    environment.setdefault("OMP_NUM_THREADS", "1")
+    # The strategies and regions of the command line are meant, whatever the environment says.
+    for name in ("VICINAL_STRATEGY", "VICINAL_REGIONS"):
+        environment.pop(name, None)
+
+    done = folder / "progress"
+    done.touch()
+    with (folder / "output").open("wb") as output, progress("exchanging", steps) as advance:
+        try:
+            process = subprocess.Popen(
+                line, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            text = f"cannot start {line[0]}: {error.strerror or error}; give another --mpi"
+            raise CommandError(text) from error
+        try:
+            while True:
+                try:
+                    status = process.wait(POLL_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    advance(done.stat().st_size)
+        finally:
+            _end(process)
+    faults = sorted(folder.glob("fault-*"), key=lambda path: path.stat().st_mtime_ns)
+    if faults or status != 0:
+        raise CommandError(_what_failed(faults, status, (folder / "output").read_text(errors="replace")))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a launcher that is still running; its ranks end when they find the folder gone."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _what_failed(faults: Sequence[Path], status: int, output: str) -> str:
+    """One line for what may have been many: the fault of a rank that found it itself, if there is one."""
+    messages = [path.read_text() for path in faults]
+    own = [message for message in messages if not message.startswith(ELSEWHERE)]
+    for message in own or messages:
+        return message.removeprefix(ELSEWHERE)
+    lines = [" ".join(line.split()) for line in output.splitlines() if re.search(r"\w", line)]
+    telling = [line for line in lines if re.search("signal|error|fail|not enough|No such", line, re.IGNORECASE)]
+    said = (telling or lines[-1:] or ["it said nothing"])[0]
+    return f"the ranks ended with status {status}; the launcher said: {said}"

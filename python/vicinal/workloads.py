@@ -1,0 +1,158 @@
+"""Graphs to measure neighborhood collectives on: who sends to whom.  Nothing here needs MPI.
+
+The first three are those of Sharifian, Sojoodi and Afsahi 2024, section VII; the fourth is what real
+applications did, as a profiler recorded it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from .matrices import Integers, Matrix, needed_pairs
+from .outputs import CommandError
+
+LEAST_RECORDED = 1e-4
+"""Megabytes: what a profiler recorded below this are its own messages."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A graph over `ranks` ranks; edge k goes from `sources[k]` to `destinations[k]`."""
+
+    name: str
+    ranks: int
+    sources: Integers
+    destinations: Integers
+
+    @property
+    def edges(self) -> int:
+        """How many there are."""
+        return len(self.sources)
+
+    def incoming(self) -> tuple[Integers, Integers]:
+        """The sources of rank r, ascending, from entry r of the first array to entry r + 1."""
+        return _grouped(self.ranks, self.destinations, self.sources)
+
+    def outgoing(self) -> tuple[Integers, Integers]:
+        """The destinations of each rank, likewise."""
+        return _grouped(self.ranks, self.sources, self.destinations)
+
+
+def _grouped(ranks: int, by: Integers, others: Integers) -> tuple[Integers, Integers]:
+    order = np.lexsort((others, by))
+    return np.searchsorted(by[order], np.arange(ranks + 1)).astype(np.int64), others[order]
+
+
+def random_sparse(ranks: int, density: float, seed: int = 0) -> Workload:
+    """An Erdős-Rényi graph: each rank sends to each other one with the probability `density`."""
+    if not 0 <= density <= 1:
+        raise CommandError(f"a density of {density:g} was given; densities are from 0 to 1")
+    chosen = np.random.default_rng(seed).random((ranks, ranks)) < density
+    np.fill_diagonal(chosen, False)
+    sources, destinations = np.nonzero(chosen)
+    return Workload(f"random, density {density:g}", ranks, sources, destinations)
+
+
+def grid_shape(ranks: int, dimensions: int) -> list[int]:
+    """The sides of a grid of so many ranks, as near to each other as they can be, the longest first."""
+    best: list[int] | None = None
+
+    def divide(left: int, sides: list[int]) -> None:
+        nonlocal best
+        if len(sides) == dimensions - 1:
+            shape = sorted([*sides, left], reverse=True)
+            if best is None or (shape[0] - shape[-1], shape) < (best[0] - best[-1], best):
+                best = shape
+            return
+        for side in range(1, left + 1):
+            if left % side == 0 and (not sides or side >= sides[-1]):
+                divide(left // side, [*sides, side])
+
+    divide(ranks, [])
+    assert best is not None
+    return best
+
+
+def moore(ranks: int, radius: int, dimensions: int) -> Workload:
+    """A grid that closes on itself, on which each rank sends to all within `radius` steps along each of
+    the dimensions: (2 radius + 1)^dimensions - 1 others, or fewer where the grid is smaller than that."""
+    if radius < 1 or dimensions < 1:
+        raise CommandError(f"a Moore neighborhood of radius {radius} in {dimensions} dimensions was given; both "
+                           "are at least 1")
+    shape = grid_shape(ranks, dimensions)
+    places = np.stack(np.unravel_index(np.arange(ranks), shape))
+    chosen = np.zeros((ranks, ranks), bool)
+    # On a side shorter than the neighborhood, further steps lead to ranks met before.
+    steps = [np.unique(np.arange(-radius, radius + 1) % side) for side in shape]
+    for shift in itertools.product(*steps):
+        moved = (places + np.array(shift)[:, None]) % np.array(shape)[:, None]
+        chosen[np.arange(ranks), np.ravel_multi_index(tuple(moved), shape)] = True
+    np.fill_diagonal(chosen, False)
+    sources, destinations = np.nonzero(chosen)
+    grid = "×".join(map(str, shape))
+    return Workload(f"Moore, radius {radius}, grid {grid}", ranks, sources, destinations)
+
+
+def block_rows(matrix: Matrix, starts: Integers) -> Workload:
+    """Blocks of rows of X and Y for Z = X Y: a rank gets the blocks of Y that its rows of X refer to.
+
+    Rank r has rows starts[r] to starts[r + 1] - 1 of both.
+    """
+    ranks = len(starts) - 1
+    needers, needed = needed_pairs(matrix, starts)
+    owners = np.searchsorted(starts, needed, side="right") - 1
+    edges = np.unique(owners * ranks + needers)
+    return Workload(f"SpMM, {Path(matrix.name).name}", ranks, edges // ranks, edges % ranks)
+
+
+def recorded(path: str) -> Workload:
+    """The graph of a recorded run: lines of source, destination and megabytes, perhaps gzipped.
+
+    A first line `# ranks=N ...` says how many ranks there were; without it, as many as are named.
+    Repeated pairs, messages of a rank to itself and the profiler's own (below 0.0001 MB) are left out.
+    """
+    file = Path(path)
+    try:
+        text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        lines = text.decode().splitlines()
+    except (zlib.error, gzip.BadGzipFile, EOFError, UnicodeDecodeError) as error:
+        raise CommandError(f"pattern {path} cannot be read: {error}; give a whole CSV file") from error
+    except OSError as error:
+        raise CommandError(f"pattern {path} cannot be read: {error.strerror or error}") from error
+    ranks = 0
+    pairs: set[tuple[int, int]] = set()
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#"):
+            found = [word for word in line.split() if word.startswith("ranks=")]
+            ranks = max([ranks, *(_whole(path, number, word.removeprefix("ranks=")) for word in found)])
+            continue
+        fields = line.split(",")
+        if not line.strip() or fields[:2] == ["src", "dst"]:
+            continue
+        if len(fields) != 3:
+            raise CommandError(f"pattern {path}, line {number}: src,dst,MB is expected, not '{line[:40]}'")
+        source, destination = (_whole(path, number, field) for field in fields[:2])
+        try:
+            megabytes = float(fields[2])
+        except ValueError as error:
+            raise CommandError(f"pattern {path}, line {number}: '{fields[2]}' is no number") from error
+        ranks = max(ranks, source + 1, destination + 1)
+        if megabytes >= LEAST_RECORDED and source != destination:
+            pairs.add((source, destination))
+    if ranks == 0:
+        raise CommandError(f"pattern {path} names no ranks; give lines of src,dst,MB")
+    edges: npt.NDArray[np.int64] = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    return Workload(file.name.split(".")[0], ranks, edges[:, 0].copy(), edges[:, 1].copy())
+
+
+def _whole(path: str, number: int, text: str) -> int:
+    if not text.strip().isdecimal():
+        raise CommandError(f"pattern {path}, line {number}: '{text}' is no rank")
+    return int(text)

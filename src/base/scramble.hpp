@@ -1,0 +1,16 @@
+// Numbers mixed so that nothing of their order is left, alike on every rank.
+#pragma once
+
+#include <cstdint>
+
+namespace vicinal {
+
+/// The finalizer of SplitMix64.
+constexpr std::uint64_t scramble(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31U);
+}
+
+}  // namespace vicinal

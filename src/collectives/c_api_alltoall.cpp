@@ -1,0 +1,219 @@
+// The C interface: neighborhood alltoall, alltoallv and alltoallw.
+#include <algorithm>
+
+#include "collectives/c_api_neighbor.hpp"
+
+namespace {
+
+using namespace vicinal::c_api;
+using vicinal::equal_blocks;
+using vicinal::Graph;
+using vicinal::Index;
+using vicinal::NeighborArguments;
+
+template <class Count>
+auto alltoall(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+              Count recvcount, MPI_Datatype recvtype) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    arguments.equal_blocks = true;
+    arguments.send = equal_blocks(sendbuf, sendcount, sendtype, graph.destinations());
+    arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
+  };
+}
+
+template <class Count, class Displacement>
+auto alltoallv(const void* sendbuf, const Count* sendcounts, const Displacement* sdispls,
+               MPI_Datatype sendtype, void* recvbuf, const Count* recvcounts,
+               const Displacement* rdispls, MPI_Datatype recvtype) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    arguments.send = blocks_of(sendbuf, sendcounts, sdispls, sendtype, graph.destinations());
+    arguments.receive = blocks_of(recvbuf, recvcounts, rdispls, recvtype, graph.sources());
+  };
+}
+
+template <class Count>
+auto alltoallw(const void* sendbuf, const Count* sendcounts, const MPI_Aint* sdispls,
+               const MPI_Datatype* sendtypes, void* recvbuf, const Count* recvcounts,
+               const MPI_Aint* rdispls, const MPI_Datatype* recvtypes) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    arguments.send = typed_blocks_of(sendbuf, sendcounts, sdispls, sendtypes, graph.destinations());
+    arguments.receive = typed_blocks_of(recvbuf, recvcounts, rdispls, recvtypes, graph.sources());
+  };
+}
+
+}  // namespace
+
+extern "C" {
+
+int vicinal_neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                              void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                              vicinal_graph graph) {
+  return blocking(graph, alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
+}
+
+int vicinal_ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                               void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                               vicinal_graph graph, vicinal_request* request) {
+  return nonblocking(graph, request,
+                     alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
+}
+
+int vicinal_neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                   void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                   vicinal_graph graph, MPI_Info info, vicinal_request* request) {
+  return persistent(graph, info, request,
+                    alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
+}
+
+int vicinal_neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                                void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                                vicinal_graph graph) {
+  return blocking(graph, alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
+}
+
+int vicinal_ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                                 void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                                 vicinal_graph graph, vicinal_request* request) {
+  return nonblocking(graph, request,
+                     alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
+}
+
+int vicinal_neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+                                     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                                     MPI_Datatype recvtype, vicinal_graph graph, MPI_Info info,
+                                     vicinal_request* request) {
+  return persistent(graph, info, request,
+                    alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype));
+}
+
+int vicinal_neighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                               MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                               const int rdispls[], MPI_Datatype recvtype, vicinal_graph graph) {
+  return blocking(graph, alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                   rdispls, recvtype));
+}
+
+int vicinal_ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                                MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                                const int rdispls[], MPI_Datatype recvtype, vicinal_graph graph,
+                                vicinal_request* request) {
+  return nonblocking(
+      graph, request,
+      alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype));
+}
+
+int vicinal_neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[],
+                                    const int sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                    const int recvcounts[], const int rdispls[],
+                                    MPI_Datatype recvtype, vicinal_graph graph, MPI_Info info,
+                                    vicinal_request* request) {
+  return persistent(
+      graph, info, request,
+      alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype));
+}
+
+int vicinal_neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[],
+                                 const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                 const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                                 MPI_Datatype recvtype, vicinal_graph graph) {
+  return blocking(graph, alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                   rdispls, recvtype));
+}
+
+int vicinal_ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[],
+                                  const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                  const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                                  MPI_Datatype recvtype, vicinal_graph graph,
+                                  vicinal_request* request) {
+  return nonblocking(
+      graph, request,
+      alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype));
+}
+
+int vicinal_neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
+                                      const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                      void* recvbuf, const MPI_Count recvcounts[],
+                                      const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                      vicinal_graph graph, MPI_Info info,
+                                      vicinal_request* request) {
+  return persistent(
+      graph, info, request,
+      alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype));
+}
+
+int vicinal_neighbor_alltoallv_items_init(const void* sendbuf, const int sendcounts[],
+                                          const int sdispls[], const int64_t senditems[],
+                                          MPI_Datatype sendtype, void* recvbuf,
+                                          const int recvcounts[], const int rdispls[],
+                                          MPI_Datatype recvtype, vicinal_graph graph, MPI_Info info,
+                                          vicinal_request* request) {
+  return persistent(graph, info, request, [&](const Graph& on, NeighborArguments& arguments) {
+    alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype)(
+        on, arguments);
+    Index elements = 0;
+    for (const vicinal::Piece& piece : arguments.send.pieces) {
+      elements += std::max<Index>(piece.count, 0);
+    }
+    arguments.items = list(senditems, elements, "identities");
+  });
+}
+
+int vicinal_neighbor_alltoallw(const void* sendbuf, const int sendcounts[],
+                               const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                               void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
+                               const MPI_Datatype recvtypes[], vicinal_graph graph) {
+  return blocking(graph, alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                   rdispls, recvtypes));
+}
+
+int vicinal_ineighbor_alltoallw(const void* sendbuf, const int sendcounts[],
+                                const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
+                                const MPI_Datatype recvtypes[], vicinal_graph graph,
+                                vicinal_request* request) {
+  return nonblocking(
+      graph, request,
+      alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes));
+}
+
+int vicinal_neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[],
+                                    const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                    void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
+                                    const MPI_Datatype recvtypes[], vicinal_graph graph,
+                                    MPI_Info info, vicinal_request* request) {
+  return persistent(
+      graph, info, request,
+      alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes));
+}
+
+int vicinal_neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[],
+                                 const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                 void* recvbuf, const MPI_Count recvcounts[],
+                                 const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                                 vicinal_graph graph) {
+  return blocking(graph, alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                   rdispls, recvtypes));
+}
+
+int vicinal_ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[],
+                                  const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                  void* recvbuf, const MPI_Count recvcounts[],
+                                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                                  vicinal_graph graph, vicinal_request* request) {
+  return nonblocking(
+      graph, request,
+      alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes));
+}
+
+int vicinal_neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
+                                      const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                      void* recvbuf, const MPI_Count recvcounts[],
+                                      const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                                      vicinal_graph graph, MPI_Info info,
+                                      vicinal_request* request) {
+  return persistent(
+      graph, info, request,
+      alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes));
+}
+
+}  // extern "C"

@@ -1,0 +1,152 @@
+// The C interface: halos.
+#include <utility>
+
+#include "collectives/c_api_shared.hpp"
+#include "collectives/combine_of.hpp"
+#include "mpi/datatype.hpp"
+#include "plan/checks.hpp"
+
+namespace {
+
+using namespace vicinal::c_api;
+using vicinal::Fault;
+using vicinal::Index;
+using vicinal::require;
+
+vicinal::ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
+  const vicinal::mpi::Datatype description = vicinal::mpi::describe(type);
+  require(description.contiguous, Fault::type, "the datatype given for a halo has gaps: ",
+          description.size, " bytes of data in an extent of ", description.extent,
+          "; give a type without gaps, and the number of values per index");
+  vicinal::ValueShape shape;
+  shape.value_bytes = description.size;
+  shape.values = values;
+  return shape;
+}
+
+template <class Owned>
+int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std::int64_t* needed,
+                bool with_owners, const int* owners, MPI_Info info, vicinal_halo* halo) noexcept {
+  return guarded(comm, [&] {
+    require_handle(halo, "halo");
+    std::vector<Index> wanted;
+    std::optional<std::vector<int>> ranks;
+    if (with_owners) ranks.emplace();
+    vicinal::Halo::Owned indices{decltype(owned()){}};
+    vicinal::Settings settings;
+    auto fault = fault_of([&] {
+      wanted = list(needed, needed_count, "needed indices");
+      if (with_owners) ranks = list(owners, needed_count, "owners");
+      indices.indices = owned();
+      settings = vicinal::read_settings(info);
+    });
+    auto made = std::make_unique<vicinal_halo_s>();
+    made->halo = std::make_unique<vicinal::Halo>(comm, indices, wanted, ranks, std::move(settings),
+                                                 std::move(fault));
+    *halo = made.release();
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+int vicinal_halo_create(MPI_Comm comm, int64_t first, int64_t last, int64_t needed_count,
+                        const int64_t needed[], MPI_Info info, vicinal_halo* halo) {
+  const auto owned = [&] { return std::pair<Index, Index>(first, last); };
+  return create_halo(comm, owned, needed_count, needed, false, nullptr, info, halo);
+}
+
+int vicinal_halo_create_indexed(MPI_Comm comm, int64_t owned_count, const int64_t owned[],
+                                int64_t needed_count, const int64_t needed[], MPI_Info info,
+                                vicinal_halo* halo) {
+  const auto indices = [&] { return list(owned, owned_count, "owned indices"); };
+  return create_halo(comm, indices, needed_count, needed, false, nullptr, info, halo);
+}
+
+int vicinal_halo_create_with_owners(MPI_Comm comm, int64_t owned_count, const int64_t owned[],
+                                    int64_t needed_count, const int64_t needed[],
+                                    const int owners[], MPI_Info info, vicinal_halo* halo) {
+  const auto indices = [&] { return list(owned, owned_count, "owned indices"); };
+  return create_halo(comm, indices, needed_count, needed, true, owners, info, halo);
+}
+
+int vicinal_halo_free(vicinal_halo* halo) {
+  return guarded(MPI_COMM_NULL, [&] {
+    require_handle(halo, "pointer to a halo");
+    delete *halo;
+    *halo = VICINAL_HALO_NULL;
+  });
+}
+
+int vicinal_halo_start(vicinal_halo halo, const void* owned, void* ghosts, int64_t values,
+                       MPI_Datatype type, vicinal_request* request) {
+  return guarded(user_of(halo), [&] {
+    require_handle(halo, "halo");
+    require_handle(request, "request");
+    *request = handle(&halo->halo->start(owned, ghosts, shape_of(values, type)));
+  });
+}
+
+int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned, int64_t owned_stride,
+                               void* ghosts, int64_t ghost_stride, int64_t vectors, int64_t values,
+                               MPI_Datatype type, vicinal_request* request) {
+  return guarded(user_of(halo), [&] {
+    require_handle(halo, "halo");
+    require_handle(request, "request");
+    vicinal::ValueShape shape = shape_of(values, type);
+    shape.vectors = vectors;
+    shape.source_stride = owned_stride;
+    shape.target_stride = ghost_stride;
+    *request = handle(&halo->halo->start(owned, ghosts, shape));
+  });
+}
+
+int vicinal_halo_reverse_start(vicinal_halo halo, void* owned, const void* ghosts, int64_t values,
+                               MPI_Datatype type, MPI_Op op, vicinal_request* request) {
+  return guarded(user_of(halo), [&] {
+    require_handle(halo, "halo");
+    require_handle(request, "request");
+    *request = handle(&halo->halo->start_reverse(owned, ghosts, shape_of(values, type),
+                                                 vicinal::combine_of(op, type, values)));
+  });
+}
+
+int vicinal_halo_exchange(vicinal_halo halo, const void* owned, void* ghosts, int64_t values,
+                          MPI_Datatype type) {
+  vicinal_request request = VICINAL_REQUEST_NULL;
+  const int code = vicinal_halo_start(halo, owned, ghosts, values, type, &request);
+  return code == MPI_SUCCESS ? vicinal_wait(&request) : code;
+}
+
+int vicinal_halo_reverse(vicinal_halo halo, void* owned, const void* ghosts, int64_t values,
+                         MPI_Datatype type, MPI_Op op) {
+  vicinal_request request = VICINAL_REQUEST_NULL;
+  const int code = vicinal_halo_reverse_start(halo, owned, ghosts, values, type, op, &request);
+  return code == MPI_SUCCESS ? vicinal_wait(&request) : code;
+}
+
+int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map* send, vicinal_halo_map* receive) {
+  return guarded(user_of(halo), [&] {
+    require_handle(halo, "halo");
+    require_handle(send, "send map");
+    require_handle(receive, "receive map");
+    const vicinal::HaloMap& map = halo->halo->map();
+    *send = {static_cast<int>(map.send_ranks.size()), map.send_ranks.data(),
+             map.send_offsets.data(), map.send_indices.data()};
+    *receive = {static_cast<int>(map.receive_ranks.size()), map.receive_ranks.data(),
+                map.receive_offsets.data(), map.receive_positions.data()};
+  });
+}
+
+int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistics) {
+  return guarded(user_of(halo), [&] {
+    require_handle(halo, "halo");
+    require_handle(statistics, "statistics");
+    const vicinal::Statistics counted = vicinal::statistics(halo->halo->plan().forward());
+    *statistics = {counted.non_local.messages, counted.non_local.elements, counted.local.messages,
+                   counted.local.elements, counted.shared_elements};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,83 @@
+// What the parts of the C interface share: handles, and the place where exceptions become MPI error
+// classes.
+#pragma once
+
+#include <vicinal/vicinal.h>
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "collectives/graph.hpp"
+#include "collectives/halo.hpp"
+#include "collectives/request.hpp"
+#include "mpi/errors.hpp"
+
+struct vicinal_graph_s {
+  std::shared_ptr<vicinal::Graph> graph;
+};
+struct vicinal_halo_s {
+  std::unique_ptr<vicinal::Halo> halo;
+};
+
+namespace vicinal::c_api {
+
+/// Runs `body`; reports what it throws to the error handler of `user`.
+template <class Body>
+int guarded(MPI_Comm user, Body body) noexcept {
+  try {
+    body();
+    return MPI_SUCCESS;
+  } catch (const Error& error) {
+    return mpi::raise(user, error);
+  } catch (const std::bad_alloc&) {
+    return mpi::raise(user, Error(Fault::memory, "out of memory"));
+  } catch (const std::exception& error) {
+    return mpi::raise(user, Error(Fault::internal, error.what()));
+  }
+}
+
+inline Request* object(vicinal_request request) { return reinterpret_cast<Request*>(request); }
+inline vicinal_request handle(Request* request) {
+  return reinterpret_cast<vicinal_request>(request);
+}
+
+inline MPI_Comm user_of(vicinal_request request) {
+  return request == nullptr ? MPI_COMM_NULL : object(request)->user();
+}
+inline MPI_Comm user_of(vicinal_graph graph) {
+  return graph == nullptr ? MPI_COMM_NULL : graph->graph->user();
+}
+inline MPI_Comm user_of(vicinal_halo halo) {
+  return halo == nullptr ? MPI_COMM_NULL : halo->halo->graph().user();
+}
+
+template <class Handle>
+void require_handle(Handle given, const char* what) {
+  require(given != nullptr, Fault::argument, "a null ", what, " was given");
+}
+
+template <class Number>
+std::vector<Number> list(const Number* values, std::int64_t count, const char* what) {
+  require(count >= 0, Fault::argument, "the number of ", what, " is ", count,
+          "; it must not be negative");
+  require(count == 0 || values != nullptr, Fault::argument, count, " ", what,
+          " were announced, but the array is null");
+  return {values, values + count};
+}
+
+/// What is wrong with the arguments, where something is. In collective calls the others, who are
+/// waiting for this rank, must learn of it.
+template <class Read>
+std::optional<Error> fault_of(Read read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace vicinal::c_api

@@ -1,0 +1,84 @@
+// Reading MPI's ways to describe a buffer.
+#include "collectives/edge_data.hpp"
+
+#include "base/error.hpp"
+
+namespace vicinal {
+
+EdgeData one_block(const void* buffer, Index count, MPI_Datatype type, const Ends& ends) {
+  EdgeData data;
+  data.buffer = buffer;
+  data.one_block = true;
+  if (!ends.entry_of.empty()) data.pieces.push_back({0, 0, count, mpi::describe(type)});
+  return data;
+}
+
+EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const Ends& ends) {
+  EdgeData data;
+  data.buffer = buffer;
+  if (ends.entry_of.empty()) return data;
+  const mpi::Datatype description = mpi::describe(type);
+  data.pieces.reserve(ends.entry_of.size());
+  for (const int entry : ends.entry_of) {
+    data.pieces.push_back({entry, entry * count * description.extent, count, description});
+  }
+  return data;
+}
+
+EdgeData blocks(const void* buffer, std::span<const Index> counts,
+                std::span<const Index> displacements, MPI_Datatype type, const Ends& ends) {
+  EdgeData data;
+  data.buffer = buffer;
+  if (ends.entry_of.empty()) return data;
+  const mpi::Datatype description = mpi::describe(type);
+  data.pieces.reserve(ends.entry_of.size());
+  for (const int entry : ends.entry_of) {
+    const auto i = static_cast<std::size_t>(entry);
+    data.pieces.push_back({entry, displacements[i] * description.extent, counts[i], description});
+  }
+  return data;
+}
+
+EdgeData typed_blocks(const void* buffer, std::span<const Index> counts,
+                      std::span<const Index> displacements, std::span<const MPI_Datatype> types,
+                      const Ends& ends) {
+  EdgeData data;
+  data.buffer = buffer;
+  data.in_bytes = true;
+  data.pieces.reserve(ends.entry_of.size());
+  for (const int entry : ends.entry_of) {
+    const auto i = static_cast<std::size_t>(entry);
+    const bool known = !data.pieces.empty() && data.pieces.back().type.handle == types[i];
+    const mpi::Datatype description = known ? data.pieces.back().type : mpi::describe(types[i]);
+    data.pieces.push_back({entry, displacements[i], counts[i], description});
+  }
+  return data;
+}
+
+void check(const EdgeData& data, const char* what) {
+  if (data.pieces.empty()) return;
+  require(data.buffer != MPI_IN_PLACE, Fault::buffer, "MPI_IN_PLACE was given for the ", what,
+          " buffer, but neighborhood collectives have no such form; give a buffer");
+  std::int64_t announced = 0;
+  for (const Piece& piece : data.pieces) {
+    if (data.one_block) {
+      require(piece.count >= 0, Fault::count, "the ", what, " count is ", piece.count,
+              "; counts must not be negative");
+    } else {
+      require(piece.count >= 0, Fault::count, "the ", what, " count of edge ", piece.entry, " is ",
+              piece.count, "; counts must not be negative");
+    }
+    // A null buffer is MPI_BOTTOM where the type, or a displacement in bytes, may be an address.
+    const bool by_address = !piece.type.contiguous || (data.in_bytes && piece.offset != 0);
+    if (!by_address) announced += piece.bytes();
+  }
+  require(announced == 0 || data.buffer != nullptr, Fault::buffer, "the ", what,
+          " buffer is null, but its counts announce ", announced, " bytes");
+}
+
+std::byte* address(const void* buffer, std::int64_t offset) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(buffer) +
+                                      static_cast<std::uintptr_t>(offset));
+}
+
+}  // namespace vicinal

@@ -1,0 +1,62 @@
+// What the arguments of a neighborhood collective say: for each edge of the graph, where its piece
+// of the user's buffer lies and what it holds.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/runs.hpp"
+#include "collectives/graph.hpp"
+#include "mpi/datatype.hpp"
+
+namespace vicinal {
+
+struct Piece {
+  int entry = 0;            ///< of the user's arrays, for messages
+  std::int64_t offset = 0;  ///< bytes from the buffer's address
+  Index count = 0;
+  mpi::Datatype type;
+  [[nodiscard]] std::int64_t bytes() const { return count * type.size; }
+};
+
+/// One side's data.
+struct EdgeData {
+  const void* buffer = nullptr;  ///< written through on the receive side
+  std::vector<Piece> pieces;     ///< by edge; a single one where all carry the same block
+  bool one_block = false;        ///< all edges carry the same block
+  bool in_bytes = false;  ///< displacements were bytes: addresses, where the buffer is MPI_BOTTOM
+  [[nodiscard]] const Piece& piece(std::size_t edge) const { return pieces[one_block ? 0 : edge]; }
+};
+
+/// The five ways in which MPI's arguments describe a side. Types are looked at only where there are
+/// edges. The arrays have an entry for each of `ends.ranks`; displacements are in extents of the
+/// type, or where there are several types, in bytes.
+EdgeData one_block(const void* buffer, Index count, MPI_Datatype type, const Ends& ends);
+EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const Ends& ends);
+EdgeData blocks(const void* buffer, std::span<const Index> counts,
+                std::span<const Index> displacements, MPI_Datatype type, const Ends& ends);
+EdgeData typed_blocks(const void* buffer, std::span<const Index> counts,
+                      std::span<const Index> displacements, std::span<const MPI_Datatype> types,
+                      const Ends& ends);
+
+/// Both sides of a collective.
+struct NeighborArguments {
+  EdgeData send;
+  EdgeData receive;
+  /// An identity for each element sent, edge after edge: elements of one identity have equal
+  /// values, and travel once where the planner can share them.
+  std::optional<std::vector<Index>> items;
+  bool equal_blocks = false;  ///< all ranks send blocks of the same size along all edges
+};
+
+/// What can be seen to be wrong with a side: `what` is "send" or "receive". Throws count and buffer
+/// faults.
+void check(const EdgeData& data, const char* what);
+
+/// An address as the user means it, also where the buffer is MPI_BOTTOM.
+[[nodiscard]] std::byte* address(const void* buffer, std::int64_t offset);
+
+}  // namespace vicinal

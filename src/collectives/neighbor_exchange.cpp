@@ -1,0 +1,113 @@
+// The arguments of a neighborhood collective as a pattern in bytes.
+#include "collectives/neighbor_exchange.hpp"
+
+namespace vicinal {
+
+namespace {
+
+using Items = std::optional<std::vector<Index>>;
+
+/// The elements of a piece as items that are `bytes` long and begin at element `first` of `items`.
+std::vector<ItemRun> identified(const std::vector<Index>& items, std::size_t first,
+                                const Piece& piece, Index place) {
+  const Index bytes = piece.type.size;
+  std::vector<ItemRun> runs;
+  for (Index i = 0; i < piece.count; ++i) {
+    const std::size_t element = first + static_cast<std::size_t>(i);
+    require(element < items.size(), Fault::count, "identities were given for ", items.size(),
+            " elements, but the send counts announce more; give one for each element");
+    const ItemRun run{items[element] * bytes, place + i * bytes, bytes};
+    if (!runs.empty()) {
+      ItemRun& last = runs.back();
+      if (last.identity + last.count == run.identity &&
+          last.position + last.count == run.position) {
+        last.count += bytes;
+        continue;
+      }
+    }
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+Pattern make_pattern(const Neighborhood& neighborhood, const Side& send, bool one_block,
+                     const Items& items, const Side& receive) {
+  Pattern pattern;
+  pattern.identity = one_block || items.has_value();
+  std::size_t element = 0;
+  for (std::size_t edge = 0; edge < neighborhood.destinations.size(); ++edge) {
+    const Piece& piece = send.piece(edge);
+    const Index place = send.place(edge);
+    OutEdge& out = pattern.out.emplace_back();
+    out.rank = neighborhood.destinations[edge];
+    if (items) {
+      out.items = identified(*items, element, piece, place);
+      element += static_cast<std::size_t>(piece.count);
+    } else {
+      out.items.push_back({place, place, piece.bytes()});
+    }
+  }
+  for (std::size_t edge = 0; edge < neighborhood.sources.size(); ++edge) {
+    InEdge& in = pattern.in.emplace_back();
+    in.rank = neighborhood.sources[edge];
+    in.count = receive.piece(edge).bytes();
+    if (in.count > 0) in.slots.push_back({0, receive.place(edge), in.count});
+  }
+  check(pattern, neighborhood.machine->size());
+  return pattern;
+}
+
+}  // namespace
+
+NeighborExchange::NeighborExchange(std::shared_ptr<Graph> graph, NeighborArguments arguments,
+                                   const Settings& settings, std::optional<Error> fault,
+                                   Ownership ownership)
+    : graph_(std::move(graph)), ownership_(ownership) {
+  PlanOptions options = settings.options;
+  options.element_bytes = 1;
+  options.unit = "bytes";
+  options.one_block = arguments.send.one_block;
+  Pattern pattern;
+  try {
+    if (fault) throw *fault;
+    check(arguments.send, "send");
+    check(arguments.receive, "receive");
+    send_ = Side(std::move(arguments.send));
+    receive_ = Side(std::move(arguments.receive));
+    pattern =
+        make_pattern(graph_->neighborhood(), send_, options.one_block, arguments.items, receive_);
+  } catch (const Error& error) {
+    fault = error;
+  }
+  auto plan = graph_->plan(pattern, find_planner(settings.strategy), options, std::move(fault));
+  execution_ = std::make_unique<Execution>(std::move(plan), false, 0);
+}
+
+void NeighborExchange::begin() {
+  if (!execution_->in_flight()) send_.pack(graph_->communicator().handle());
+  Binding binding;
+  binding.source = send_.data();
+  binding.target = receive_.data();
+  execution_->start(binding);
+}
+
+void NeighborExchange::start() {
+  require(ownership_ == Ownership::persistent, Fault::request,
+          "the request of a nonblocking call was started; it has begun with the call");
+  begin();
+}
+
+bool NeighborExchange::test() {
+  if (!execution_->in_flight()) return true;
+  if (!execution_->test()) return false;
+  receive_.unpack(graph_->communicator().handle());
+  return true;
+}
+
+void NeighborExchange::wait() {
+  if (!execution_->in_flight()) return;
+  execution_->wait();
+  receive_.unpack(graph_->communicator().handle());
+}
+
+}  // namespace vicinal

@@ -1,0 +1,45 @@
+// One side of a collective while it is executed. A plan moves raw bytes: from and to the user's
+// buffer itself where all of its datatypes are dense, else packed bytes beside it.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "collectives/edge_data.hpp"
+
+namespace vicinal {
+
+class Side {
+ public:
+  Side() = default;
+  /// Of data that have been checked. Places are in bytes, from the lowest byte that is touched.
+  explicit Side(EdgeData data);
+  /// Places are blocks: that of an edge is its entry. The data are equal blocks, or one block.
+  Side(EdgeData data, std::int64_t block_bytes, const Ends& ends);
+
+  /// What a plan is bound to.
+  [[nodiscard]] std::byte* data() { return packed_ ? bytes_.data() : start_; }
+  /// Where the piece of an edge lies in it.
+  [[nodiscard]] Index place(std::size_t edge) const { return places_[data_.one_block ? 0 : edge]; }
+  [[nodiscard]] const Piece& piece(std::size_t edge) const { return data_.piece(edge); }
+
+  /// From the user's buffer, and to it; nothing where the plan is bound to that.
+  void pack(MPI_Comm communicator);
+  void unpack(MPI_Comm communicator) const;
+
+ private:
+  [[nodiscard]] std::int64_t packed_offset(std::size_t piece) const {
+    return places_[piece] * place_bytes_;
+  }
+
+  EdgeData data_;
+  bool packed_ = false;
+  std::byte* start_ = nullptr;
+  std::int64_t place_bytes_ = 1;
+  std::vector<Index> places_;  ///< by piece
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace vicinal

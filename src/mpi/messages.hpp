@@ -1,0 +1,47 @@
+// Messages of one call, straight from and into the user's memory, described by the user's
+// datatypes.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace vicinal::mpi {
+
+/// Messages under way on a private communicator. MPI's matching order tells those between two ranks
+/// with the same tag apart.
+class MessageBatch {
+ public:
+  explicit MessageBatch(MPI_Comm communicator) : communicator_(communicator) {}
+  MessageBatch(const MessageBatch&) = delete;
+  MessageBatch& operator=(const MessageBatch&) = delete;
+  /// Lets go of what is not complete: see abandon().
+  ~MessageBatch();
+
+  /// `bytes`: of the data that `count` elements of the type hold.
+  void receive(void* buffer, std::int64_t count, MPI_Datatype type, std::int64_t bytes, int peer,
+               int tag);
+  void send(const void* buffer, std::int64_t count, MPI_Datatype type, int peer, int tag);
+
+  /// Whether all are complete. Never blocks. A count fault where a message was shorter than the
+  /// receive it met.
+  bool test();
+
+  /// Nothing is written to the user's memory from now on.
+  void abandon() noexcept;
+
+ private:
+  struct Expected {
+    int peer;
+    std::int64_t bytes;
+  };
+  void verify_lengths() const;
+
+  MPI_Comm communicator_;
+  std::vector<MPI_Request> requests_;  ///< receives first
+  std::vector<MPI_Status> statuses_;
+  std::vector<Expected> expected_;  ///< by receive
+};
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,105 @@
+// Cartesian, graph and distributed-graph topologies as lists of neighbours.
+//
+// In a periodic dimension of size 1 or 2 both neighbours are the same rank. What is sent in the
+// negative direction arrives from the positive one, so the in-edges of a dimension pair with the
+// out-edges in the order +, -.
+#include "mpi/topology.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "mpi/errors.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+TopologySide in_order(std::vector<int> ranks) {
+  TopologySide side;
+  side.order.resize(ranks.size());
+  std::iota(side.order.begin(), side.order.end(), 0);
+  side.ranks = std::move(ranks);
+  return side;
+}
+
+Topology cartesian(MPI_Comm user) {
+  int dimensions = 0;
+  check(MPI_Cartdim_get(user, &dimensions), "MPI_Cartdim_get");
+  Topology topology;
+  for (int dimension = 0; dimension < dimensions; ++dimension) {
+    int below = MPI_PROC_NULL;
+    int above = MPI_PROC_NULL;
+    check(MPI_Cart_shift(user, dimension, 1, &below, &above), "MPI_Cart_shift");
+    const std::pair<int, int> minus{2 * dimension, below};
+    const std::pair<int, int> plus{2 * dimension + 1, above};
+    for (TopologySide* side : {&topology.sources, &topology.destinations}) {
+      side->ranks.insert(side->ranks.end(), {below, above});
+      const bool sends = side == &topology.destinations;
+      for (const auto& [entry, rank] : {sends ? minus : plus, sends ? plus : minus}) {
+        if (rank != MPI_PROC_NULL) side->order.push_back(entry);
+      }
+    }
+  }
+  return topology;
+}
+
+std::vector<int> graph_neighbors(MPI_Comm user, int rank) {
+  int count = 0;
+  check(MPI_Graph_neighbors_count(user, rank, &count), "MPI_Graph_neighbors_count");
+  std::vector<int> ranks(static_cast<std::size_t>(count));
+  check(MPI_Graph_neighbors(user, rank, count, ranks.data()), "MPI_Graph_neighbors");
+  return ranks;
+}
+
+/// MPI asks for symmetry and need not check it. Every rank knows the whole graph; this one looks at
+/// the edges that it would wait on, or be waited for.
+Topology graph(MPI_Comm user) {
+  int rank = 0;
+  int size = 0;
+  check(MPI_Comm_rank(user, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(user, &size), "MPI_Comm_size");
+  const std::vector<int> mine = graph_neighbors(user, rank);
+  for (int other = 0; other < size; ++other) {
+    const std::vector<int> theirs = graph_neighbors(user, other);
+    const auto there = std::count(mine.begin(), mine.end(), other);
+    const auto back = std::count(theirs.begin(), theirs.end(), rank);
+    require(there == back, Fault::topology, "in the communicator's graph rank ", rank,
+            " names rank ", other, " ", there, " times, and rank ", other, " names rank ", rank,
+            " ", back, " times; both must name each other as often, or use a distributed graph");
+  }
+  return {in_order(mine), in_order(mine)};
+}
+
+Topology distributed_graph(MPI_Comm user) {
+  int sources = 0;
+  int destinations = 0;
+  int weighted = 0;
+  check(MPI_Dist_graph_neighbors_count(user, &sources, &destinations, &weighted),
+        "MPI_Dist_graph_neighbors_count");
+  std::vector<int> from(static_cast<std::size_t>(sources));
+  std::vector<int> to(static_cast<std::size_t>(destinations));
+  // Weights are read where there are any, and not used.
+  std::vector<int> from_weights(from.size());
+  std::vector<int> to_weights(to.size());
+  check(MPI_Dist_graph_neighbors(user, sources, from.data(),
+                                 weighted != 0 ? from_weights.data() : MPI_UNWEIGHTED, destinations,
+                                 to.data(), weighted != 0 ? to_weights.data() : MPI_UNWEIGHTED),
+        "MPI_Dist_graph_neighbors");
+  return {in_order(std::move(from)), in_order(std::move(to))};
+}
+
+}  // namespace
+
+Topology topology_of(MPI_Comm user) {
+  require(user != MPI_COMM_NULL, Fault::communicator, "the communicator is MPI_COMM_NULL");
+  int kind = MPI_UNDEFINED;
+  check(MPI_Topo_test(user, &kind), "MPI_Topo_test");
+  if (kind == MPI_CART) return cartesian(user);
+  if (kind == MPI_GRAPH) return graph(user);
+  if (kind == MPI_DIST_GRAPH) return distributed_graph(user);
+  fail(Fault::topology,
+       "the communicator has no topology; give one that MPI_Cart_create, MPI_Graph_create or "
+       "MPI_Dist_graph_create_adjacent has made, or name the neighbours yourself");
+}
+
+}  // namespace vicinal::mpi

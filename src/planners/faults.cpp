@@ -1,0 +1,21 @@
+// The words in which planners report the faults that only several ranks together can see.
+#include "planners/faults.hpp"
+
+namespace vicinal {
+
+SettledFault fault_elsewhere(const Status& status) {
+  std::ostringstream text;
+  text << "planning failed because of a " << name(static_cast<Fault>(status.fault()))
+       << " fault on rank " << status.rank() << "; the message on that rank says more";
+  return SettledFault(Error(Fault::elsewhere, text.str()));
+}
+
+Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit) {
+  std::ostringstream text;
+  text << "the counts of the edge from rank " << from << " to rank " << to << " differ: rank "
+       << from << " sends " << sent << " " << unit << ", but rank " << to << " expects " << expected
+       << "; both ends of an edge must give the same count";
+  return Error(Fault::count, text.str());
+}
+
+}  // namespace vicinal

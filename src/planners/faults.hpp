@@ -1,0 +1,40 @@
+// How planners carry faults. A rank at fault goes on talking, with marked letters, so that nobody
+// waits for it in vain; in the end it throws what it found, and whoever was told throws that.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/runs.hpp"
+#include "planners/planner.hpp"
+
+namespace vicinal {
+
+/// The first fault that a rank knows of: its own, or one that it was told.
+class Status {
+ public:
+  void report(Fault fault, int rank) {
+    if (fault_ < 0) {
+      fault_ = static_cast<std::int64_t>(fault);
+      rank_ = rank;
+    }
+  }
+  void pass_on(Status& other) const {
+    if (!good()) other.report(static_cast<Fault>(fault_), rank_);
+  }
+  [[nodiscard]] bool good() const { return fault_ < 0; }
+  [[nodiscard]] std::int64_t fault() const { return fault_; }
+  [[nodiscard]] int rank() const { return rank_; }
+
+ private:
+  std::int64_t fault_ = -1;
+  int rank_ = -1;
+};
+
+/// What a rank throws that was told of another's fault.
+SettledFault fault_elsewhere(const Status& status);
+
+/// The fault of an edge whose ends give different counts.
+Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit);
+
+}  // namespace vicinal

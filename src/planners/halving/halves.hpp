@@ -1,0 +1,26 @@
+// How the regions of a machine are halved, as one region sees it. The list of regions, by number,
+// is cut in two at the border nearest to half of its ranks, then the own half likewise, until one
+// region is left. Regions of any number, size and shape will do, since a region is never cut.
+#pragma once
+
+#include <vector>
+
+#include "locality/machine.hpp"
+
+namespace vicinal {
+
+class Halves {
+ public:
+  Halves(const Machine& machine, int region);
+
+  /// Steps until every region of the machine is alone; the own one may be earlier.
+  [[nodiscard]] int steps() const { return steps_; }
+  /// The step that parts `region` from the own region; `steps()` for the own region itself.
+  [[nodiscard]] int step_to(int region) const { return step_to_[static_cast<std::size_t>(region)]; }
+
+ private:
+  int steps_ = 0;
+  std::vector<int> step_to_;
+};
+
+}  // namespace vicinal

@@ -1,0 +1,306 @@
+// The neighborhood collectives, all forms of all of them: whatever the graph, the planner and the
+// datatypes, the receive buffers hold what the neighbours sent, and nothing else is written.
+#include "family.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "planners/planner.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+/// Random edges among all ranks, with repetitions, edges to oneself, and ranks without any;
+/// `mutual` ones as an undirected graph has them.
+Wiring random_wiring(unsigned seed, bool mutual, std::vector<int>& my_sources) {
+  std::mt19937 random(seed);
+  const int size = world_size();
+  const auto pick = [&](int from, int to) {
+    return std::uniform_int_distribution<int>(from, to)(random);
+  };
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
+  std::vector<std::vector<int>> to(at(size)), from(at(size));
+  std::vector<bool> alone;
+  for (int rank = 0; rank < size; ++rank) alone.push_back(size > 2 && pick(0, 5) == 0);
+  const auto draw = [&] {
+    int rank = 0;
+    do rank = pick(0, size - 1);
+    while (alone[at(rank)]);
+    return rank;
+  };
+  alone[0] = false;
+  for (int edge = pick(size, 3 * size); edge > 0; --edge) {
+    const int a = draw(), b = pick(0, 5) == 0 ? a : draw();
+    to[at(a)].push_back(b);
+    from[at(b)].push_back(a);
+    if (mutual && a != b) {
+      to[at(b)].push_back(a);
+      from[at(a)].push_back(b);
+    }
+  }
+  for (auto& list : to) std::shuffle(list.begin(), list.end(), random);
+  for (auto& list : from) std::shuffle(list.begin(), list.end(), random);
+  if (mutual) from = to;
+  my_sources = from[at(world_rank())];
+  return Wiring::paired(to, from);
+}
+
+/// A Cartesian grid over the first ranks of the world; of -1 everywhere for ranks outside.
+Wiring cartesian_wiring(const std::vector<int>& sizes, const std::vector<int>& periods, int cells) {
+  Wiring wiring;
+  const auto dimensions = sizes.size();
+  for (int rank = 0; rank < cells; ++rank) {
+    auto& destinations = wiring.destinations.emplace_back(2 * dimensions, -1);
+    auto& origins = wiring.origins.emplace_back(2 * dimensions);
+    int stride = cells;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      stride /= sizes[d];
+      const int place = rank / stride % sizes[d];
+      for (const int step : {-1, 1}) {
+        const std::size_t entry = 2 * d + (step > 0 ? 1 : 0);
+        const int moved = place + step;
+        if (periods[d] == 0 && (moved < 0 || moved >= sizes[d])) continue;
+        const int there = rank + (around(moved, sizes[d]) - place) * stride;
+        destinations[entry] = there;
+        // What comes from there was sent in the opposite direction.
+        origins[entry] = {there, static_cast<int>(2 * d) + (step > 0 ? 0 : 1)};
+      }
+    }
+  }
+  return wiring;
+}
+
+/// Runs all collectives in all forms on a graph that `create` makes with hints.
+template <class Create>
+void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Create create) {
+  const Kinds kinds;
+  const int size = world_size();
+  int turn = static_cast<int>(seed);
+  const std::string regions[] = {few_regions(size), "round-robin:3", "node"};
+  for (const Planner& planner : planners()) {
+    // A few planners each time where planning takes long.
+    if (size > 4 && (turn++ + static_cast<int>(seed)) % (size > 8 ? 4 : 2) != 0) continue;
+    const std::string strategy(planner.name);
+    const Hints hints{{"vicinal_strategy", strategy},
+                      {"vicinal_regions", regions[seed % 3]},
+                      {"vicinal_local", turn % 2 == 0 ? "shared" : "messages"}};
+    GraphHandle graph;
+    SUCCEEDS(create(hints, &graph));
+    for (const Op op : all_ops) {
+      if (!planner.one_block_only.empty() && !gathers(op)) continue;
+      for (const Form form : {Form::persistent, Form::blocking, Form::nonblocking}) {
+        const int salt = turn++;
+        Collective collective(wiring, kinds, op, salt);
+        RequestHandle request;
+        const auto call = [&] {
+          return collective.call(form, turn % 2 == 0, graph, hints, &request);
+        };
+        const std::string which =
+            what + ", " + strategy + ", form " + std::to_string(static_cast<int>(form));
+        if (form == Form::persistent) SUCCEEDS(call());
+        for (int round = 1; round <= 2; ++round) {
+          collective.fill(round);
+          SUCCEEDS(form == Form::persistent ? vicinal_start(&request) : call());
+          if (form != Form::blocking) SUCCEEDS(vicinal_wait(&request));
+          CHECK_EQUAL(static_cast<vicinal_request>(request) != nullptr, form == Form::persistent);
+          collective.verify(which);
+        }
+      }
+    }
+  }
+}
+
+/// A communicator with a topology, which is freed.
+class WithTopology {
+ public:
+  explicit WithTopology(MPI_Comm comm) : comm_(comm) {}
+  WithTopology(const WithTopology&) = delete;
+  WithTopology& operator=(const WithTopology&) = delete;
+  ~WithTopology() {
+    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+  }
+  operator MPI_Comm() const { return comm_; }
+
+ private:
+  MPI_Comm comm_;
+};
+
+void run_cartesian(const std::vector<int>& sizes, const std::vector<int>& periods) {
+  int cells = 1;
+  for (const int size : sizes) cells *= size;
+  if (cells == 0 || cells > world_size()) return;
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Cart_create(MPI_COMM_WORLD, static_cast<int>(sizes.size()), sizes.data(), periods.data(), 0,
+                  &made);
+  if (made == MPI_COMM_NULL) return;
+  const WithTopology comm(made);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  std::string what = "a grid";
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    what += " x " + std::to_string(sizes[d]) + (periods[d] != 0 ? " around" : "");
+  }
+  run_family(what, cartesian_wiring(sizes, periods, cells), static_cast<unsigned>(cells),
+             [&](MPI_Info info, vicinal_graph* graph) {
+               return vicinal_graph_create_from_topology(comm, info, graph);
+             });
+}
+
+}  // namespace
+
+TEST(family_on_random_graphs) {
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    const Duplicate comm;
+    std::vector<int> sources;
+    const Wiring wiring = random_wiring(seed, false, sources);
+    run_family("random edges", wiring, seed, [&](MPI_Info info, vicinal_graph* graph) {
+      return create_graph(comm, sources, wiring.mine(), info, graph);
+    });
+  }
+}
+
+TEST(family_on_distributed_graphs) {
+  std::vector<int> sources;
+  const Wiring wiring = random_wiring(7, false, sources);
+  const auto& destinations = wiring.mine();
+  // Weights are there, and not used.
+  const std::vector<int> in(sources.size(), 3), out(destinations.size(), 4);
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Dist_graph_create_adjacent(
+      MPI_COMM_WORLD, static_cast<int>(sources.size()), sources.data(),
+      in.empty() ? MPI_WEIGHTS_EMPTY : in.data(), static_cast<int>(destinations.size()),
+      destinations.data(), out.empty() ? MPI_WEIGHTS_EMPTY : out.data(), MPI_INFO_NULL, 0, &made);
+  const WithTopology comm(made);
+  run_family("a distributed graph", wiring, 7, [&](MPI_Info info, vicinal_graph* graph) {
+    return vicinal_graph_create_from_topology(comm, info, graph);
+  });
+}
+
+TEST(family_on_graph_topologies) {
+  std::vector<int> sources;
+  const Wiring wiring = random_wiring(11, true, sources);
+  std::vector<int> index, edges;
+  for (const std::vector<int>& list : wiring.destinations) {
+    edges.insert(edges.end(), list.begin(), list.end());
+    index.push_back(static_cast<int>(edges.size()));
+  }
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Graph_create(MPI_COMM_WORLD, world_size(), index.data(), edges.data(), 0, &made);
+  const WithTopology comm(made);
+  run_family("a graph", wiring, 11, [&](MPI_Info info, vicinal_graph* graph) {
+    return vicinal_graph_create_from_topology(comm, info, graph);
+  });
+}
+
+TEST(family_on_cartesian_grids) {
+  const int size = world_size();
+  run_cartesian({1}, {1});
+  run_cartesian({2}, {1});
+  run_cartesian({size}, {0});
+  run_cartesian({size}, {1});
+  run_cartesian({2, 1}, {1, 1});
+  run_cartesian({3, 2}, {1, 1});
+  run_cartesian({2, size / 2}, {0, 1});
+  run_cartesian({1, 2, 2}, {1, 0, 1});
+  run_cartesian({2, 3, 2}, {1, 1, 0});
+  run_cartesian({}, {});
+}
+
+TEST(counts_may_change_from_call_to_call) {
+  const Kinds kinds;
+  const Duplicate comm;
+  std::vector<int> sources;
+  const Wiring wiring = random_wiring(13, false, sources);
+  for (const char* strategy : {"automatic", "direct", "aggregate"}) {
+    GraphHandle graph;
+    SUCCEEDS(create_graph(
+        comm, sources, wiring.mine(),
+        Hints{{"vicinal_strategy", strategy}, {"vicinal_regions", few_regions(world_size())}},
+        &graph));
+    for (int salt = 0; salt < 12; ++salt) {
+      for (const Op op : all_ops) {
+        Collective collective(wiring, kinds, op, salt);
+        collective.fill(salt);
+        RequestHandle request;
+        const Form form = salt % 2 == 0 ? Form::blocking : Form::nonblocking;
+        SUCCEEDS(collective.call(form, false, graph, MPI_INFO_NULL, &request));
+        SUCCEEDS(vicinal_wait(&request));
+        collective.verify(strategy);
+      }
+    }
+  }
+}
+
+TEST(many_calls_in_flight_on_two_graphs) {
+  const Kinds kinds;
+  const Duplicate comm;
+  std::vector<int> sources, other_sources;
+  const Wiring wirings[] = {random_wiring(17, false, sources),
+                            random_wiring(19, false, other_sources)};
+  for (const char* strategy : {"automatic", "aggregate"}) {
+    const Hints hints{{"vicinal_strategy", strategy},
+                      {"vicinal_regions", few_regions(world_size())},
+                      {"vicinal_in_flight", "3"}};
+    GraphHandle graphs[2];
+    SUCCEEDS(create_graph(comm, sources, wirings[0].mine(), hints, &graphs[0]));
+    SUCCEEDS(create_graph(comm, other_sources, wirings[1].mine(), hints, &graphs[1]));
+    constexpr int most = 30;  // of each graph three of each collective, and of two more than turns
+    std::vector<std::unique_ptr<Collective>> calls;
+    std::vector<vicinal_request> requests(most, VICINAL_REQUEST_NULL);
+    for (int i = 0; i < most; ++i) {
+      const int salt = i % 7 == 0 ? 3 : i;
+      const Op op = i % 3 == 0 ? all_ops[i / 3 % 5] : i % 3 == 1 ? Op::alltoall : Op::allgather;
+      calls.push_back(std::make_unique<Collective>(wirings[i % 2], kinds, op, salt));
+      calls.back()->fill(i);
+      SUCCEEDS(calls.back()->call(Form::nonblocking, i % 2 == 0, graphs[i % 2], MPI_INFO_NULL,
+                                  &requests[static_cast<std::size_t>(i)]));
+    }
+    // Completed in ways and orders of each rank's own.
+    for (int n = 0; n < most / 2; ++n) {
+      const int i = around(n * 7 + world_rank() * 5, most);
+      SUCCEEDS(vicinal_wait(&requests[static_cast<std::size_t>(i)]));
+      calls[static_cast<std::size_t>(i)]->verify(strategy);
+    }
+    for (int index = 0; index != MPI_UNDEFINED;) {
+      SUCCEEDS(vicinal_waitany(most, requests.data(), &index));
+      if (index != MPI_UNDEFINED) calls[static_cast<std::size_t>(index)]->verify(strategy);
+    }
+    for (const vicinal_request request : requests) CHECK(request == VICINAL_REQUEST_NULL);
+  }
+}
+
+TEST(nonblocking_requests_belong_to_the_user) {
+  const Kinds kinds;
+  const Duplicate comm;
+  std::vector<int> sources;
+  const Wiring wiring = random_wiring(23, false, sources);
+  GraphHandle graph = graph_of(comm, sources, wiring.mine(), few_regions(world_size()));
+  for (const Op op : all_ops) {
+    Collective freed(wiring, kinds, op, 1), tested(wiring, kinds, op, 2);
+    for (Collective* each : {&freed, &tested}) each->fill(5);
+    vicinal_request one = VICINAL_REQUEST_NULL, two = VICINAL_REQUEST_NULL;
+    SUCCEEDS(freed.call(Form::nonblocking, false, graph, MPI_INFO_NULL, &one));
+    SUCCEEDS(tested.call(Form::nonblocking, false, graph, MPI_INFO_NULL, &two));
+    FAILS(MPI_ERR_REQUEST, vicinal_start(&one), "begun with the call");
+    SUCCEEDS(vicinal_request_free(&one));
+    CHECK(one == VICINAL_REQUEST_NULL);
+    freed.verify("freed");
+    int done = 0;
+    while (done == 0) SUCCEEDS(vicinal_test(&two, &done));
+    CHECK(two == VICINAL_REQUEST_NULL);
+    tested.verify("tested");
+  }
+  // The graph may go first.
+  Collective last(wiring, kinds, Op::allgather, 3);
+  last.fill(6);
+  vicinal_request request = VICINAL_REQUEST_NULL;
+  SUCCEEDS(last.call(Form::nonblocking, false, graph, MPI_INFO_NULL, &request));
+  graph.free();
+  SUCCEEDS(vicinal_wait(&request));
+  last.verify("after the graph");
+}
+
+}  // namespace vicinal
