@@ -3,14 +3,22 @@
 // slots. The same on every rank for the same seed.
 #pragma once
 
+#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "locality/machine.hpp"
 #include "pattern/pattern.hpp"
 
 namespace vicinal::testing {
+
+/// Regions and hosts for virtual ranks, and the text that the regions were read from.
+struct RandomMachine {
+  std::shared_ptr<const Machine> machine;
+  std::string regions;
+};
 
 class RandomPatterns {
  public:
@@ -54,6 +62,18 @@ class RandomPatterns {
       text << (rank > 0 ? "," : "") << between(0, (size - 1) / 2);
     }
     return text.str();
+  }
+
+  /// One to three hosts whose ranks lie anywhere, and regions of any kind.
+  RandomMachine machine(int size) {
+    DetectedPlaces places;
+    const int hosts = between(1, 3);
+    for (int rank = 0; rank < size; ++rank) {
+      places.node_of.push_back(between(1, hosts));
+      places.numa_of.push_back(0);
+    }
+    const std::string text = regions(size);
+    return {std::make_shared<const Machine>(read_regions(text, places), places.node_of), text};
   }
 
  private:

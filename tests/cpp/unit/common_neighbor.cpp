@@ -72,15 +72,7 @@ void plan_and_verify(const std::shared_ptr<const Machine>& machine,
 void plan_random(int size, unsigned first_seed, unsigned last_seed) {
   for (unsigned seed = first_seed; seed < last_seed; ++seed) {
     RandomPatterns random(seed);
-    DetectedPlaces places;
-    const int hosts = random.between(1, 3);
-    for (int rank = 0; rank < size; ++rank) {
-      places.node_of.push_back(random.between(1, hosts));
-      places.numa_of.push_back(0);
-    }
-    const std::string regions = random.regions(size);
-    const auto machine =
-        std::make_shared<const Machine>(read_regions(regions, places), places.node_of);
+    const auto [machine, regions] = random.machine(size);
     const std::string what = "seed " + std::to_string(seed) + ", regions " + regions;
     plan_and_verify(machine, random.make(size, seed % 2 == 0, random.chance(0.5) ? 0.7 : 0.2),
                     what);
