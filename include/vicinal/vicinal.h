@@ -407,6 +407,81 @@ typedef struct {
 } vicinal_statistics;
 VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics *statistics);
 
+/* --- sparse exchanges ----------------------------------------------------------------------------- */
+
+/* Each rank knows whom it sends to, and none whom it receives from, nor how much. What it receives comes
+ * as a handle, which keeps it until it is freed.
+ *
+ * Settings: vicinal_regions and vicinal_local as above, and
+ *   vicinal_exchange      how it goes: "automatic" (default), "personalized", "nonblocking", "locality",
+ *                         "locality-personalized", or for vicinal_sparse_alltoall also "one-sided"; must be
+ *                         the same on all ranks. "automatic" goes by the number of ranks and their regions
+ *                         alone, which all know, and so costs nothing.
+ * Sources: Geyko and Bienz 2023, algorithms 1 to 3; Hoefler et al. 2010. */
+typedef struct vicinal_received_s *vicinal_received;
+#define VICINAL_RECEIVED_NULL ((vicinal_received)0)
+
+/* Sends `sendcount` messages: message i is `sendcounts[i]` elements of `sendtype`, from `sdispls[i]`
+ * elements (extents) into the buffer, for the rank `destinations[i]`. Messages may be empty, and are
+ * delivered all the same; ranks may occur several times, and may be the calling rank. The received
+ * elements are of `recvtype`; it need not be that of the senders, but each message must be a whole number
+ * of its elements. Collective; the buffers are the caller's again on return.
+ * Errors, on every rank (MPI_ERR_OTHER on those that are not at fault): MPI_ERR_RANK, MPI_ERR_COUNT for
+ * negative counts and more bytes than can be counted, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_TYPE. On this
+ * rank: MPI_ERR_COUNT for a message that is no whole number of elements; MPI_ERR_INFO_VALUE. */
+VICINAL_API int vicinal_sparse_alltoallv(const void *sendbuf, int sendcount, const int destinations[],
+                                         const int sendcounts[], const int sdispls[],
+                                         MPI_Datatype sendtype, MPI_Datatype recvtype, MPI_Comm comm,
+                                         MPI_Info info, vicinal_received *received);
+
+/* The same with 64-bit counts and displacements. */
+VICINAL_API int vicinal_sparse_alltoallv_c(const void *sendbuf, int sendcount,
+                                           const int destinations[], const MPI_Count sendcounts[],
+                                           const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                           MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                           vicinal_received *received);
+
+/* The same where every message of every rank has `blockcount` elements: message i begins i * blockcount
+ * elements into the buffer. Ranks that send nothing give the same blockcount.
+ * Errors, besides those above: MPI_ERR_COUNT where messages of another size arrive. */
+VICINAL_API int vicinal_sparse_alltoall(const void *sendbuf, int sendcount, const int destinations[],
+                                        int blockcount, MPI_Datatype sendtype, MPI_Datatype recvtype,
+                                        MPI_Comm comm, MPI_Info info, vicinal_received *received);
+
+/* Asks the destinations: the arguments are those of vicinal_sparse_alltoallv, and what comes are the
+ * requests of others to this rank. Each of them is to be answered by vicinal_sparse_answer. Collective. */
+VICINAL_API int vicinal_sparse_query(const void *sendbuf, int sendcount, const int destinations[],
+                                     const int sendcounts[], const int sdispls[],
+                                     MPI_Datatype sendtype, MPI_Datatype recvtype, MPI_Comm comm,
+                                     MPI_Info info, vicinal_received *requests);
+
+/* Answers the requests, each by one message: the i-th of `sendcounts` and `sdispls` is the reply to the
+ * i-th request. The replies to this rank's own requests come by the rank that was asked, then as asked.
+ * To be called once for each query, by all ranks, in the same order everywhere; the requests are to be
+ * freed after.
+ * Errors: those of vicinal_sparse_alltoallv, on the rank at fault and at least on those who asked it. */
+VICINAL_API int vicinal_sparse_answer(vicinal_received requests, const void *sendbuf,
+                                      const int sendcounts[], const int sdispls[],
+                                      MPI_Datatype sendtype, MPI_Datatype recvtype,
+                                      vicinal_received *replies);
+
+/* What was received: `*messages` messages, ordered by sender, then as sent; message i came from ranks[i]
+ * and is counts[i] elements from displs[i] elements into `*data`, where one follows the other as they
+ * travel (elements of a derived type without their gaps). displs has an entry more: the number of all
+ * elements. The arrays are the handle's; outputs that are not wanted may be null. Local. */
+VICINAL_API int vicinal_received_get(vicinal_received received, int *messages, const int **ranks,
+                                     const int64_t **counts, const int64_t **displs,
+                                     const void **data);
+
+/* Copies all elements to a buffer of the caller's that has room for `capacity` of `recvtype`. Local.
+ * Errors: MPI_ERR_COUNT where it has not enough room (nothing is copied then), MPI_ERR_TYPE for a type of
+ * another size than that which was announced. */
+VICINAL_API int vicinal_received_copy(vicinal_received received, void *recvbuf, int64_t capacity,
+                                      MPI_Datatype recvtype);
+
+/* Frees the handle and what was received. Local. */
+VICINAL_API int vicinal_received_free(vicinal_received *received);
+
 #ifdef __cplusplus
 }
 #endif

@@ -53,6 +53,7 @@ std::int64_t fingerprint(const Settings& settings) {
   std::ostringstream text;
   const PlanOptions& options = settings.options;
   text << settings.regions << '|' << settings.strategy << '|' << settings.in_flight << '|'
+       << name(settings.exchange) << '|'
        << options.shared_memory << '|' << options.split_bytes << '|' << options.leader_shift
        << '|' << options.group_size;
   return static_cast<std::int64_t>(std::hash<std::string>{}(text.str()) >> 1);
@@ -77,7 +78,7 @@ Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& 
   settle(*communicator, least[0], finding);
   require(least[1] == -least[2], Fault::info,
           "the ranks gave different settings; give the same strategy, regions, local, in_flight, "
-          "split_bytes, leader_shift and group_size, or the same environment variables, on all");
+          "split_bytes, leader_shift, group_size and method, or the same environment variables, on all");
   meeting.least = {least[3], least[4]};
   return meeting;
 }
@@ -142,4 +143,5 @@ NB_MODULE(VICINAL_MODULE, m) {
   m.def("dump", [] { vicinal::describe_pending(std::cerr); });
   py::bind_halo(m);
   py::bind_graph(m);
+  py::bind_sparse(m);
 }

@@ -73,5 +73,6 @@ class Pending {
 
 void bind_halo(nanobind::module_& module);
 void bind_graph(nanobind::module_& module);
+void bind_sparse(nanobind::module_& module);
 
 }  // namespace vicinal::python

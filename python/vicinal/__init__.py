@@ -22,6 +22,7 @@ from ._graph import Graph, Request
 from ._halo import Halo
 from ._load import address_of_comm, is_loaded, native
 from ._settings import given_settings
+from ._sparse import sparse_exchange, sparse_query
 from ._types import Exchange, Statistics
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ __all__ = [
     "get_regions",
     "progress",
     "set_regions",
+    "sparse_exchange",
+    "sparse_query",
     "wait_any",
 ]
 

@@ -78,6 +78,13 @@ Fault = tuple[str, str]
 """An error's kind and message, on its way to where all ranks learn of it."""
 
 
+class NativeQuery(Protocol):
+    """Requests of a sparse query that wait for their answers."""
+
+    def requests(self) -> Any: ...
+    def answer(self, arrays: list[NDArray[Any]], type: int, fault: Fault | None) -> Any: ...
+
+
 class Native(Protocol):
     """The compiled module for one kind of MPI."""
 
@@ -94,6 +101,14 @@ class Native(Protocol):
         recvbuf: Any, recvcounts: Any, recvdispls: Any, recvtypes: list[Any],
         items: Any, settings: dict[str, str] | None, fault: Fault | None,
     ) -> NativeRequest: ...
+    def sparse_exchange(
+        self, comm: int, ranks: Any, arrays: list[NDArray[Any]], type: int,
+        settings: dict[str, str], fault: Fault | None,
+    ) -> Any: ...
+    def Query(
+        self, comm: int, ranks: Any, arrays: list[NDArray[Any]], type: int,
+        settings: dict[str, str], fault: Fault | None,
+    ) -> NativeQuery: ...
     def wait_any(self, pending: list[Any]) -> int | None: ...
     def set_regions(self, comm: int, text: str) -> None: ...
     def get_regions(self, comm: int) -> NDArray[Any]: ...

@@ -32,12 +32,12 @@ HaloMap form(mpi::Communicator& communicator, const Halo::Owned& owned,
              std::span<const Index> needed, std::optional<std::span<const int>> owners,
              const std::optional<Error>& fault) {
   if (const auto* range = std::get_if<std::pair<Index, Index>>(&owned.indices)) {
-    return form_halo(communicator, *range, needed, std::nullopt, fault);
+    return form_halo(communicator, *range, needed, {}, fault);
   }
   const auto& indices = std::get<std::vector<Index>>(owned.indices);
   // A rank that needs nothing has no owners to name either, and must still take the others' form.
-  if (!owners) return form_halo(communicator, indices, needed, std::nullopt, fault);
-  return form_halo(communicator, indices, needed, *owners, std::nullopt, fault);
+  if (!owners) return form_halo(communicator, indices, needed, {}, fault);
+  return form_halo(communicator, indices, needed, *owners, {}, fault);
 }
 
 Binding describe(const ValueShape& shape) {

@@ -52,6 +52,7 @@ Settings read_settings(
             "', but 'shared' or 'messages' is expected");
     settings.options.shared_memory = *text == "shared";
   }
+  if (const auto text = setting("vicinal_exchange")) settings.exchange = method_of(*text);
   if (const auto text = setting("vicinal_split_bytes")) {
     settings.options.split_bytes = whole_number("vicinal_split_bytes", *text, 1, Index{1} << 40);
   }

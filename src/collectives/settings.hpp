@@ -1,6 +1,6 @@
-// What a person can choose about planning. Each setting is an info key of graph or halo creation, and
-// an environment variable of the same name in upper case; the environment wins, so that a program can
-// be tried out differently without touching it.
+// What a person can choose. Each setting is an info key of the function that makes a graph or a
+// halo, or does a sparse exchange, and an environment variable of the same name in upper case; the
+// environment wins, so that a program can be tried out differently without touching it.
 #pragma once
 
 #include <mpi.h>
@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "discovery/exchange.hpp"
 #include "planners/planner.hpp"
 
 namespace vicinal {
@@ -19,6 +20,7 @@ struct Settings {
   PlanOptions options;                   ///< vicinal_local: "shared" or "messages";
                                          ///< vicinal_split_bytes; vicinal_leader_shift;
                                          ///< vicinal_group_size
+  Method exchange = Method::automatic;   ///< vicinal_exchange: how sparse exchanges go
   int in_flight = 4;                     ///< vicinal_in_flight: executions of a halo at once, 1 to 8
 };
 

@@ -140,7 +140,7 @@ std::span<const std::int64_t> needed_words(const Letter& letter) {
 }  // namespace
 
 std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const CopyRun> owned,
-                             std::span<const Index> needed, Method method,
+                             std::span<const Index> needed, const ExchangeOptions& options,
                              const std::optional<Finding>& mine) {
   // One reduction for the least and largest owned index and the least vote.
   std::array<std::int64_t, 3> least{largest_index, 1, vote(communicator, mine)};
@@ -158,7 +158,7 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
   const auto last = std::find_if_not(first, needed.end(), inside);
 
   const std::vector<Letter> entries =
-      exchange(communicator, registrations(blocks, owned, std::span(first, last)), method);
+      exchange_letters(communicator, registrations(blocks, owned, std::span(first, last)), options);
   std::vector<OwnedRun> registered;
   for (const Letter& letter : entries) {
     for_each_run(owned_words(letter),
@@ -176,7 +176,7 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
   // Keepers ascend with the indices, so the answers are in the order of the questions.
   std::vector<int> owners(static_cast<std::size_t>(first - needed.begin()), no_owner);
   owners.reserve(needed.size());
-  for (const Letter& letter : exchange(communicator, std::move(answers), method, doubly)) {
+  for (const Letter& letter : exchange_letters(communicator, answers, options, doubly)) {
     for_each_run(letter.words, [&](IndexRun pair) {
       owners.insert(owners.end(), static_cast<std::size_t>(pair.count),
                     static_cast<int>(pair.first));

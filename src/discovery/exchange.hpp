@@ -1,37 +1,92 @@
 // A sparse dynamic data exchange: each rank knows whom it sends to, and none whom it receives from.
-// Two of the algorithms of Geyko and Bienz, "A Locality-Aware Sparse Dynamic Data Exchange" (2023):
+// After Geyko and Bienz, "A Locality-Aware Sparse Dynamic Data Exchange" (2023):
 //
-//   personalized (algorithm 1): a reduction of counts tells each rank how many letters will come.
-//     Sends need no acknowledgement, but each rank gives a count for every other: wins on few
-//     ranks.
-//   nonblocking (algorithm 2; Hoefler et al. 2010, "NBX"): letters are sent so that their sender
-//     learns of their receipt, and a rank whose letters were all received enters a nonblocking
-//     consensus; when that is complete, nothing can be on its way. Log(ranks) steps, nothing per
-//     rank.
+//   personalized (algorithm 1): a sum of counts tells each rank how many messages will come. Sends
+//     need no acknowledgement, but each rank gives a count for every other: wins on few ranks.
+//     Costs a message per parcel, and log2(ranks) messages with one word per rank in all.
+//   nonblocking (algorithm 2; Hoefler et al. 2010, "NBX"): messages are sent so that their sender
+//     learns of their receipt, and a rank whose messages were all received enters a nonblocking
+//     consensus; when that is complete, nothing can be on its way. Nothing per rank: wins on many.
+//     Costs a message per parcel, and log2(ranks) messages of a word.
+//   locality (algorithm 3): between regions the nonblocking method, inside them a number of
+//   messages
+//     known beforehand. Beyond the paper, what a region sends to another is first brought together
+//     through shared memory, so that there is one message per region pair, not one per rank.
+//   locality-personalized: the same, but each region pair exchanges its message even where there is
+//     nothing to say; so all know what will come, and no consensus is needed. Costs each rank
+//     regions / (ranks of its region) messages: the fastest where regions are few.
+//   one-sided: for messages of one size. Each sender draws slots in the receiver's memory from a
+//     counter there, and puts its messages into them. The windows are made in each call, since MPI
+//     frees them collectively: that alone costs several times what the other methods do, and a third
+//     of a second with Open MPI over TCP. For machines where remote access is cheap; never automatic.
+//
+// See locality_exchange.cpp and one_sided.cpp for how the latter three work.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/conversation.hpp"
 #include "discovery/agreement.hpp"
+#include "discovery/parcels.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
 
-enum class Method { personalized, nonblocking };
+enum class Method {
+  automatic,
+  personalized,
+  nonblocking,
+  locality,
+  locality_personalized,
+  one_sided,
+};
 
-/// The method that is likely the faster. All ranks must use the same, so it depends on nothing that
-/// only one of them knows, such as how many letters it has.
-[[nodiscard]] Method choose_method(int size);
+/// "locality-personalized" and so on.
+[[nodiscard]] std::string_view name(Method method);
+/// The method of a name. Throws an info fault that lists the names.
+[[nodiscard]] Method method_of(std::string_view name);
 
-/// Delivers each letter of the outbox to its peer; returns those that are for this rank, ordered by
-/// sender, then as sent. Letters may be empty, go to the own rank (without MPI), and be several to
-/// one peer. Collective: all ranks give the same method.
+/// How to exchange. All ranks give the same.
+struct ExchangeOptions {
+  ExchangeOptions(Method wanted = Method::automatic) : method(wanted) {}
+  Method method;
+  std::string regions;        ///< see Communicator::machine
+  bool shared_memory = true;  ///< hand over through it, where the ranks of a region have it
+};
+
+/// The method that `automatic` stands for. It depends on nothing but what all ranks know (how many
+/// they are and where they live), so choosing costs no communication; how much a rank has to send
+/// plays no part, and large messages go straight to their receivers whatever the method.
+[[nodiscard]] Method choose_method(const Machine& machine, bool shared_memory);
+
+/// The method that these options mean on a communicator. Local.
+[[nodiscard]] Method method_for(mpi::Communicator& communicator, const ExchangeOptions& options);
+
+/// Delivers each parcel to its peer. Parcels may be empty, go to the own rank (without MPI), and be
+/// several to one peer. Collective: all ranks come with the same options. No rank leaves before all
+/// have come.
 ///
-/// A rank may come with a finding instead of letters, or address a rank that does not exist; then
-/// every rank throws as agree() does, at no cost to an exchange without a fault.
-std::vector<Letter> exchange(mpi::Communicator& communicator, std::vector<Letter> outbox,
-                             Method method, std::optional<Finding> mine = std::nullopt);
+/// A rank may come with a finding instead of parcels, or address a rank that does not exist; then
+/// every rank throws as agree() does, at no cost to an exchange without a fault. Throws an info
+/// fault for the one-sided method, and a topology fault for regions that cannot be read.
+Inbox exchange(mpi::Communicator& communicator, std::vector<Parcel> outbox,
+               const ExchangeOptions& options = {}, std::optional<Finding> mine = std::nullopt);
+
+/// The same where every parcel of every rank has `bytes` bytes, by any method. Throws a count fault
+/// where other ranks give another number: on every rank if one-sided, else where such a message
+/// arrives.
+Inbox exchange_blocks(mpi::Communicator& communicator, std::vector<Parcel> outbox,
+                      std::int64_t bytes, const ExchangeOptions& options = {},
+                      std::optional<Finding> mine = std::nullopt);
+
+/// The same for letters.
+std::vector<Letter> exchange_letters(mpi::Communicator& communicator,
+                                     const std::vector<Letter>& outbox,
+                                     const ExchangeOptions& options = {},
+                                     std::optional<Finding> mine = std::nullopt);
 
 }  // namespace vicinal

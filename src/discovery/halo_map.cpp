@@ -228,14 +228,15 @@ HaloMap empty_map(Index owned_count, std::span<const Index> needed) {
 
 /// The last step of the forms that have made sure that owners own.
 HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
-               const Needed& needed, std::span<const int> owners, Method method, HaloMap map) {
+               const Needed& needed, std::span<const int> owners, const ExchangeOptions& options,
+               HaloMap map) {
   std::optional<Finding> mine;
   std::vector<Letter> requests;
   attempt(mine, [&] {
     check_owners(needed, owners);
     requests = ask(needed, owners, map);
   });
-  requests = exchange(communicator, std::move(requests), method, mine);
+  requests = exchange_letters(communicator, requests, options, mine);
   const std::optional<Finding> impossible = serve(communicator.rank(), requests, owned, map);
   require(!impossible, Fault::internal, "an index was asked of a rank that does not own it");
   return map;
@@ -244,7 +245,7 @@ HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
 }  // namespace
 
 HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned_range,
-                  std::span<const Index> needed_indices, std::optional<Method> method,
+                  std::span<const Index> needed_indices, const ExchangeOptions& options,
                   std::optional<Error> fault) {
   std::optional<Finding> mine;
   if (fault) mine.emplace(std::move(*fault));
@@ -254,15 +255,13 @@ HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned
   const RangeOwnership ownership(communicator, first, last, mine);
   std::vector<CopyRun> owned;
   append_run(owned, {first, 0, last - first});
-  return finish(communicator, owned, needed, ownership.owners(needed.indices),
-                method.value_or(choose_method(communicator.size())),
+  return finish(communicator, owned, needed, ownership.owners(needed.indices), options,
                 empty_map(last - first, needed_indices));
 }
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
-                  std::span<const Index> needed_indices, std::optional<Method> method,
+                  std::span<const Index> needed_indices, const ExchangeOptions& options,
                   std::optional<Error> fault) {
-  const Method chosen = method.value_or(choose_method(communicator.size()));
   std::optional<Finding> mine;
   if (fault) mine.emplace(std::move(*fault));
   std::vector<CopyRun> owned;
@@ -271,15 +270,14 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
     owned = owned_runs(owned_indices);
     needed = sort_needed(needed_indices);
   });
-  const std::vector<int> owners = find_owners(communicator, owned, needed.indices, chosen, mine);
-  return finish(communicator, owned, needed, owners, chosen,
+  const std::vector<int> owners = find_owners(communicator, owned, needed.indices, options, mine);
+  return finish(communicator, owned, needed, owners, options,
                 empty_map(static_cast<Index>(owned_indices.size()), needed_indices));
 }
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
                   std::span<const Index> needed_indices, std::span<const int> given_owners,
-                  std::optional<Method> method,
-                  std::optional<Error> fault) {
+                  const ExchangeOptions& options, std::optional<Error> fault) {
   HaloMap map = empty_map(static_cast<Index>(owned_indices.size()), needed_indices);
   std::optional<Finding> mine;
   if (fault) mine.emplace(std::move(*fault));
@@ -290,8 +288,7 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
     const Needed needed = sort_needed(needed_indices);
     requests = ask(needed, distinct_owners(needed, given_owners, communicator.size()), map);
   });
-  requests = exchange(communicator, std::move(requests),
-                      method.value_or(choose_method(communicator.size())), mine);
+  requests = exchange_letters(communicator, requests, options, mine);
   agree(communicator, serve(communicator.rank(), requests, owned, map));
   return map;
 }

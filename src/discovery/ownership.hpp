@@ -46,7 +46,7 @@ class RangeOwnership {
 /// one allreduce and two exchanges; O(runs) words. Throws on every rank: an argument fault where
 /// two ranks own one index, another rank's or the own where a rank comes with a finding.
 std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const CopyRun> owned,
-                             std::span<const Index> needed, Method method,
+                             std::span<const Index> needed, const ExchangeOptions& options,
                              const std::optional<Finding>& mine = std::nullopt);
 
 }  // namespace vicinal

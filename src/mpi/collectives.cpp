@@ -2,6 +2,7 @@
 #include "mpi/collectives.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
@@ -85,16 +86,35 @@ void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root) {
   wait(request, "MPI_Ibcast");
 }
 
-std::vector<std::int64_t> reduce_scatter_block(MPI_Comm communicator,
-                                               std::span<const std::int64_t> contributions,
-                                               int block) {
-  std::vector<std::int64_t> mine(static_cast<std::size_t>(block));
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Ireduce_scatter_block(contributions.data(), mine.data(), block, MPI_INT64_T, MPI_SUM,
-                                  communicator, &request),
-        "MPI_Ireduce_scatter_block");
-  wait(request, "MPI_Ireduce_scatter_block");
-  return mine;
+// A sum for the member d places further on travels the binary digits of d, the lowest first; sums
+// that meet on the way go on as one.
+std::int64_t reduce_scatter(MPI_Comm communicator, const Group& group,
+                            std::span<const std::int64_t> contributions) {
+  const auto size = group.ranks.size();
+  const auto place = static_cast<std::size_t>(group.place);
+  std::vector<std::int64_t> sums(size);  // by distance
+  for (std::size_t d = 0; d < size; ++d) sums[d] = contributions[(place + d) % size];
+  for (std::size_t step = 1; step < size; step *= 2) {
+    std::vector<std::int64_t> leaving;
+    for (std::size_t d = step; d < size; d += 2 * step) leaving.push_back(sums[d]);
+    std::vector<std::int64_t> arriving(leaving.size());
+    const int from = group.ranks[(place + size - step) % size];
+    Request in = ireceive(communicator, std::as_writable_bytes(std::span(arriving)), from,
+                          tag_counts);
+    Request out = isend(communicator, std::as_bytes(std::span(leaving)),
+                        group.ranks[(place + step) % size], tag_counts);
+    poll_until([&] { return in.test() && out.test(); });
+    for (std::size_t i = 0; i < arriving.size(); ++i) sums[2 * step * i] += arriving[i];
+  }
+  return sums.front();
+}
+
+std::int64_t reduce_scatter(MPI_Comm communicator, std::span<const std::int64_t> contributions) {
+  std::vector<int> all(contributions.size());
+  std::iota(all.begin(), all.end(), 0);
+  int rank = 0;
+  check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+  return reduce_scatter(communicator, {all, rank}, contributions);
 }
 
 Request::~Request() {
@@ -129,17 +149,25 @@ Request isend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer,
   return send(MPI_Isend, "MPI_Isend", communicator, bytes, peer, tag);
 }
 
+Request ireceive(MPI_Comm communicator, std::span<std::byte> into, int peer, int tag) {
+  const ByteSpan span(static_cast<std::int64_t>(into.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Irecv(into.data(), span.count(), span.type(), peer, tag, communicator, &request),
+        "MPI_Irecv");
+  return Request(request);
+}
+
 bool test_all(std::span<Request> requests) {
   bool all = true;
   for (Request& request : requests) all = request.test() && all;
   return all;
 }
 
-std::optional<Arrival> improbe(MPI_Comm communicator, int tag) {
+std::optional<Arrival> improbe(MPI_Comm communicator, int tag, int source) {
   Arrival arrival;
   int found = 0;
   MPI_Status status;
-  check(MPI_Improbe(MPI_ANY_SOURCE, tag, communicator, &found, &arrival.message, &status),
+  check(MPI_Improbe(source, tag, communicator, &found, &arrival.message, &status),
         "MPI_Improbe");
   if (found == 0) return std::nullopt;
   MPI_Count bytes = 0;
@@ -147,6 +175,12 @@ std::optional<Arrival> improbe(MPI_Comm communicator, int tag) {
   arrival.peer = status.MPI_SOURCE;
   arrival.bytes = bytes;
   return arrival;
+}
+
+void progress(MPI_Comm communicator) {
+  int found = 0;
+  check(MPI_Iprobe(MPI_ANY_SOURCE, tag_mailbox, communicator, &found, MPI_STATUS_IGNORE),
+        "MPI_Iprobe");
 }
 
 Request ireceive(Arrival& arrival, std::span<std::byte> into) {

@@ -28,10 +28,18 @@ enum class Reduction { sum, min, max };
 void allreduce(MPI_Comm communicator, std::span<std::int64_t> values, Reduction reduction);
 /// Raw bytes from `root` to all.
 void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root);
-/// Sums `contributions` (`block` values for each rank) over all ranks; returns this rank's block.
-std::vector<std::int64_t> reduce_scatter_block(MPI_Comm communicator,
-                                               std::span<const std::int64_t> contributions,
-                                               int block);
+/// Some ranks of a communicator that do something together, and which of them this one is.
+struct Group {
+  std::span<const int> ranks;
+  int place = 0;
+};
+/// Sums `contributions` (one value for each member) over the group; returns this rank's sum. On a
+/// communicator of our own only. In ceil(log2 p) messages per rank and p words in all: MPI's own
+/// may send to every rank.
+std::int64_t reduce_scatter(MPI_Comm communicator, const Group& group,
+                            std::span<const std::int64_t> contributions);
+/// The same among all ranks.
+std::int64_t reduce_scatter(MPI_Comm communicator, std::span<const std::int64_t> contributions);
 
 /// A nonblocking operation under way. The buffer it was given must live until it is complete.
 class Request {
@@ -62,6 +70,8 @@ class Request {
                              int tag);
 [[nodiscard]] Request isend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer,
                             int tag);
+/// From a rank and of a size that are known.
+[[nodiscard]] Request ireceive(MPI_Comm communicator, std::span<std::byte> into, int peer, int tag);
 /// Tests several; the completed ones stay complete.
 bool test_all(std::span<Request> requests);
 
@@ -71,8 +81,11 @@ struct Arrival {
   std::int64_t bytes = 0;
   MPI_Message message = MPI_MESSAGE_NULL;
 };
-/// The next message with this tag from any source, where there is one.
-[[nodiscard]] std::optional<Arrival> improbe(MPI_Comm communicator, int tag);
+/// The next message with this tag from `source`, or from any, where there is one.
+[[nodiscard]] std::optional<Arrival> improbe(MPI_Comm communicator, int tag,
+                                             int source = MPI_ANY_SOURCE);
+/// Lets MPI work on what is under way, where nothing else calls it for a while.
+void progress(MPI_Comm communicator);
 /// Receives it, polling.
 void receive(Arrival& arrival, std::span<std::byte> into);
 [[nodiscard]] Request ireceive(Arrival& arrival, std::span<std::byte> into);

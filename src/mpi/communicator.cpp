@@ -396,10 +396,10 @@ std::int64_t Communicator::next_graph_id() {
   return graphs_++;
 }
 
-int Communicator::next_discovery_tag() {
+int Communicator::next_discovery_turn() {
   const std::lock_guard lock(mutex_);
   discovery_odd_ = !discovery_odd_;
-  return discovery_odd_ ? tag_discovery_odd : tag_discovery_even;
+  return discovery_odd_ ? 1 : 0;
 }
 
 }  // namespace vicinal::mpi

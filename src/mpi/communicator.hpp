@@ -27,10 +27,15 @@ enum ReservedTag : int {
   tag_mailbox = 0,
   tag_discovery_even = 1,  ///< discovery takes these two in turn
   tag_discovery_odd = 2,
-  tag_discovery_local = 3,  ///< exchange inside a region
   tag_check = 4,
   tag_allgather = 5,
-  reserved_tags = 16,
+  // Sparse exchanges (src/discovery).
+  tag_counts = 16,        ///< sums of counts
+  tag_consensus = 17,     ///< between the captains of regions
+  tag_region = 18,        ///< four: inside a region, two stages of two exchanges in turn
+  tag_straight = 22,      ///< payloads too large to be relayed
+  tag_reply = 23,         ///< answers to those who asked
+  reserved_tags = 32,
 };
 
 /// How many executions of one plan may be in flight, each with a tag of its own.
@@ -95,8 +100,13 @@ class Communicator {
   /// turn up in a communicator that MPI makes later.
   void keep_for_good() noexcept { kept_for_good_ = true; }
 
-  /// The tag of the next exchange of discovery; the same on all ranks, since those are collective.
-  int next_discovery_tag();
+  /// Which of two tags the next exchange of discovery takes, 0 or 1; the same on all ranks, since
+  /// those are collective.
+  int next_discovery_turn();
+
+  /// What another layer keeps with the communicator under this name; empty at first. It is destroyed
+  /// before the arena. Not for several threads at once.
+  std::shared_ptr<void>& kept(const std::string& name) { return kept_[name]; }
 
   /// Frees the duplicate while MPI still runs; for the end of MPI. Everything else stays usable.
   void close() noexcept;
@@ -120,6 +130,7 @@ class Communicator {
   std::unique_ptr<Arena> arena_;
   std::string arena_fault_;
   std::unique_ptr<Mailbox> mailbox_;
+  std::map<std::string, std::shared_ptr<void>> kept_;
 
   std::mutex mutex_;
   std::string default_regions_ = "node";

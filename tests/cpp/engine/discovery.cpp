@@ -21,7 +21,8 @@
 namespace vicinal {
 namespace {
 
-constexpr std::array methods{Method::personalized, Method::nonblocking};
+constexpr std::array methods{Method::automatic, Method::personalized, Method::nonblocking,
+                             Method::locality, Method::locality_personalized};
 
 std::shared_ptr<mpi::Communicator> world() { return mpi::Communicator::of(MPI_COMM_WORLD); }
 
@@ -57,7 +58,7 @@ void check_round(mpi::Communicator& communicator, Method method, int round) {
       expected.push_back({peer, std::move(words)});
     }
   }
-  const std::vector<Letter> inbox = exchange(communicator, std::move(outbox), method);
+  const std::vector<Letter> inbox = exchange_letters(communicator, std::move(outbox), method);
   CHECK_EQUAL(inbox.size(), expected.size());
   for (std::size_t i = 0; i < inbox.size(); ++i) {
     CHECK_EQUAL(inbox[i].peer, expected[i].peer);
@@ -74,7 +75,7 @@ TEST(exchange_delivers_random_letters) {
 
 TEST(exchange_of_nothing) {
   for (const Method method : methods) {
-    for (int round = 0; round < 20; ++round) CHECK(exchange(*world(), {}, method).empty());
+    for (int round = 0; round < 20; ++round) CHECK(exchange_letters(*world(), {}, method).empty());
   }
 }
 
@@ -89,7 +90,7 @@ TEST(exchange_rounds_in_a_row_do_not_mix) {
       for (int peer = 0; peer < size; ++peer) outbox.push_back({peer, {round, peer}});
     }
     const Method method = round % 7 < 4 ? Method::nonblocking : Method::personalized;
-    const std::vector<Letter> inbox = exchange(*communicator, std::move(outbox), method);
+    const std::vector<Letter> inbox = exchange_letters(*communicator, std::move(outbox), method);
     CHECK_EQUAL(inbox.size(), std::size_t{1});
     CHECK_EQUAL(inbox.front().peer, 0);
     CHECK_EQUAL(text_of(inbox.front().words), text_of({round, rank}));
@@ -113,7 +114,7 @@ TEST(exchange_on_several_communicators) {
 TEST(exchange_sends_to_itself_without_a_peer) {
   const auto alone = mpi::Communicator::of(MPI_COMM_SELF);
   for (const Method method : methods) {
-    const std::vector<Letter> inbox = exchange(*alone, {{0, {1, 2}}, {0, {}}, {0, {3}}}, method);
+    const std::vector<Letter> inbox = exchange_letters(*alone, {{0, {1, 2}}, {0, {}}, {0, {3}}}, method);
     CHECK_EQUAL(inbox.size(), std::size_t{3});
     CHECK_EQUAL(text_of(inbox[0].words), "1 2 ");
     CHECK(inbox[1].words.empty());
@@ -128,22 +129,17 @@ TEST(exchange_takes_a_finding_to_all_ranks) {
   const Fault seen = mine ? Fault::rank : Fault::elsewhere;
   for (const Method method : methods) {
     const int lost = mine ? communicator->size() + 4 : 0;
-    CHECK_THROWS(seen, exchange(*communicator, {{lost, {1}}}, method),
+    CHECK_THROWS(seen, exchange_letters(*communicator, {{lost, {1}}}, method),
                  "to rank " + std::to_string(communicator->size() + 4));
     std::optional<Finding> finding;
     if (mine) finding = Error(Fault::count, "too many");
     CHECK_THROWS(mine ? Fault::count : Fault::elsewhere,
-                 exchange(*communicator, {{0, {5}}}, method, finding),
+                 exchange_letters(*communicator, {{0, {5}}}, method, finding),
                  mine ? "too many"
                       : "rank " + std::to_string(culprit) + " reports a fault (count): too many");
     // Nothing of a failed exchange is left for the next.
     check_round(*communicator, method, 7);
   }
-}
-
-TEST(exchange_method_depends_on_the_size_alone) {
-  CHECK(choose_method(1) == Method::personalized);
-  CHECK(choose_method(100000) == Method::nonblocking);
 }
 
 TEST(agreement_without_a_finding_is_silent) { agree(*world(), std::nullopt); }

@@ -20,7 +20,8 @@
 namespace vicinal {
 namespace {
 
-constexpr std::array methods{Method::personalized, Method::nonblocking};
+constexpr std::array methods{Method::personalized, Method::nonblocking, Method::locality,
+                             Method::locality_personalized};
 
 using Indices = std::vector<Index>;
 

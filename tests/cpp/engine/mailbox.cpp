@@ -172,9 +172,18 @@ TEST(collectives_of_the_set_up) {
   allreduce(communicator->handle(), std::span(values).subspan(1, 1), Reduction::min);
   allreduce(communicator->handle(), std::span(values).subspan(2, 1), Reduction::max);
   CHECK((values == std::vector<std::int64_t>{size * (size - 1) / 2, -(size - 1), size - 1}));
-  const std::vector<std::int64_t> contributions(static_cast<std::size_t>(size) * 2, rank);
-  CHECK((reduce_scatter_block(communicator->handle(), contributions, 2) ==
-         std::vector<std::int64_t>(2, size * (size - 1) / 2)));
+  std::vector<std::int64_t> contributions(static_cast<std::size_t>(size));
+  for (int to = 0; to < size; ++to) contributions[static_cast<std::size_t>(to)] = 100 * to + rank;
+  const std::int64_t sum = 100 * rank * size + size * (size - 1) / 2;
+  CHECK_EQUAL(reduce_scatter(communicator->handle(), contributions), sum);
+  // Among the odd ranks and among the even ones, at the same time.
+  std::vector<int> alike;
+  for (int other = rank % 2; other < size; other += 2) alike.push_back(other);
+  std::int64_t expected = 0;
+  for (const int other : alike) expected += 100 * rank + other;
+  contributions.clear();
+  for (const int to : alike) contributions.push_back(100 * to + rank);
+  CHECK_EQUAL(reduce_scatter(communicator->handle(), {alike, rank / 2}, contributions), expected);
 }
 
 TEST(discovery_building_blocks) {

@@ -1,0 +1,126 @@
+"""Sparse exchanges: each rank knows whom it sends to, and none whom it receives from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._arrays import read_ranks
+from ._errors import Error
+from ._load import address_of_comm, native
+from ._settings import given_settings
+from ._types import Fault
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+ANY_TYPE = 2**63 - 1
+"""The type of a rank that has no arrays."""
+
+
+def sparse_exchange(
+    comm: MPI.Comm,
+    messages: Mapping[int, ArrayLike],
+    *,
+    method: str | None = None,
+    regions: str | Sequence[int] | None = None,
+    local: str | None = None,
+) -> dict[int, NDArray[Any]]:
+    """Send an array to each of some ranks; return those that came, by the rank that sent them.
+
+    `messages` maps ranks to one-dimensional arrays, of one type on all ranks; empty ones are delivered,
+    and so is one to the own rank.  `method` is "automatic" (default), "personalized", "nonblocking",
+    "locality" or "locality-personalized" (see vicinal.h); `regions` and `local` are as for `Halo`.
+
+    Collective, and the settings must be the same on all ranks.  Costs an allreduce, in which the ranks
+    agree on the type and on being without a fault, and the exchange.  Raises vicinal.Error on every rank
+    where one is at fault, or where the types differ.
+    """
+    ranks, arrays, code, settings, fault = _read(messages, method, regions, local)
+    received = native().sparse_exchange(address_of_comm(comm), ranks, arrays, code, settings, fault)
+    return dict(_split(received))
+
+
+def sparse_query(
+    comm: MPI.Comm,
+    requests: Mapping[int, ArrayLike],
+    answer: Callable[[int, NDArray[Any]], ArrayLike],
+    *,
+    method: str | None = None,
+    regions: str | Sequence[int] | None = None,
+    local: str | None = None,
+) -> dict[int, NDArray[Any]]:
+    """Send a request to each of some ranks; return their replies, by the rank that was asked.
+
+    `answer(rank, request)` is called for each request to this rank, by ascending rank, and returns the
+    reply to it: a one-dimensional array, of one type on all ranks.  It must not communicate by vicinal on
+    `comm`.  What it raises is raised here, and as vicinal.Error on all other ranks.  Otherwise as
+    `sparse_exchange`.
+    """
+    ranks, arrays, code, settings, fault = _read(requests, method, regions, local)
+    query = native().Query(address_of_comm(comm), ranks, arrays, code, settings, fault)
+    replies: list[Any] = []
+    raised: Exception | None = None
+    try:
+        replies = [answer(rank, request) for rank, request in _split(query.requests())]
+        arrays, code = _read_arrays(replies, "the reply")
+    except Exception as error:  # the others wait for this rank's replies
+        raised = error
+        fault = (error.kind, str(error)) if isinstance(error, Error) else ("argument", f"answer raised {error!r}")
+        arrays, code = [], ANY_TYPE
+    try:
+        return dict(_split(query.answer(arrays, code, fault)))
+    except Error:
+        if raised is not None:
+            raise raised from None
+        raise
+
+
+def _read(
+    messages: Mapping[int, ArrayLike], method: str | None, regions: str | Sequence[int] | None, local: str | None
+) -> tuple[NDArray[np.int32], list[NDArray[Any]], int, dict[str, str], Fault | None]:
+    """The arguments as the compiled module takes them; what is wrong is raised where all ranks meet."""
+    try:
+        settings = given_settings(exchange=method, regions=regions, local=local)
+        ranks = read_ranks(list(messages.keys()), "messages")
+        arrays, code = _read_arrays(list(messages.values()), "the message")
+    except Error as error:
+        return np.empty(0, np.int32), [], ANY_TYPE, {}, (error.kind, str(error))
+    except (AttributeError, TypeError, ValueError) as error:
+        return np.empty(0, np.int32), [], ANY_TYPE, {}, ("argument", str(error))
+    return ranks, arrays, code, settings, None
+
+
+def _read_arrays(values: list[Any], what: str) -> tuple[list[NDArray[Any]], int]:
+    """The bytes of arrays of one type, and a number for the type."""
+    arrays = [np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value) for value in values]
+    for array in arrays:
+        if array.ndim != 1:
+            raise Error(f"{what} has shape {array.shape}; give one-dimensional arrays", "buffer")
+        if array.dtype != arrays[0].dtype:
+            raise Error(f"{what}s hold {arrays[0].dtype} and {array.dtype}; all must hold the same", "datatype")
+    if not arrays:
+        return [], ANY_TYPE
+    code = _code_of(arrays[0].dtype)
+    return [array.view(np.uint8) for array in arrays], code
+
+
+def _code_of(dtype: np.dtype[Any]) -> int:
+    """NumPy's own name for a type, in the bytes of a number."""
+    name = dtype.str.encode()
+    if dtype.hasobject or dtype.names is not None or dtype.itemsize == 0 or len(name) > 8:
+        raise Error(f"{dtype} cannot be exchanged; give numbers, or texts of a fixed length", "datatype")
+    return int.from_bytes(name.ljust(8), "big")
+
+
+def _split(received: Any) -> list[tuple[int, NDArray[Any]]]:
+    """Each sender, and a view of what it has sent."""
+    name, ranks, offsets, data = received
+    if not name:
+        return []
+    values = data.view(np.dtype(name))
+    places = (offsets // values.itemsize).tolist()
+    return [(rank, values[places[i] : places[i + 1]]) for i, rank in enumerate(ranks.tolist())]

@@ -1,0 +1,158 @@
+// The C interface of sparse exchanges.
+#include <vicinal/vicinal.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "collectives/c_api_shared.hpp"
+#include "collectives/sparse_exchange.hpp"
+
+struct vicinal_received_s {
+  explicit vicinal_received_s(vicinal::Received what) : received(std::move(what)) {}
+  vicinal::Received received;
+};
+
+namespace {
+
+using vicinal::Error;
+using vicinal::Fault;
+using vicinal::Index;
+using vicinal::MessageData;
+using vicinal::Received;
+using vicinal::require;
+using vicinal::c_api::fault_of;
+using vicinal::c_api::guarded;
+using vicinal::c_api::list;
+using vicinal::c_api::require_handle;
+
+MPI_Comm user_of(vicinal_received received) {
+  return received == nullptr ? MPI_COMM_NULL : received->received.user();
+}
+
+template <class Count, class Displacement>
+MessageData messages_of(const void* buffer, const Count* counts, const Displacement* displacements,
+                        MPI_Datatype type, std::size_t messages) {
+  require(messages == 0 || (counts != nullptr && displacements != nullptr), Fault::argument,
+          "a null array of counts or displacements was given for ", messages, " messages");
+  MessageData data{buffer, {}, {}, type};
+  for (std::size_t i = 0; i < messages; ++i) {
+    data.counts.push_back(static_cast<Index>(counts[i]));
+    data.displacements.push_back(static_cast<Index>(displacements[i]));
+  }
+  return data;
+}
+
+template <class Function, class Count, class Displacement>
+int alltoallv(Function function, const void* sendbuf, int sendcount, const int* destinations,
+              const Count* sendcounts, const Displacement* sdispls, MPI_Datatype sendtype,
+              MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+              vicinal_received* received) noexcept {
+  return guarded(comm, [&] {
+    // Settings are the same on all ranks, so that nobody waits for one who cannot read them.
+    const vicinal::Settings settings = vicinal::read_settings(info);
+    std::vector<int> ranks;
+    MessageData data;
+    auto fault = fault_of([&] {
+      require_handle(received, "handle of what is received");
+      ranks = list(destinations, sendcount, "destinations");
+      data = messages_of(sendbuf, sendcounts, sdispls, sendtype, ranks.size());
+    });
+    *received = std::make_unique<vicinal_received_s>(
+                    function(comm, ranks, data, recvtype, settings, std::move(fault)))
+                    .release();
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+int vicinal_sparse_alltoallv(const void* sendbuf, int sendcount, const int destinations[],
+                             const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                             MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                             vicinal_received* received) {
+  return alltoallv(Received::exchange, sendbuf, sendcount, destinations, sendcounts, sdispls,
+                   sendtype, recvtype, comm, info, received);
+}
+
+int vicinal_sparse_alltoallv_c(const void* sendbuf, int sendcount, const int destinations[],
+                               const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                               MPI_Datatype sendtype, MPI_Datatype recvtype, MPI_Comm comm,
+                               MPI_Info info, vicinal_received* received) {
+  return alltoallv(Received::exchange, sendbuf, sendcount, destinations, sendcounts, sdispls,
+                   sendtype, recvtype, comm, info, received);
+}
+
+int vicinal_sparse_alltoall(const void* sendbuf, int sendcount, const int destinations[],
+                            int blockcount, MPI_Datatype sendtype, MPI_Datatype recvtype,
+                            MPI_Comm comm, MPI_Info info, vicinal_received* received) {
+  return guarded(comm, [&] {
+    const vicinal::Settings settings = vicinal::read_settings(info);
+    std::vector<int> ranks;
+    auto fault = fault_of([&] {
+      require_handle(received, "handle of what is received");
+      ranks = list(destinations, sendcount, "destinations");
+    });
+    *received = std::make_unique<vicinal_received_s>(
+                    Received::exchange_blocks(comm, ranks, sendbuf, blockcount, sendtype, recvtype,
+                                              settings, std::move(fault)))
+                    .release();
+  });
+}
+
+int vicinal_sparse_query(const void* sendbuf, int sendcount, const int destinations[],
+                         const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                         vicinal_received* requests) {
+  return alltoallv(Received::ask, sendbuf, sendcount, destinations, sendcounts, sdispls, sendtype,
+                   recvtype, comm, info, requests);
+}
+
+int vicinal_sparse_answer(vicinal_received requests, const void* sendbuf, const int sendcounts[],
+                          const int sdispls[], MPI_Datatype sendtype, MPI_Datatype recvtype,
+                          vicinal_received* replies) {
+  return guarded(user_of(requests), [&] {
+    require_handle(requests, "handle of requests");
+    MessageData data;
+    auto fault = fault_of([&] {
+      require_handle(replies, "handle of replies");
+      data = messages_of(sendbuf, sendcounts, sdispls, sendtype, requests->received.size());
+    });
+    *replies = std::make_unique<vicinal_received_s>(
+                   requests->received.answer(data, recvtype, std::move(fault)))
+                   .release();
+  });
+}
+
+int vicinal_received_get(vicinal_received received, int* messages, const int** ranks,
+                         const int64_t** counts, const int64_t** displs, const void** data) {
+  return guarded(user_of(received), [&] {
+    require_handle(received, "handle of what was received");
+    const Received& found = received->received;
+    if (messages != nullptr) *messages = static_cast<int>(found.size());
+    if (ranks != nullptr) *ranks = found.ranks().data();
+    if (counts != nullptr) *counts = found.counts().data();
+    if (displs != nullptr) *displs = found.displacements().data();
+    if (data != nullptr) *data = found.data();
+  });
+}
+
+int vicinal_received_copy(vicinal_received received, void* recvbuf, int64_t capacity,
+                          MPI_Datatype recvtype) {
+  return guarded(user_of(received), [&] {
+    require_handle(received, "handle of what was received");
+    received->received.copy(recvbuf, capacity, recvtype);
+  });
+}
+
+int vicinal_received_free(vicinal_received* received) {
+  return guarded(MPI_COMM_NULL, [&] {
+    require_handle(received, "pointer to a handle");
+    delete *received;
+    *received = VICINAL_RECEIVED_NULL;
+  });
+}
+
+}  // extern "C"

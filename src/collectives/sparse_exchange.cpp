@@ -1,0 +1,180 @@
+// From a user's arguments to parcels, and back to elements.
+#include "collectives/sparse_exchange.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "mpi/communicator.hpp"
+
+namespace vicinal {
+namespace {
+
+ExchangeOptions options_of(const Settings& settings) {
+  ExchangeOptions options(settings.exchange);
+  options.regions = settings.regions;
+  options.shared_memory = settings.options.shared_memory;
+  return options;
+}
+
+/// Bytes of data in `count` elements. What cannot be counted is a count fault.
+std::int64_t bytes_of(Index count, const mpi::Datatype& type, std::size_t message) {
+  require(count >= 0, Fault::count, "the count of message ", message, " is ", count,
+          "; counts must not be negative");
+  require(type.size == 0 || count <= std::numeric_limits<std::int64_t>::max() / type.size,
+          Fault::count, "message ", message, " has ", count, " elements of ", type.size,
+          " bytes, more bytes than can be counted");
+  return count * type.size;
+}
+
+/// The parcels of an exchange, or what is wrong with its arguments.
+struct Outbox {
+  std::optional<PackedMessages> packed;
+  std::vector<Parcel> parcels;
+  std::optional<Finding> finding;
+};
+
+/// Runs a step that only looks at this rank's arguments; its fault, if any, becomes the finding.
+template <class Step>
+void attempt(std::optional<Finding>& finding, Step step) {
+  if (finding) return;
+  try {
+    step();
+  } catch (const Error& error) {
+    finding.emplace(error);
+  }
+}
+
+Outbox outbox_of(const std::vector<int>& destinations, const MessageData& data,
+                 MPI_Comm communicator, std::optional<Error> fault) {
+  Outbox outbox;
+  if (fault) outbox.finding.emplace(std::move(*fault));
+  attempt(outbox.finding, [&] {
+    outbox.packed.emplace(data, communicator);
+    const auto& messages = outbox.packed->messages();
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      outbox.parcels.push_back({destinations[i], messages[i]});
+    }
+  });
+  return outbox;
+}
+
+}  // namespace
+
+PackedMessages::PackedMessages(const MessageData& data, MPI_Comm communicator) {
+  if (data.counts.empty()) return;
+  const mpi::Datatype type = mpi::describe(data.type);
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < data.counts.size(); ++i) {
+    const std::int64_t bytes = bytes_of(data.counts[i], type, i);
+    require(bytes <= std::numeric_limits<std::int64_t>::max() - total, Fault::count, "the first ",
+            i + 1, " messages have more bytes than can be counted");
+    total += bytes;
+  }
+  require(total == 0 || data.buffer != nullptr, Fault::buffer, "the send buffer is null, but ",
+          total, " bytes are to be sent");
+  const auto* const start = static_cast<const std::byte*>(data.buffer);
+  if (!type.contiguous) packed_.resize(static_cast<std::size_t>(total));
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < data.counts.size(); ++i) {
+    const auto bytes = static_cast<std::size_t>(data.counts[i] * type.size);
+    const std::byte* from = bytes == 0 ? nullptr : start + data.displacements[i] * type.extent;
+    if (!type.contiguous) {
+      mpi::pack(type, from, data.counts[i], packed_.data() + place, communicator);
+      from = packed_.data() + place;
+      place += bytes;
+    }
+    messages_.push_back({from, bytes});
+  }
+}
+
+Received Received::exchange(MPI_Comm user, const std::vector<int>& destinations,
+                            const MessageData& data, MPI_Datatype received_type,
+                            const Settings& settings, std::optional<Error> fault) {
+  const auto communicator = mpi::Communicator::of(user);
+  Received received(communicator);
+  Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
+  attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
+  received.inbox_ = vicinal::exchange(*communicator, std::move(outbox.parcels),
+                                      options_of(settings), std::move(outbox.finding));
+  received.count_elements();
+  return received;
+}
+
+Received Received::exchange_blocks(MPI_Comm user, const std::vector<int>& destinations,
+                                   const void* buffer, Index count, MPI_Datatype type,
+                                   MPI_Datatype received_type, const Settings& settings,
+                                   std::optional<Error> fault) {
+  const auto communicator = mpi::Communicator::of(user);
+  Received received(communicator);
+  MessageData data{buffer, {}, {}, type};
+  for (std::size_t i = 0; i < destinations.size(); ++i) {
+    data.counts.push_back(count);
+    data.displacements.push_back(static_cast<Index>(i) * count);
+  }
+  Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
+  std::int64_t bytes = 0;
+  attempt(outbox.finding, [&] {
+    bytes = bytes_of(count, mpi::describe(type), 0);
+    received.element_bytes_ = mpi::describe(received_type).size;
+  });
+  received.inbox_ = vicinal::exchange_blocks(*communicator, std::move(outbox.parcels), bytes,
+                                             options_of(settings), std::move(outbox.finding));
+  received.count_elements();
+  return received;
+}
+
+Received Received::ask(MPI_Comm user, const std::vector<int>& destinations, const MessageData& data,
+                       MPI_Datatype received_type, const Settings& settings,
+                       std::optional<Error> fault) {
+  const auto communicator = mpi::Communicator::of(user);
+  Received received(communicator);
+  Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
+  attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
+  received.query_ = std::make_unique<Query>(*communicator, std::move(outbox.parcels),
+                                            options_of(settings), std::move(outbox.finding));
+  received.count_elements();
+  return received;
+}
+
+Received Received::answer(const MessageData& data, MPI_Datatype received_type,
+                          std::optional<Error> fault) {
+  Received replies(communicator_);
+  std::optional<Finding> finding;
+  if (fault) finding.emplace(std::move(*fault));
+  std::optional<PackedMessages> packed;
+  attempt(finding, [&] {
+    packed.emplace(data, communicator_->handle());
+    replies.element_bytes_ = mpi::describe(received_type).size;
+  });
+  std::vector<std::span<const std::byte>> messages;
+  if (packed) messages = packed->messages();
+  replies.inbox_ = query_->answer(messages, finding);
+  replies.count_elements();
+  return replies;
+}
+
+void Received::count_elements() {
+  for (std::size_t i = 0; i < inbox().size(); ++i) {
+    const auto bytes = static_cast<std::int64_t>(inbox().message(i).size());
+    require(bytes == 0 || (element_bytes_ > 0 && bytes % element_bytes_ == 0), Fault::count,
+            "rank ", inbox().ranks[i], " has sent ", bytes,
+            " bytes, which is no whole number of elements of ", element_bytes_, " bytes");
+    counts_.push_back(bytes == 0 ? 0 : bytes / element_bytes_);
+    displacements_.push_back(displacements_.back() + counts_.back());
+  }
+}
+
+void Received::copy(void* buffer, Index capacity, MPI_Datatype type) const {
+  const mpi::Datatype into = mpi::describe(type);
+  require(into.size == element_bytes_, Fault::type, "elements of ", into.size,
+          " bytes are to be copied, but what was received are elements of ", element_bytes_,
+          " bytes");
+  require(capacity >= elements(), Fault::count, "there is room for ", capacity, " elements, but ",
+          elements(), " were received");
+  require(elements() == 0 || buffer != nullptr, Fault::buffer, "the receive buffer is null, but ",
+          elements(), " elements were received");
+  mpi::unpack(into, data(), buffer, elements(), communicator_->handle());
+}
+
+}  // namespace vicinal

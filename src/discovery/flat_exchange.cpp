@@ -1,0 +1,73 @@
+// The two methods that know nothing of regions.
+//
+// Calls in a row must not mix: a rank may be done, and send its next messages, while another still
+// looks for this call's. Instead of a barrier at the end, calls take two tags in turn. Two are
+// enough, because no rank leaves a call before all have entered it (neither the counts nor the
+// consensus are complete before), so that nobody is two calls ahead.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "discovery/methods.hpp"
+#include "discovery/round.hpp"
+#include "mpi/backoff.hpp"
+
+namespace vicinal {
+namespace {
+
+/// In the counts of the personalized method, what a rank with a finding adds to each.
+constexpr std::int64_t finding_unit = std::int64_t{1} << 40;
+
+void send_all(Round& round, const std::vector<Parcel>& outbox, int rank, bool synchronous) {
+  for (const Parcel& parcel : outbox) {
+    if (parcel.peer == rank) {
+      round.arrivals().add(rank, parcel.bytes);
+    } else {
+      round.send(parcel, synchronous);
+    }
+  }
+}
+
+}  // namespace
+
+Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
+                            const std::optional<Finding>& mine) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(communicator.size()),
+                                   mine ? finding_unit : 0);
+  for (const Parcel& parcel : outbox) {
+    if (parcel.peer != communicator.rank()) ++counts[static_cast<std::size_t>(parcel.peer)];
+  }
+  Round round(communicator, discovery_tag(communicator.next_discovery_turn()));
+  send_all(round, outbox, communicator.rank(), false);
+  const std::int64_t total = mpi::reduce_scatter(communicator.handle(), counts);
+  const auto expected = static_cast<std::size_t>(total % finding_unit);
+  mpi::poll_until([&] {
+    round.collect();
+    return round.count() == expected && round.received() && round.sent();
+  });
+  if (total >= finding_unit) agree(communicator, mine);
+  return round.arrivals().take();
+}
+
+Inbox exchange_nonblocking(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
+                           const std::optional<Finding>& mine) {
+  std::int64_t least_vote = vote(communicator, mine);
+  Round round(communicator, discovery_tag(communicator.next_discovery_turn()));
+  send_all(round, outbox, communicator.rank(), true);
+  std::optional<mpi::Request> consensus;
+  mpi::poll_until([&] {
+    round.collect();
+    if (!consensus) {
+      if (!round.sent()) return false;
+      // Complete only when all ranks have entered, like a barrier, and it brings the votes.
+      consensus =
+          mpi::iallreduce(communicator.handle(), std::span(&least_vote, 1), mpi::Reduction::min);
+    }
+    return consensus->test();
+  });
+  mpi::poll_until([&] { return round.received(); });
+  settle(communicator, least_vote, mine);
+  return round.arrivals().take();
+}
+
+}  // namespace vicinal

@@ -1,0 +1,193 @@
+// Setting up teams, and both ways of handing over. An area on the board begins with where the
+// records for each member begin, and where the last end. A member for whose data the arena has no
+// room says so in its post, and sends each of the others a message.
+#include "discovery/team.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "discovery/round.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/collectives.hpp"
+
+namespace vicinal {
+namespace {
+
+/// In the counts of a hand-over by messages, what a member with the flag adds to each.
+constexpr std::int64_t flag_unit = std::int64_t{1} << 40;
+constexpr std::int64_t no_board = -1;
+
+std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
+
+bool share_a_host(const Machine& machine, int region) {
+  const std::span<const int> members = machine.members(region);
+  return std::all_of(members.begin(), members.end(),
+                     [&](int rank) { return machine.same_host(rank, members.front()); });
+}
+
+std::vector<std::vector<std::byte>> bundles_of(const std::vector<Piece>& pieces,
+                                               std::size_t members) {
+  std::vector<std::vector<std::byte>> bundles(members);
+  for (const Piece& piece : pieces) append_record(bundles[as_size(piece.place)], piece.record);
+  return bundles;
+}
+
+/// Writes an area of the board: the offsets, then the records.
+void write_area(std::byte* area, const std::vector<Piece>& pieces,
+                const std::vector<std::int64_t>& offsets) {
+  std::memcpy(area, offsets.data(), offsets.size() * sizeof(std::int64_t));
+  std::vector<std::int64_t> next = offsets;
+  for (const Piece& piece : pieces) {
+    std::int64_t& place = next[as_size(piece.place)];
+    place = write_record(area + place, piece.record) - area;
+  }
+}
+
+/// Where the records for each member begin in an area, and where the last end.
+std::vector<std::int64_t> offsets_of(const std::vector<Piece>& pieces, std::size_t members) {
+  std::vector<std::int64_t> offsets(members + 1);
+  for (const Piece& piece : pieces) {
+    offsets[as_size(piece.place) + 1] += static_cast<std::int64_t>(bytes_of(piece.record));
+  }
+  offsets.front() = static_cast<std::int64_t>(offsets.size() * sizeof(std::int64_t));
+  for (std::size_t i = 1; i < offsets.size(); ++i) offsets[i] += offsets[i - 1];
+  return offsets;
+}
+
+}  // namespace
+
+Team& Team::of(mpi::Communicator& communicator, const ExchangeOptions& options) {
+  std::shared_ptr<const Machine> machine = communicator.machine(options.regions);
+  // The team keeps its machine, so no other can come to lie at the same address.
+  const std::string key = std::string(options.shared_memory ? "team " : "team by messages ") +
+                          std::to_string(reinterpret_cast<std::uintptr_t>(machine.get()));
+  std::shared_ptr<void>& kept = communicator.kept(key);
+  if (!kept) kept = std::make_shared<Team>(communicator, std::move(machine), options.shared_memory);
+  return *static_cast<Team*>(kept.get());
+}
+
+Team::Team(mpi::Communicator& communicator, std::shared_ptr<const Machine> machine,
+           bool shared_memory)
+    : communicator_(communicator),
+      machine_(std::move(machine)),
+      region_(machine_->region_of(communicator.rank())),
+      places_(as_size(machine_->size())) {
+  for (int region = 0; region < machine_->regions(); ++region) {
+    int place = 0;
+    for (const int rank : machine_->members(region)) places_[as_size(rank)] = place++;
+  }
+  for (int region = 0; region < machine_->regions(); ++region) {
+    if (region != region_ && leader_for(region) == this->place()) duties_.push_back(region);
+  }
+  std::int64_t mine = no_board;
+  if (shared_memory && communicator.arena() != nullptr && share_a_host(*machine_, region_)) {
+    try {
+      board_ = std::make_unique<Board>(*communicator.arena());
+      mine = board_->offset();
+    } catch (const Error&) {
+      mine = no_board;  // without room in the arena, messages are left
+    }
+  }
+  const std::vector<std::int64_t> all = mpi::allgather(communicator.handle(), std::span(&mine, 1));
+  all_have_boards_ = std::find(all.begin(), all.end(), no_board) == all.end();
+  std::vector<std::int64_t> offsets;
+  for (const int rank : members()) offsets.push_back(all[as_size(rank)]);
+  if (std::find(offsets.begin(), offsets.end(), no_board) != offsets.end()) board_.reset();
+  if (board_) board_->join(std::move(offsets));
+}
+
+int Team::counterpart(int region) const {
+  const std::span<const int> theirs = machine_->members(region);
+  return theirs[as_size(region_) % theirs.size()];
+}
+
+void Team::begin_call() {
+  ++call_;
+  turn_ = communicator_.next_discovery_turn();
+}
+
+bool Team::hand_over(int stage, const std::vector<Piece>& pieces, bool flagged,
+                     const std::function<void(const Record&)>& visit) {
+  return board_ ? hand_over_by_board(stage, pieces, flagged, visit)
+                : hand_over_by_messages(stage, pieces, flagged, visit);
+}
+
+bool Team::hand_over_by_board(int stage, const std::vector<Piece>& pieces, bool flagged,
+                              const std::function<void(const Record&)>& visit) {
+  const std::size_t size = members().size();
+  const std::vector<std::int64_t> offsets = offsets_of(pieces, size);
+  std::byte* const area = board_->room(stage, call_, static_cast<std::size_t>(offsets.back()));
+  std::vector<std::vector<std::byte>> bundles;
+  Round round(communicator_, tag(stage));
+  if (area != nullptr) {
+    write_area(area, pieces, offsets);
+  } else {
+    bundles = bundles_of(pieces, size);
+    for (std::size_t to = 0; to < size; ++to) {
+      if (as_size(place()) != to) round.send({members()[to], bundles[to]}, false);
+    }
+  }
+  board_->post(stage, call_, area != nullptr, flagged);
+
+  bool any = false;
+  std::vector<std::byte> message;
+  for (int step = 0; step < static_cast<int>(size); ++step) {
+    const int from = (place() + step) % static_cast<int>(size);
+    int looks = 0;
+    mpi::poll_until([&] {
+      // What this rank has sent may need it to be delivered, and others wait for that.
+      if (++looks % 8 == 0) mpi::progress(communicator_.handle());
+      return board_->posted(stage, call_, from);
+    });
+    const Board::Shown shown = board_->shown(stage, call_, from);
+    any = any || shown.flagged;
+    if (shown.roomy) {
+      std::int64_t range[2];
+      std::memcpy(range, shown.data + as_size(place()) * sizeof(std::int64_t), sizeof range);
+      for_each_record({shown.data + range[0], shown.data + range[1]}, visit);
+    } else if (from == place()) {
+      for_each_record(bundles[as_size(from)], visit);
+    } else {
+      std::optional<mpi::Arrival> arrival;
+      mpi::poll_until([&] {
+        arrival = mpi::improbe(communicator_.handle(), tag(stage), members()[as_size(from)]);
+        return arrival.has_value();
+      });
+      message.resize(static_cast<std::size_t>(arrival->bytes));
+      mpi::receive(*arrival, message);
+      for_each_record(message, visit);
+    }
+  }
+  mpi::poll_until([&] { return round.sent(); });
+  return any;
+}
+
+bool Team::hand_over_by_messages(int stage, const std::vector<Piece>& pieces, bool flagged,
+                                 const std::function<void(const Record&)>& visit) {
+  const std::size_t size = members().size();
+  const std::vector<std::vector<std::byte>> bundles = bundles_of(pieces, size);
+  std::vector<std::int64_t> counts(size, flagged ? flag_unit : 0);
+  Round round(communicator_, tag(stage));
+  for (std::size_t to = 0; to < size; ++to) {
+    if (to == as_size(place()) || bundles[to].empty()) continue;
+    round.send({members()[to], bundles[to]}, false);
+    ++counts[to];
+  }
+  for_each_record(bundles[as_size(place())], visit);
+  const std::int64_t sum =
+      mpi::reduce_scatter(communicator_.handle(), {members(), place()}, counts);
+  const auto expected = static_cast<std::size_t>(sum % flag_unit);
+  mpi::poll_until([&] {
+    round.collect();
+    return round.count() == expected && round.received() && round.sent();
+  });
+  round.arrivals().for_each(
+      [&](int, std::span<const std::byte> bytes) { for_each_record(bytes, visit); });
+  return sum >= flag_unit;
+}
+
+}  // namespace vicinal

@@ -1,0 +1,259 @@
+// Sparse exchanges by every method over every kind of regions, against what all ranks can work out.
+#include "discovery/exchange.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sparse_messages.hpp"
+#include "world.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+void check_round(mpi::Communicator& communicator, const ExchangeOptions& options, int round,
+                 std::size_t most = 100) {
+  const int rank = communicator.rank(), size = communicator.size();
+  const auto messages = [&](int from, int to) { return between(from, to, round, most); };
+  const std::vector<Message> sent = sent_by(rank, size, messages);
+  const Inbox inbox = exchange(communicator, parcels_of(sent), options);
+  check_same(messages_in(inbox), received_by(rank, size, messages),
+             text_of(options) + ", round " + std::to_string(round));
+}
+
+}  // namespace
+
+TEST(sparse_exchange_delivers_random_messages) {
+  const auto communicator = world();
+  for (int round = 0; round < 5; ++round) {
+    for (const ExchangeOptions& options : all_options(world_size())) {
+      check_round(*communicator, options, round);
+    }
+  }
+}
+
+TEST(sparse_exchange_of_large_messages) {
+  const auto communicator = world();
+  for (const ExchangeOptions& options : all_options(world_size())) {
+    // Some go straight and some do not, between the same ranks.
+    check_round(*communicator, options, 50, 200'000);
+  }
+}
+
+TEST(sparse_exchange_of_nothing) {
+  for (int round = 0; round < 4; ++round) {
+    for (const ExchangeOptions& options : all_options(world_size())) {
+      CHECK_EQUAL(exchange(*world(), std::vector<Parcel>(), options).size(), std::size_t{0});
+    }
+  }
+}
+
+TEST(sparse_exchange_from_all_to_few) {
+  const auto communicator = world();
+  const int rank = communicator->rank(), size = communicator->size();
+  const auto messages = [&](int from, int to) {
+    return std::vector<Bytes>(to == 0 || to == size - 1 ? 3 : 0,
+                              Bytes(static_cast<std::size_t>(from) * 100, std::byte{1}));
+  };
+  for (const ExchangeOptions& options : all_options(size)) {
+    const std::vector<Message> sent = sent_by(rank, size, messages);
+    check_same(messages_in(exchange(*communicator, parcels_of(sent), options)),
+               received_by(rank, size, messages), text_of(options));
+  }
+}
+
+TEST(sparse_exchanges_in_a_row_do_not_mix) {
+  const auto communicator = world();
+  const int rank = communicator->rank(), size = communicator->size();
+  const std::vector<ExchangeOptions> all = all_options(size);
+  const int rounds = size <= 3 ? 10'000 : size <= 8 ? 1'000 : 300;
+  // Mostly of one method for a while; then they take turns.
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto which = static_cast<std::size_t>(round % 50 < 40 ? round / 50 : round);
+    // One rank sends to all and gets nothing back, so that it is ahead as often as can be.
+    const int speaker = static_cast<int>(round / 20) % size;
+    std::vector<Parcel> outbox;
+    const auto word = std::as_bytes(std::span(&round, 1));
+    for (int peer = 0; rank == speaker && peer < size; ++peer) outbox.push_back({peer, word});
+    const Inbox inbox = exchange(*communicator, outbox, all[which % all.size()]);
+    CHECK_EQUAL(inbox.size(), std::size_t{1});
+    CHECK_EQUAL(inbox.ranks.front(), speaker);
+    std::int64_t got = -1;
+    CHECK_EQUAL(inbox.data.size(), sizeof got);
+    std::memcpy(&got, inbox.data.data(), sizeof got);
+    CHECK_EQUAL(got, round);
+  }
+}
+
+TEST(sparse_exchange_of_blocks) {
+  const auto communicator = world();
+  const int rank = communicator->rank(), size = communicator->size();
+  std::vector<ExchangeOptions> all = all_options(size);
+  all.emplace_back(Method::one_sided);
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{13}}) {
+    for (const ExchangeOptions& options : all) {
+      const auto messages = [&](int from, int to) {
+        std::vector<Bytes> blocks;
+        for (const Bytes& any : between(from, to, static_cast<int>(bytes), 100)) {
+          blocks.emplace_back(bytes, any.empty() ? std::byte{0} : any.front());
+        }
+        return blocks;
+      };
+      const std::vector<Message> sent = sent_by(rank, size, messages);
+      const Inbox inbox = exchange_blocks(*communicator, parcels_of(sent),
+                                          static_cast<std::int64_t>(bytes), options);
+      check_same(messages_in(inbox), received_by(rank, size, messages), text_of(options));
+    }
+  }
+}
+
+TEST(sparse_exchange_of_blocks_that_differ) {
+  const auto communicator = world();
+  const int rank = communicator->rank(), size = communicator->size();
+  if (size == 1) return;
+  // The last rank sends 16 bytes to rank 0, and the others, who get nothing, have 8.
+  const Bytes block(16);
+  const bool mine = rank == size - 1;
+  std::vector<Parcel> outbox;
+  if (mine) outbox.push_back({0, block});
+  const std::int64_t bytes = mine ? 16 : 8;
+  CHECK_THROWS(Fault::count, exchange_blocks(*communicator, outbox, bytes, Method::one_sided),
+               "blocks of 8 to 16 bytes");
+  for (const ExchangeOptions& options : all_options(size)) {
+    if (rank == 0) {
+      CHECK_THROWS(Fault::count, exchange_blocks(*communicator, outbox, bytes, options),
+                   "rank " + std::to_string(size - 1) + " has sent 16 bytes");
+    } else {
+      CHECK_EQUAL(exchange_blocks(*communicator, outbox, bytes, options).size(), std::size_t{0});
+    }
+  }
+  CHECK_THROWS(Fault::info, exchange(*communicator, std::vector<Parcel>(), Method::one_sided),
+               "one-sided");
+}
+
+TEST(sparse_exchange_on_several_communicators) {
+  const int parts = std::min(2, world_size());
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank() % parts, -world_rank(), &part);
+  const auto communicator = mpi::Communicator::of(part);
+  MPI_Comm_free(&part);
+  const std::vector<ExchangeOptions> mine = all_options(communicator->size());
+  const std::vector<ExchangeOptions> all = all_options(world_size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    check_round(*communicator, mine[i], static_cast<int>(i));
+    check_round(*world(), all[i], 100);
+  }
+}
+
+TEST(sparse_exchange_leaves_user_messages_alone) {
+  const Duplicate comm;
+  const int rank = world_rank(), size = world_size();
+  std::array<int, 2> received{-1, -1};
+  std::array<MPI_Request, 2> requests;
+  for (std::size_t i = 0; i < 2; ++i) {
+    MPI_Irecv(&received[i], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &requests[i]);
+  }
+  const auto communicator = mpi::Communicator::of(comm);
+  const int next = around(rank + 1, size);
+  MPI_Request sends[2];
+  MPI_Isend(&rank, 1, MPI_INT, next, 1, comm, &sends[0]);
+  for (const ExchangeOptions& options : all_options(size)) check_round(*communicator, options, 3);
+  exchange_blocks(*communicator, {}, 8, Method::one_sided);
+  MPI_Isend(&rank, 1, MPI_INT, next, 18, comm, &sends[1]);
+  MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+  MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);
+  CHECK_EQUAL(received[0], around(rank - 1, size));
+  CHECK_EQUAL(received[1], around(rank - 1, size));
+}
+
+TEST(sparse_exchange_takes_a_finding_to_all_ranks) {
+  const auto communicator = world();
+  const int size = communicator->size();
+  const int culprit = size / 2;
+  const bool mine = communicator->rank() == culprit;
+  const Bytes block(8);
+  std::vector<ExchangeOptions> all = all_options(size);
+  all.emplace_back(Method::one_sided);
+  for (const ExchangeOptions& options : all) {
+    const std::vector<Parcel> lost{{mine ? -3 : 0, block}};
+    CHECK_THROWS(mine ? Fault::rank : Fault::elsewhere,
+                 exchange_blocks(*communicator, lost, 8, options), "to rank -3");
+    std::optional<Finding> finding;
+    if (mine) finding = Error(Fault::count, "too many");
+    CHECK_THROWS(mine ? Fault::count : Fault::elsewhere,
+                 exchange_blocks(*communicator, {{0, block}}, 8, options, finding), "too many");
+    // Nothing of a failed exchange is left for the next.
+    if (options.method != Method::one_sided) check_round(*communicator, options, 7);
+  }
+}
+
+TEST(sparse_exchange_methods_have_names) {
+  for (const Method method : {Method::automatic, Method::personalized, Method::nonblocking,
+                              Method::locality, Method::locality_personalized, Method::one_sided}) {
+    CHECK(method_of(name(method)) == method);
+  }
+  CHECK_THROWS(Fault::info, method_of("fastest"), "locality-personalized");
+}
+
+TEST(sparse_exchange_method_follows_the_machine) {
+  const auto chosen = [](int size, int per_region, int per_host, bool shared = true) {
+    std::vector<int> regions, hosts;
+    for (int rank = 0; rank < size; ++rank) {
+      regions.push_back(rank / per_region);
+      hosts.push_back(rank / per_host);
+    }
+    return choose_method(Machine(regions, hosts), shared);
+  };
+  CHECK(chosen(8, 8, 8) == Method::locality_personalized);
+  CHECK(chosen(32, 8, 8) == Method::locality_personalized);
+  CHECK(chosen(32, 8, 8, false) == Method::personalized);
+  CHECK(chosen(32, 8, 4) == Method::personalized);
+  CHECK(chosen(1, 1, 1) == Method::personalized);
+  CHECK(chosen(16, 1, 1) == Method::personalized);
+  CHECK(chosen(128, 1, 8) == Method::nonblocking);
+  CHECK(chosen(4096, 32, 32) == Method::locality_personalized);
+  CHECK(chosen(4096, 4, 4) == Method::locality);
+}
+
+TEST(sparse_exchange_without_room_in_the_arena) {
+  // An arena of a few MiB: its size heeds the limit on that of files.
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit small = before;
+  small.rlim_cur = rlim_t{32} << 20;
+  setrlimit(RLIMIT_FSIZE, &small);
+  const Duplicate comm;
+  const auto communicator = mpi::Communicator::of(comm);
+  setrlimit(RLIMIT_FSIZE, &before);
+  if (communicator->arena() == nullptr) return;
+  const std::vector<ExchangeOptions> all = all_options(communicator->size());
+  for (const ExchangeOptions& options : all) check_round(*communicator, options, 20);
+  std::vector<std::int64_t> taken;
+  const bool mine = communicator->rank() % 2 == 0;
+  for (std::size_t bytes = std::size_t{1} << 24; mine && bytes >= 64;) {
+    try {
+      taken.push_back(communicator->arena()->allocate(bytes));
+    } catch (const Error&) {
+      bytes /= 2;
+    }
+  }
+  for (int round = 21; round < 24; ++round) {
+    for (const ExchangeOptions& options : all) {
+      check_round(*communicator, options, round, 40'000);
+    }
+  }
+  for (const std::int64_t offset : taken) communicator->arena()->release(offset);
+  for (const ExchangeOptions& options : all) check_round(*communicator, options, 24, 40'000);
+}
+
+}  // namespace vicinal
