@@ -10,7 +10,7 @@
 
 enum { per_rank = 1000, steps = 500 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     const double right = rank < size - 1 ? u[per_rank + ghosts - 1] : u[per_rank - 1];
     if (rank > 0) next[0] = u[0] + 0.25 * (left - 2 * u[0] + u[1]);
     next[per_rank - 1] = u[per_rank - 1] + 0.25 * (u[per_rank - 2] - 2 * u[per_rank - 1] + right);
-    double *swap = u;
+    double* swap = u;
     u = next;
     next = swap;
   }

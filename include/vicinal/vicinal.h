@@ -47,22 +47,22 @@ extern "C" {
 #endif
 
 /* A directed graph over the ranks of a communicator. */
-typedef struct vicinal_graph_s *vicinal_graph;
+typedef struct vicinal_graph_s* vicinal_graph;
 /* An exchange that can be started, or has been. */
-typedef struct vicinal_request_s *vicinal_request;
+typedef struct vicinal_request_s* vicinal_request;
 /* A halo exchange by global indices. */
-typedef struct vicinal_halo_s *vicinal_halo;
+typedef struct vicinal_halo_s* vicinal_halo;
 
 #define VICINAL_GRAPH_NULL ((vicinal_graph)0)
 #define VICINAL_REQUEST_NULL ((vicinal_request)0)
 #define VICINAL_HALO_NULL ((vicinal_halo)0)
 
 /* The version of the library, such as "0.1.0". Local. */
-VICINAL_API const char *vicinal_version(void);
+VICINAL_API const char* vicinal_version(void);
 
 /* What the last error on this thread was about; "" if there was none. The text is the library's and
  * valid until the next error on this thread. Local. */
-VICINAL_API const char *vicinal_error_message(void);
+VICINAL_API const char* vicinal_error_message(void);
 
 /* --- who is near whom --------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ VICINAL_API const char *vicinal_error_message(void);
  * created after. Local, but to be called alike on all ranks; the first call on a communicator that has
  * no graph yet is collective.
  * Errors: MPI_ERR_TOPOLOGY for a text that is no such form, or a list of the wrong length. */
-VICINAL_API int vicinal_set_regions(MPI_Comm comm, const char *regions);
+VICINAL_API int vicinal_set_regions(MPI_Comm comm, const char* regions);
 
 /* The region of each rank as graphs created now would have it: `region_of` holds as many entries as the
  * communicator has ranks, and is the caller's. Collective the first time on a communicator. */
@@ -86,9 +86,9 @@ VICINAL_API int vicinal_get_regions(MPI_Comm comm, int region_of[]);
  * up shared memory; later ones only exchange a few words inside each region.
  * Errors: MPI_ERR_RANK, MPI_ERR_ARG, MPI_ERR_INFO_VALUE, MPI_ERR_TOPOLOGY (regions). */
 VICINAL_API int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
-                                              const int *sourceweights, int outdegree,
-                                              const int destinations[], const int *destweights,
-                                              MPI_Info info, int reorder, vicinal_graph *graph);
+                                              const int* sourceweights, int outdegree,
+                                              const int destinations[], const int* destweights,
+                                              MPI_Info info, int reorder, vicinal_graph* graph);
 
 /* Creates a graph from the topology that the communicator has: that of MPI_Cart_create,
  * MPI_Graph_create or one of MPI_Dist_graph_create. The neighbours come in the order of the standard,
@@ -98,10 +98,10 @@ VICINAL_API int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const
  * Errors: MPI_ERR_TOPOLOGY where the communicator has no topology, or is a graph of MPI_Graph_create in
  * which one rank names another more often than the other way round. */
 VICINAL_API int vicinal_graph_create_from_topology(MPI_Comm comm, MPI_Info info,
-                                                   vicinal_graph *graph);
+                                                   vicinal_graph* graph);
 
 /* Frees a graph. Local. Requests made from it stay usable. */
-VICINAL_API int vicinal_graph_free(vicinal_graph *graph);
+VICINAL_API int vicinal_graph_free(vicinal_graph* graph);
 
 /* --- neighborhood collectives ---------------------------------------------------------------------
  *
@@ -137,192 +137,192 @@ VICINAL_API int vicinal_graph_free(vicinal_graph *graph);
 
 /* Sends block i of `sendbuf` to destination i, and receives block i of `recvbuf` from source i. All
  * blocks of all ranks that communicate hold the same amount of data. */
-VICINAL_API int vicinal_neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                          void *recvbuf, int recvcount, MPI_Datatype recvtype,
+VICINAL_API int vicinal_neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                          void* recvbuf, int recvcount, MPI_Datatype recvtype,
                                           vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_alltoall(const void *sendbuf, int sendcount,
-                                           MPI_Datatype sendtype, void *recvbuf, int recvcount,
+VICINAL_API int vicinal_ineighbor_alltoall(const void* sendbuf, int sendcount,
+                                           MPI_Datatype sendtype, void* recvbuf, int recvcount,
                                            MPI_Datatype recvtype, vicinal_graph graph,
-                                           vicinal_request *request);
-VICINAL_API int vicinal_neighbor_alltoall_init(const void *sendbuf, int sendcount,
-                                               MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                           vicinal_request* request);
+VICINAL_API int vicinal_neighbor_alltoall_init(const void* sendbuf, int sendcount,
+                                               MPI_Datatype sendtype, void* recvbuf, int recvcount,
                                                MPI_Datatype recvtype, vicinal_graph graph,
-                                               MPI_Info info, vicinal_request *request);
-VICINAL_API int vicinal_neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
-                                            MPI_Datatype sendtype, void *recvbuf,
+                                               MPI_Info info, vicinal_request* request);
+VICINAL_API int vicinal_neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
+                                            MPI_Datatype sendtype, void* recvbuf,
                                             MPI_Count recvcount, MPI_Datatype recvtype,
                                             vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
-                                             MPI_Datatype sendtype, void *recvbuf,
+VICINAL_API int vicinal_ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount,
+                                             MPI_Datatype sendtype, void* recvbuf,
                                              MPI_Count recvcount, MPI_Datatype recvtype,
-                                             vicinal_graph graph, vicinal_request *request);
-VICINAL_API int vicinal_neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
-                                                 MPI_Datatype sendtype, void *recvbuf,
+                                             vicinal_graph graph, vicinal_request* request);
+VICINAL_API int vicinal_neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount,
+                                                 MPI_Datatype sendtype, void* recvbuf,
                                                  MPI_Count recvcount, MPI_Datatype recvtype,
                                                  vicinal_graph graph, MPI_Info info,
-                                                 vicinal_request *request);
+                                                 vicinal_request* request);
 
 /* The same with a count and a displacement, in elements of the type, for each block. */
-VICINAL_API int vicinal_neighbor_alltoallv(const void *sendbuf, const int sendcounts[],
+VICINAL_API int vicinal_neighbor_alltoallv(const void* sendbuf, const int sendcounts[],
                                            const int sdispls[], MPI_Datatype sendtype,
-                                           void *recvbuf, const int recvcounts[],
+                                           void* recvbuf, const int recvcounts[],
                                            const int rdispls[], MPI_Datatype recvtype,
                                            vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_alltoallv(const void *sendbuf, const int sendcounts[],
+VICINAL_API int vicinal_ineighbor_alltoallv(const void* sendbuf, const int sendcounts[],
                                             const int sdispls[], MPI_Datatype sendtype,
-                                            void *recvbuf, const int recvcounts[],
+                                            void* recvbuf, const int recvcounts[],
                                             const int rdispls[], MPI_Datatype recvtype,
-                                            vicinal_graph graph, vicinal_request *request);
-VICINAL_API int vicinal_neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
+                                            vicinal_graph graph, vicinal_request* request);
+VICINAL_API int vicinal_neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[],
                                                 const int sdispls[], MPI_Datatype sendtype,
-                                                void *recvbuf, const int recvcounts[],
+                                                void* recvbuf, const int recvcounts[],
                                                 const int rdispls[], MPI_Datatype recvtype,
                                                 vicinal_graph graph, MPI_Info info,
-                                                vicinal_request *request);
-VICINAL_API int vicinal_neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                                vicinal_request* request);
+VICINAL_API int vicinal_neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[],
                                              const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                                             void *recvbuf, const MPI_Count recvcounts[],
+                                             void* recvbuf, const MPI_Count recvcounts[],
                                              const MPI_Aint rdispls[], MPI_Datatype recvtype,
                                              vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+VICINAL_API int vicinal_ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[],
                                               const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                                              void *recvbuf, const MPI_Count recvcounts[],
+                                              void* recvbuf, const MPI_Count recvcounts[],
                                               const MPI_Aint rdispls[], MPI_Datatype recvtype,
-                                              vicinal_graph graph, vicinal_request *request);
-VICINAL_API int vicinal_neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                              vicinal_graph graph, vicinal_request* request);
+VICINAL_API int vicinal_neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
                                                   const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                                                  void *recvbuf, const MPI_Count recvcounts[],
+                                                  void* recvbuf, const MPI_Count recvcounts[],
                                                   const MPI_Aint rdispls[], MPI_Datatype recvtype,
                                                   vicinal_graph graph, MPI_Info info,
-                                                  vicinal_request *request);
+                                                  vicinal_request* request);
 
 /* The persistent form with identities: `senditems` gives one for each element sent, edge after edge.
  * Elements of one rank with the same identity must have equal values whenever the request is started;
  * they are sent once to all who want them where the planner can share them. Identities are arbitrary,
  * not negative, and mean nothing to other ranks (Collom et al. 2023, section 3.3). */
 VICINAL_API int vicinal_neighbor_alltoallv_items_init(
-    const void *sendbuf, const int sendcounts[], const int sdispls[], const int64_t senditems[],
-    MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[],
-    MPI_Datatype recvtype, vicinal_graph graph, MPI_Info info, vicinal_request *request);
+    const void* sendbuf, const int sendcounts[], const int sdispls[], const int64_t senditems[],
+    MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
+    MPI_Datatype recvtype, vicinal_graph graph, MPI_Info info, vicinal_request* request);
 
 /* The same with a datatype, a count and a displacement in bytes for each block. */
-VICINAL_API int vicinal_neighbor_alltoallw(const void *sendbuf, const int sendcounts[],
+VICINAL_API int vicinal_neighbor_alltoallw(const void* sendbuf, const int sendcounts[],
                                            const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-                                           void *recvbuf, const int recvcounts[],
+                                           void* recvbuf, const int recvcounts[],
                                            const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
                                            vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_alltoallw(const void *sendbuf, const int sendcounts[],
+VICINAL_API int vicinal_ineighbor_alltoallw(const void* sendbuf, const int sendcounts[],
                                             const MPI_Aint sdispls[],
-                                            const MPI_Datatype sendtypes[], void *recvbuf,
+                                            const MPI_Datatype sendtypes[], void* recvbuf,
                                             const int recvcounts[], const MPI_Aint rdispls[],
                                             const MPI_Datatype recvtypes[], vicinal_graph graph,
-                                            vicinal_request *request);
-VICINAL_API int vicinal_neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[],
+                                            vicinal_request* request);
+VICINAL_API int vicinal_neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[],
                                                 const MPI_Aint sdispls[],
-                                                const MPI_Datatype sendtypes[], void *recvbuf,
+                                                const MPI_Datatype sendtypes[], void* recvbuf,
                                                 const int recvcounts[], const MPI_Aint rdispls[],
                                                 const MPI_Datatype recvtypes[], vicinal_graph graph,
-                                                MPI_Info info, vicinal_request *request);
-VICINAL_API int vicinal_neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                                MPI_Info info, vicinal_request* request);
+VICINAL_API int vicinal_neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[],
                                              const MPI_Aint sdispls[],
-                                             const MPI_Datatype sendtypes[], void *recvbuf,
+                                             const MPI_Datatype sendtypes[], void* recvbuf,
                                              const MPI_Count recvcounts[], const MPI_Aint rdispls[],
                                              const MPI_Datatype recvtypes[], vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+VICINAL_API int vicinal_ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[],
                                               const MPI_Aint sdispls[],
-                                              const MPI_Datatype sendtypes[], void *recvbuf,
+                                              const MPI_Datatype sendtypes[], void* recvbuf,
                                               const MPI_Count recvcounts[],
                                               const MPI_Aint rdispls[],
                                               const MPI_Datatype recvtypes[], vicinal_graph graph,
-                                              vicinal_request *request);
+                                              vicinal_request* request);
 VICINAL_API int vicinal_neighbor_alltoallw_init_c(
-    const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-    const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
+    const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+    const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
     const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], vicinal_graph graph, MPI_Info info,
-    vicinal_request *request);
+    vicinal_request* request);
 
 /* Sends one block to all destinations, and receives block i of `recvbuf` from source i. All blocks of all
  * ranks that communicate hold the same amount of data. A strategy may pass blocks on through other ranks,
  * once to each region. */
-VICINAL_API int vicinal_neighbor_allgather(const void *sendbuf, int sendcount,
-                                           MPI_Datatype sendtype, void *recvbuf, int recvcount,
+VICINAL_API int vicinal_neighbor_allgather(const void* sendbuf, int sendcount,
+                                           MPI_Datatype sendtype, void* recvbuf, int recvcount,
                                            MPI_Datatype recvtype, vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_allgather(const void *sendbuf, int sendcount,
-                                            MPI_Datatype sendtype, void *recvbuf, int recvcount,
+VICINAL_API int vicinal_ineighbor_allgather(const void* sendbuf, int sendcount,
+                                            MPI_Datatype sendtype, void* recvbuf, int recvcount,
                                             MPI_Datatype recvtype, vicinal_graph graph,
-                                            vicinal_request *request);
-VICINAL_API int vicinal_neighbor_allgather_init(const void *sendbuf, int sendcount,
-                                                MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                            vicinal_request* request);
+VICINAL_API int vicinal_neighbor_allgather_init(const void* sendbuf, int sendcount,
+                                                MPI_Datatype sendtype, void* recvbuf, int recvcount,
                                                 MPI_Datatype recvtype, vicinal_graph graph,
-                                                MPI_Info info, vicinal_request *request);
-VICINAL_API int vicinal_neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
-                                             MPI_Datatype sendtype, void *recvbuf,
+                                                MPI_Info info, vicinal_request* request);
+VICINAL_API int vicinal_neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
+                                             MPI_Datatype sendtype, void* recvbuf,
                                              MPI_Count recvcount, MPI_Datatype recvtype,
                                              vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
-                                              MPI_Datatype sendtype, void *recvbuf,
+VICINAL_API int vicinal_ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount,
+                                              MPI_Datatype sendtype, void* recvbuf,
                                               MPI_Count recvcount, MPI_Datatype recvtype,
-                                              vicinal_graph graph, vicinal_request *request);
-VICINAL_API int vicinal_neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount,
-                                                  MPI_Datatype sendtype, void *recvbuf,
+                                              vicinal_graph graph, vicinal_request* request);
+VICINAL_API int vicinal_neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+                                                  MPI_Datatype sendtype, void* recvbuf,
                                                   MPI_Count recvcount, MPI_Datatype recvtype,
                                                   vicinal_graph graph, MPI_Info info,
-                                                  vicinal_request *request);
+                                                  vicinal_request* request);
 
 /* The same with a count and a displacement, in elements of the type, for each block received. */
-VICINAL_API int vicinal_neighbor_allgatherv(const void *sendbuf, int sendcount,
-                                            MPI_Datatype sendtype, void *recvbuf,
+VICINAL_API int vicinal_neighbor_allgatherv(const void* sendbuf, int sendcount,
+                                            MPI_Datatype sendtype, void* recvbuf,
                                             const int recvcounts[], const int displs[],
                                             MPI_Datatype recvtype, vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_allgatherv(const void *sendbuf, int sendcount,
-                                             MPI_Datatype sendtype, void *recvbuf,
+VICINAL_API int vicinal_ineighbor_allgatherv(const void* sendbuf, int sendcount,
+                                             MPI_Datatype sendtype, void* recvbuf,
                                              const int recvcounts[], const int displs[],
                                              MPI_Datatype recvtype, vicinal_graph graph,
-                                             vicinal_request *request);
-VICINAL_API int vicinal_neighbor_allgatherv_init(const void *sendbuf, int sendcount,
-                                                 MPI_Datatype sendtype, void *recvbuf,
+                                             vicinal_request* request);
+VICINAL_API int vicinal_neighbor_allgatherv_init(const void* sendbuf, int sendcount,
+                                                 MPI_Datatype sendtype, void* recvbuf,
                                                  const int recvcounts[], const int displs[],
                                                  MPI_Datatype recvtype, vicinal_graph graph,
-                                                 MPI_Info info, vicinal_request *request);
-VICINAL_API int vicinal_neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount,
-                                              MPI_Datatype sendtype, void *recvbuf,
+                                                 MPI_Info info, vicinal_request* request);
+VICINAL_API int vicinal_neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
+                                              MPI_Datatype sendtype, void* recvbuf,
                                               const MPI_Count recvcounts[], const MPI_Aint displs[],
                                               MPI_Datatype recvtype, vicinal_graph graph);
-VICINAL_API int vicinal_ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount,
-                                               MPI_Datatype sendtype, void *recvbuf,
+VICINAL_API int vicinal_ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
+                                               MPI_Datatype sendtype, void* recvbuf,
                                                const MPI_Count recvcounts[],
                                                const MPI_Aint displs[], MPI_Datatype recvtype,
-                                               vicinal_graph graph, vicinal_request *request);
-VICINAL_API int vicinal_neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount,
-                                                   MPI_Datatype sendtype, void *recvbuf,
+                                               vicinal_graph graph, vicinal_request* request);
+VICINAL_API int vicinal_neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+                                                   MPI_Datatype sendtype, void* recvbuf,
                                                    const MPI_Count recvcounts[],
                                                    const MPI_Aint displs[], MPI_Datatype recvtype,
                                                    vicinal_graph graph, MPI_Info info,
-                                                   vicinal_request *request);
+                                                   vicinal_request* request);
 
 /* --- requests ----------------------------------------------------------------------------------- */
 
 /* Begins an execution. Local: never waits for another rank. The send buffer must not be changed, nor
  * the receive buffer used, until it is complete. Errors: MPI_ERR_REQUEST where the request is in flight
  * or cannot be started by itself. */
-VICINAL_API int vicinal_start(vicinal_request *request);
+VICINAL_API int vicinal_start(vicinal_request* request);
 VICINAL_API int vicinal_startall(int count, vicinal_request requests[]);
 
 /* Sets *flag to whether the execution is complete (or none is in flight). A persistent request stays;
  * any other is set to NULL when complete, or when its execution has failed. Local. */
-VICINAL_API int vicinal_test(vicinal_request *request, int *flag);
+VICINAL_API int vicinal_test(vicinal_request* request, int* flag);
 
 /* Waits for completion, progressing every exchange of the process meanwhile. Never blocks inside MPI:
  * it polls, then yields, then sleeps. */
-VICINAL_API int vicinal_wait(vicinal_request *request);
+VICINAL_API int vicinal_wait(vicinal_request* request);
 VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
 
 /* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. */
-VICINAL_API int vicinal_waitany(int count, vicinal_request requests[], int *index);
+VICINAL_API int vicinal_waitany(int count, vicinal_request requests[], int* index);
 
 /* Frees a request, after waiting for an execution in flight. Local otherwise. Errors: MPI_ERR_REQUEST
  * for a request of a halo, which is the halo's. */
-VICINAL_API int vicinal_request_free(vicinal_request *request);
+VICINAL_API int vicinal_request_free(vicinal_request* request);
 
 /* Progresses every exchange of the process. Call it from long computations where other ranks may depend
  * on this one to relay their data. Local; returns MPI_SUCCESS. */
@@ -338,24 +338,25 @@ VICINAL_API int vicinal_dump(void);
  * ghosts, in the order given. Repeated needed indices and own ones are allowed. Indices are not
  * negative. Collective.
  * Errors, on every rank: MPI_ERR_ARG for an index that nobody owns, or two ranks own. */
-VICINAL_API int vicinal_halo_create(MPI_Comm comm, int64_t first, int64_t last, int64_t needed_count,
-                                    const int64_t needed[], MPI_Info info, vicinal_halo *halo);
+VICINAL_API int vicinal_halo_create(MPI_Comm comm, int64_t first, int64_t last,
+                                    int64_t needed_count, const int64_t needed[], MPI_Info info,
+                                    vicinal_halo* halo);
 
 /* The same with any owned indices, in any order; position i of an owned array belongs to owned[i]. */
 VICINAL_API int vicinal_halo_create_indexed(MPI_Comm comm, int64_t owned_count,
                                             const int64_t owned[], int64_t needed_count,
                                             const int64_t needed[], MPI_Info info,
-                                            vicinal_halo *halo);
+                                            vicinal_halo* halo);
 
 /* The same where the owner of each needed index is known, which saves looking it up. Errors:
  * MPI_ERR_RANK for an owner that is no rank, MPI_ERR_ARG for one that does not own the index. */
 VICINAL_API int vicinal_halo_create_with_owners(MPI_Comm comm, int64_t owned_count,
                                                 const int64_t owned[], int64_t needed_count,
                                                 const int64_t needed[], const int owners[],
-                                                MPI_Info info, vicinal_halo *halo);
+                                                MPI_Info info, vicinal_halo* halo);
 
 /* Frees a halo, after waiting for its exchanges in flight. */
-VICINAL_API int vicinal_halo_free(vicinal_halo *halo);
+VICINAL_API int vicinal_halo_free(vicinal_halo* halo);
 
 /* Begins to fill `ghosts` from the other ranks' `owned`. Both hold `values` consecutive values of
  * `type` per index; `ghosts` may be the end of the same array. All ranks give the same `values` and a
@@ -363,49 +364,49 @@ VICINAL_API int vicinal_halo_free(vicinal_halo *halo);
  * to NULL, and must be before the halo is freed.
  * Errors: MPI_ERR_REQUEST where too many exchanges are in flight (see vicinal_in_flight);
  * MPI_ERR_TYPE for a type that has gaps. */
-VICINAL_API int vicinal_halo_start(vicinal_halo halo, const void *owned, void *ghosts, int64_t values,
-                                   MPI_Datatype type, vicinal_request *request);
+VICINAL_API int vicinal_halo_start(vicinal_halo halo, const void* owned, void* ghosts,
+                                   int64_t values, MPI_Datatype type, vicinal_request* request);
 
 /* The same for `vectors` vectors at once, `owned_stride` (`ghost_stride`) values apart. */
-VICINAL_API int vicinal_halo_start_vectors(vicinal_halo halo, const void *owned, int64_t owned_stride,
-                                           void *ghosts, int64_t ghost_stride, int64_t vectors,
-                                           int64_t values, MPI_Datatype type,
-                                           vicinal_request *request);
+VICINAL_API int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned,
+                                           int64_t owned_stride, void* ghosts, int64_t ghost_stride,
+                                           int64_t vectors, int64_t values, MPI_Datatype type,
+                                           vicinal_request* request);
 
 /* Begins the reverse: each ghost's value is brought to its owner, where `op` combines it with the owned
  * value: MPI_SUM, MPI_MIN, MPI_MAX, MPI_REPLACE (the last in order stays), or any operator that
  * MPI_Reduce_local takes. The order is the same in each execution. */
-VICINAL_API int vicinal_halo_reverse_start(vicinal_halo halo, void *owned, const void *ghosts,
+VICINAL_API int vicinal_halo_reverse_start(vicinal_halo halo, void* owned, const void* ghosts,
                                            int64_t values, MPI_Datatype type, MPI_Op op,
-                                           vicinal_request *request);
+                                           vicinal_request* request);
 
 /* Start and wait. */
-VICINAL_API int vicinal_halo_exchange(vicinal_halo halo, const void *owned, void *ghosts,
+VICINAL_API int vicinal_halo_exchange(vicinal_halo halo, const void* owned, void* ghosts,
                                       int64_t values, MPI_Datatype type);
-VICINAL_API int vicinal_halo_reverse(vicinal_halo halo, void *owned, const void *ghosts, int64_t values,
-                                     MPI_Datatype type, MPI_Op op);
+VICINAL_API int vicinal_halo_reverse(vicinal_halo halo, void* owned, const void* ghosts,
+                                     int64_t values, MPI_Datatype type, MPI_Op op);
 
 /* One direction of a halo's index map: `neighbors` ranks; for neighbour i, the entries
  * offsets[i]..offsets[i+1]-1 of `positions` are positions in the owned array (sent) or among the ghosts
  * (received). The arrays are the halo's. */
 typedef struct {
   int neighbors;
-  const int *ranks;
-  const int64_t *offsets;
-  const int64_t *positions;
+  const int* ranks;
+  const int64_t* offsets;
+  const int64_t* positions;
 } vicinal_halo_map;
-VICINAL_API int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map *send,
-                                      vicinal_halo_map *receive);
+VICINAL_API int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map* send,
+                                      vicinal_halo_map* receive);
 
 /* What one exchange costs this rank. */
 typedef struct {
   int64_t nonlocal_messages; /* sent to other regions */
   int64_t nonlocal_elements;
-  int64_t local_messages;    /* sent inside the region */
+  int64_t local_messages; /* sent inside the region */
   int64_t local_elements;
-  int64_t shared_elements;   /* handed to or taken from a rank of the host through memory */
+  int64_t shared_elements; /* handed to or taken from a rank of the host through memory */
 } vicinal_statistics;
-VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics *statistics);
+VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistics);
 
 /* --- sparse exchanges ----------------------------------------------------------------------------- */
 
@@ -418,7 +419,7 @@ VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistic
  *                         the same on all ranks. "automatic" goes by the number of ranks and their regions
  *                         alone, which all know, and so costs nothing.
  * Sources: Geyko and Bienz 2023, algorithms 1 to 3; Hoefler et al. 2010. */
-typedef struct vicinal_received_s *vicinal_received;
+typedef struct vicinal_received_s* vicinal_received;
 #define VICINAL_RECEIVED_NULL ((vicinal_received)0)
 
 /* Sends `sendcount` messages: message i is `sendcounts[i]` elements of `sendtype`, from `sdispls[i]`
@@ -429,58 +430,60 @@ typedef struct vicinal_received_s *vicinal_received;
  * Errors, on every rank (MPI_ERR_OTHER on those that are not at fault): MPI_ERR_RANK, MPI_ERR_COUNT for
  * negative counts and more bytes than can be counted, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_TYPE. On this
  * rank: MPI_ERR_COUNT for a message that is no whole number of elements; MPI_ERR_INFO_VALUE. */
-VICINAL_API int vicinal_sparse_alltoallv(const void *sendbuf, int sendcount, const int destinations[],
-                                         const int sendcounts[], const int sdispls[],
-                                         MPI_Datatype sendtype, MPI_Datatype recvtype, MPI_Comm comm,
-                                         MPI_Info info, vicinal_received *received);
+VICINAL_API int vicinal_sparse_alltoallv(const void* sendbuf, int sendcount,
+                                         const int destinations[], const int sendcounts[],
+                                         const int sdispls[], MPI_Datatype sendtype,
+                                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                         vicinal_received* received);
 
 /* The same with 64-bit counts and displacements. */
-VICINAL_API int vicinal_sparse_alltoallv_c(const void *sendbuf, int sendcount,
+VICINAL_API int vicinal_sparse_alltoallv_c(const void* sendbuf, int sendcount,
                                            const int destinations[], const MPI_Count sendcounts[],
                                            const MPI_Aint sdispls[], MPI_Datatype sendtype,
                                            MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                           vicinal_received *received);
+                                           vicinal_received* received);
 
 /* The same where every message of every rank has `blockcount` elements: message i begins i * blockcount
  * elements into the buffer. Ranks that send nothing give the same blockcount.
  * Errors, besides those above: MPI_ERR_COUNT where messages of another size arrive. */
-VICINAL_API int vicinal_sparse_alltoall(const void *sendbuf, int sendcount, const int destinations[],
-                                        int blockcount, MPI_Datatype sendtype, MPI_Datatype recvtype,
-                                        MPI_Comm comm, MPI_Info info, vicinal_received *received);
+VICINAL_API int vicinal_sparse_alltoall(const void* sendbuf, int sendcount,
+                                        const int destinations[], int blockcount,
+                                        MPI_Datatype sendtype, MPI_Datatype recvtype, MPI_Comm comm,
+                                        MPI_Info info, vicinal_received* received);
 
 /* Asks the destinations: the arguments are those of vicinal_sparse_alltoallv, and what comes are the
  * requests of others to this rank. Each of them is to be answered by vicinal_sparse_answer. Collective. */
-VICINAL_API int vicinal_sparse_query(const void *sendbuf, int sendcount, const int destinations[],
+VICINAL_API int vicinal_sparse_query(const void* sendbuf, int sendcount, const int destinations[],
                                      const int sendcounts[], const int sdispls[],
                                      MPI_Datatype sendtype, MPI_Datatype recvtype, MPI_Comm comm,
-                                     MPI_Info info, vicinal_received *requests);
+                                     MPI_Info info, vicinal_received* requests);
 
 /* Answers the requests, each by one message: the i-th of `sendcounts` and `sdispls` is the reply to the
  * i-th request. The replies to this rank's own requests come by the rank that was asked, then as asked.
  * To be called once for each query, by all ranks, in the same order everywhere; the requests are to be
  * freed after.
  * Errors: those of vicinal_sparse_alltoallv, on the rank at fault and at least on those who asked it. */
-VICINAL_API int vicinal_sparse_answer(vicinal_received requests, const void *sendbuf,
+VICINAL_API int vicinal_sparse_answer(vicinal_received requests, const void* sendbuf,
                                       const int sendcounts[], const int sdispls[],
                                       MPI_Datatype sendtype, MPI_Datatype recvtype,
-                                      vicinal_received *replies);
+                                      vicinal_received* replies);
 
 /* What was received: `*messages` messages, ordered by sender, then as sent; message i came from ranks[i]
  * and is counts[i] elements from displs[i] elements into `*data`, where one follows the other as they
  * travel (elements of a derived type without their gaps). displs has an entry more: the number of all
  * elements. The arrays are the handle's; outputs that are not wanted may be null. Local. */
-VICINAL_API int vicinal_received_get(vicinal_received received, int *messages, const int **ranks,
-                                     const int64_t **counts, const int64_t **displs,
-                                     const void **data);
+VICINAL_API int vicinal_received_get(vicinal_received received, int* messages, const int** ranks,
+                                     const int64_t** counts, const int64_t** displs,
+                                     const void** data);
 
 /* Copies all elements to a buffer of the caller's that has room for `capacity` of `recvtype`. Local.
  * Errors: MPI_ERR_COUNT where it has not enough room (nothing is copied then), MPI_ERR_TYPE for a type of
  * another size than that which was announced. */
-VICINAL_API int vicinal_received_copy(vicinal_received received, void *recvbuf, int64_t capacity,
+VICINAL_API int vicinal_received_copy(vicinal_received received, void* recvbuf, int64_t capacity,
                                       MPI_Datatype recvtype);
 
 /* Frees the handle and what was received. Local. */
-VICINAL_API int vicinal_received_free(vicinal_received *received);
+VICINAL_API int vicinal_received_free(vicinal_received* received);
 
 #ifdef __cplusplus
 }

@@ -112,12 +112,12 @@ NB_MODULE(VICINAL_MODULE, m) {
   py::translate_errors();
   m.attr("__version__") = VICINAL_VERSION_STRING;
   m.def("strategies", &py::strategies, "with_reverse"_a = false, "one_block"_a = true,
-        "The name of each strategy that serves such exchanges, and what it does. With `with_reverse`, "
-        "those that serve the reverse too; without `one_block`, those that serve more than allgathers.");
-  m.def(
-      "require_serves", &py::require_serving, "strategy"_a, nb::kw_only(), "with_reverse"_a,
-      "one_block"_a,
-      "Refuses a strategy that does not serve such exchanges, with the reason.");
+        "The name of each strategy that serves such exchanges, and what it does. With "
+        "`with_reverse`, "
+        "those that serve the reverse too; without `one_block`, those that serve more than "
+        "allgathers.");
+  m.def("require_serves", &py::require_serving, "strategy"_a, nb::kw_only(), "with_reverse"_a,
+        "one_block"_a, "Refuses a strategy that does not serve such exchanges, with the reason.");
   m.def(
       "read_regions", &py::regions_from_text, "text"_a, "size"_a, "node_of"_a = nb::none(),
       "The region of each rank, from a text such as \"blocks:4\". All ranks are taken to be on one "

@@ -53,9 +53,8 @@ std::int64_t fingerprint(const Settings& settings) {
   std::ostringstream text;
   const PlanOptions& options = settings.options;
   text << settings.regions << '|' << settings.strategy << '|' << settings.in_flight << '|'
-       << name(settings.exchange) << '|'
-       << options.shared_memory << '|' << options.split_bytes << '|' << options.leader_shift
-       << '|' << options.group_size;
+       << name(settings.exchange) << '|' << options.shared_memory << '|' << options.split_bytes
+       << '|' << options.leader_shift << '|' << options.group_size;
   return static_cast<std::int64_t>(std::hash<std::string>{}(text.str()) >> 1);
 }
 
@@ -78,7 +77,8 @@ Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& 
   settle(*communicator, least[0], finding);
   require(least[1] == -least[2], Fault::info,
           "the ranks gave different settings; give the same strategy, regions, local, in_flight, "
-          "split_bytes, leader_shift, group_size and method, or the same environment variables, on all");
+          "split_bytes, leader_shift, group_size and method, or the same environment variables, on "
+          "all");
   meeting.least = {least[3], least[4]};
   return meeting;
 }

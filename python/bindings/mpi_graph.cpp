@@ -178,9 +178,9 @@ class NeighborRequest final : public Pending {
 
   Array send_;
   Array receive_;
-  std::vector<nb::object> datatypes_;           ///< in use as long as the request
-  const Plan* plan_ = nullptr;                  ///< of a persistent request
-  std::unique_ptr<vicinal::Request> request_;   ///< destroyed first: it waits for what is in flight
+  std::vector<nb::object> datatypes_;          ///< in use as long as the request
+  const Plan* plan_ = nullptr;                 ///< of a persistent request
+  std::unique_ptr<vicinal::Request> request_;  ///< destroyed first: it waits for what is in flight
 };
 
 std::shared_ptr<Graph> make_graph(Address comm, const ArrayArgument<int>& sources,

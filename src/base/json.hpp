@@ -42,7 +42,9 @@ class JsonWriter {
     out_ << (truth ? "true" : "false");
     return *this;
   }
-  JsonWriter& value(std::integral auto number) requires(!std::same_as<decltype(number), bool>) {
+  JsonWriter& value(std::integral auto number)
+    requires(!std::same_as<decltype(number), bool>)
+  {
     separate();
     out_ << std::to_string(number);
     return *this;

@@ -10,7 +10,8 @@ using namespace vicinal::c_api;
 
 /// Creates a graph by `make`, from settings and what is wrong with the arguments.
 template <class Read, class Make>
-int create_graph(MPI_Comm comm, MPI_Info info, vicinal_graph* graph, Read read, Make make) noexcept {
+int create_graph(MPI_Comm comm, MPI_Info info, vicinal_graph* graph, Read read,
+                 Make make) noexcept {
   return guarded(comm, [&] {
     require_handle(graph, "graph");
     auto made = std::make_unique<vicinal_graph_s>();
@@ -48,9 +49,9 @@ int vicinal_get_regions(MPI_Comm comm, int region_of[]) {
 }
 
 int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
-                                  const int* sourceweights, int outdegree,
-                                  const int destinations[], const int* destweights, MPI_Info info,
-                                  int reorder, vicinal_graph* graph) {
+                                  const int* sourceweights, int outdegree, const int destinations[],
+                                  const int* destweights, MPI_Info info, int reorder,
+                                  vicinal_graph* graph) {
   // Weights could only steer a reordering, and ranks are never reordered.
   static_cast<void>(sourceweights);
   static_cast<void>(destweights);
@@ -67,9 +68,11 @@ int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources
 }
 
 int vicinal_graph_create_from_topology(MPI_Comm comm, MPI_Info info, vicinal_graph* graph) {
-  return create_graph(comm, info, graph, [] {}, [&](auto settings, auto fault) {
-    return vicinal::Graph::from_topology(comm, std::move(settings), std::move(fault));
-  });
+  return create_graph(
+      comm, info, graph, [] {},
+      [&](auto settings, auto fault) {
+        return vicinal::Graph::from_topology(comm, std::move(settings), std::move(fault));
+      });
 }
 
 int vicinal_graph_free(vicinal_graph* graph) {

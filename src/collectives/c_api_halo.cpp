@@ -15,8 +15,9 @@ using vicinal::require;
 
 vicinal::ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
   const vicinal::mpi::Datatype description = vicinal::mpi::describe(type);
-  require(description.contiguous, Fault::type, "the datatype given for a halo has gaps: ",
-          description.size, " bytes of data in an extent of ", description.extent,
+  require(description.contiguous, Fault::type,
+          "the datatype given for a halo has gaps: ", description.size,
+          " bytes of data in an extent of ", description.extent,
           "; give a type without gaps, and the number of values per index");
   vicinal::ValueShape shape;
   shape.value_bytes = description.size;

@@ -18,9 +18,7 @@ class Halo::Exchange final : public Request {
   void wait() override { execution_.wait(); }
   [[nodiscard]] bool in_flight() const override { return execution_.in_flight(); }
   [[nodiscard]] Ownership ownership() const override { return Ownership::borrowed; }
-  [[nodiscard]] MPI_Comm user() const override {
-    return execution_.plan().communicator().judge();
-  }
+  [[nodiscard]] MPI_Comm user() const override { return execution_.plan().communicator().judge(); }
 
  private:
   Execution execution_;
@@ -80,8 +78,7 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
   plan_ = graph_->plan(map_.pattern, planner, options, std::nullopt);
   for (const bool reverse : {false, true}) {
     for (int channel = 0; channel < channels; ++channel) {
-      exchanges_[reverse ? 1 : 0].push_back(
-          std::make_unique<Exchange>(plan_, reverse, channel));
+      exchanges_[reverse ? 1 : 0].push_back(std::make_unique<Exchange>(plan_, reverse, channel));
     }
   }
 }

@@ -34,7 +34,8 @@ Index whole_number(const std::string& key, const std::string& text, Index least,
 }  // namespace
 
 Settings read_settings(MPI_Info info) {
-  return read_settings([info](const std::string& key) { return mpi::info_value(info, key.c_str()); });
+  return read_settings(
+      [info](const std::string& key) { return mpi::info_value(info, key.c_str()); });
 }
 
 Settings read_settings(

@@ -15,13 +15,13 @@
 namespace vicinal {
 
 struct Settings {
-  std::string regions;                   ///< vicinal_regions: see read_regions; "" for the default
-  std::string strategy = "automatic";    ///< vicinal_strategy: a planner's name
-  PlanOptions options;                   ///< vicinal_local: "shared" or "messages";
-                                         ///< vicinal_split_bytes; vicinal_leader_shift;
-                                         ///< vicinal_group_size
-  Method exchange = Method::automatic;   ///< vicinal_exchange: how sparse exchanges go
-  int in_flight = 4;                     ///< vicinal_in_flight: executions of a halo at once, 1 to 8
+  std::string regions;                  ///< vicinal_regions: see read_regions; "" for the default
+  std::string strategy = "automatic";   ///< vicinal_strategy: a planner's name
+  PlanOptions options;                  ///< vicinal_local: "shared" or "messages";
+                                        ///< vicinal_split_bytes; vicinal_leader_shift;
+                                        ///< vicinal_group_size
+  Method exchange = Method::automatic;  ///< vicinal_exchange: how sparse exchanges go
+  int in_flight = 4;                    ///< vicinal_in_flight: executions of a halo at once, 1 to 8
 };
 
 /// Throws an info fault that names the key, the value and what is expected.

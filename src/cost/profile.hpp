@@ -8,8 +8,8 @@
 namespace vicinal {
 
 struct LevelCost {
-  double latency = 0;           ///< seconds from the start of a send to the end of its receive
-  double overhead = 0;          ///< seconds of processor time per message and side
+  double latency = 0;   ///< seconds from the start of a send to the end of its receive
+  double overhead = 0;  ///< seconds of processor time per message and side
   double seconds_per_byte = 0;
 };
 

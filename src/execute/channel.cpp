@@ -42,7 +42,8 @@ bool Channel::poll() {
       const int count = requests_.test_some(0, linked_, completed_.data());
       for (int i = 0; i < count; ++i) {
         --linked_active_;
-        complete(request_table_[static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)])].node);
+        complete(
+            request_table_[static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)])].node);
         run_ready();
       }
     }

@@ -65,8 +65,8 @@ class Channel {
  private:
   struct Node {
     OperationKind kind{};
-    int step = -1;        ///< position among the steps of its kind, or its request
-    int buffer = -1;      ///< signal and await: the shared buffer
+    int step = -1;    ///< position among the steps of its kind, or its request
+    int buffer = -1;  ///< signal and await: the shared buffer
     int flag = -1;
     int lag = 0;
     int predecessors = 0;
@@ -120,11 +120,11 @@ class Channel {
   // The graph, without the messages that neither wait for nor are waited for by anything.
   std::vector<Node> operations_;
   std::vector<int> successors_;
-  std::vector<int> initial_;     ///< other than initial requests, in plan order
-  std::vector<int> remaining_;   ///< predecessors still missing
+  std::vector<int> initial_;    ///< other than initial requests, in plan order
+  std::vector<int> remaining_;  ///< predecessors still missing
   std::vector<int> remaining_at_start_;
-  std::vector<int> ready_;       ///< a stack
-  std::vector<int> awaits_;      ///< begun and not yet satisfied
+  std::vector<int> ready_;   ///< a stack
+  std::vector<int> awaits_;  ///< begun and not yet satisfied
   std::vector<Copy> copies_;
   std::vector<Reduction> reductions_;
   std::size_t unfinished_ = 0;

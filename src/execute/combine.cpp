@@ -21,8 +21,8 @@ CompiledCombine::CompiledCombine(const std::vector<CopyRun>& runs, std::int64_t 
       const Index count = std::min(most, run.count - done);
       runs_.push_back({(run.source + done) * element_bytes, (run.target + done) * element_bytes,
                        count * element_bytes});
-      require(count * combine.values <= 0x7fffffff, Fault::count,
-              "an element of ", combine.values, " values is too large for an MPI operator");
+      require(count * combine.values <= 0x7fffffff, Fault::count, "an element of ", combine.values,
+              " values is too large for an MPI operator");
       counts_.push_back(static_cast<int>(count * combine.values));
     }
   }

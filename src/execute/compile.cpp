@@ -245,8 +245,8 @@ void Channel::describe_pending(std::ostream& out) const {
     out << "  operation " << plan_operation << ": " << name(operation.kind) << " ("
         << name(operation.phase) << ")";
     if (operation.peer >= 0) {
-      out << (operation.kind == OperationKind::send ? " to rank " : " from rank ")
-          << operation.peer << ", " << operation.count << " elements";
+      out << (operation.kind == OperationKind::send ? " to rank " : " from rank ") << operation.peer
+          << ", " << operation.count << " elements";
     }
     if (operation.kind == OperationKind::await) {
       const Buffer& buffer = plan_->buffers[at(operation.from)];

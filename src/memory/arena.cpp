@@ -182,7 +182,7 @@ std::unique_ptr<Arena> Arena::attach(const Invitation& invitation, int index, in
   }
   if (opened < 0) fail(Fault::memory, "shared memory at ", path, ": ", reason());
   Descriptor descriptor(opened);
-  struct stat status {};
+  struct stat status{};
   // Anything may be behind a process number of another container: look before mapping or reading.
   const bool plausible = fstat(opened, &status) == 0 && S_ISREG(status.st_mode) &&
                          status.st_size == invitation.size && status.st_blocks > 0;

@@ -55,7 +55,7 @@ int word_size(std::span<const ByteRun> runs, std::int64_t bytes) {
   return 0;
 }
 
-bool consecutive(std::span<const ByteRun> runs, std::int64_t ByteRun::*side) {
+bool consecutive(std::span<const ByteRun> runs, std::int64_t ByteRun::* side) {
   std::int64_t next = runs.front().*side;
   for (const ByteRun& run : runs) {
     if (run.*side != next) return false;
@@ -65,8 +65,8 @@ bool consecutive(std::span<const ByteRun> runs, std::int64_t ByteRun::*side) {
 }
 
 /// The offset of every word on one side, narrow where all fit.
-void list_offsets(std::span<const ByteRun> runs, std::int64_t ByteRun::*side, int word, bool narrow,
-                  std::vector<std::int32_t>& small, std::vector<std::int64_t>& large) {
+void list_offsets(std::span<const ByteRun> runs, std::int64_t ByteRun::* side, int word,
+                  bool narrow, std::vector<std::int32_t>& small, std::vector<std::int64_t>& large) {
   for (const ByteRun& run : runs) {
     for (std::int64_t done = 0; done < run.bytes; done += word) {
       if (narrow) {

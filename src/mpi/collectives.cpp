@@ -68,8 +68,8 @@ std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::
     wait(arriving, "MPI_Irecv");
     poll_until([&] { return leaving.test(); });
   }
-  std::rotate(gathered.begin(),
-              gathered.end() - static_cast<std::ptrdiff_t>(block) * rank, gathered.end());
+  std::rotate(gathered.begin(), gathered.end() - static_cast<std::ptrdiff_t>(block) * rank,
+              gathered.end());
   return gathered;
 }
 
@@ -99,8 +99,8 @@ std::int64_t reduce_scatter(MPI_Comm communicator, const Group& group,
     for (std::size_t d = step; d < size; d += 2 * step) leaving.push_back(sums[d]);
     std::vector<std::int64_t> arriving(leaving.size());
     const int from = group.ranks[(place + size - step) % size];
-    Request in = ireceive(communicator, std::as_writable_bytes(std::span(arriving)), from,
-                          tag_counts);
+    Request in =
+        ireceive(communicator, std::as_writable_bytes(std::span(arriving)), from, tag_counts);
     Request out = isend(communicator, std::as_bytes(std::span(leaving)),
                         group.ranks[(place + step) % size], tag_counts);
     poll_until([&] { return in.test() && out.test(); });
@@ -167,8 +167,7 @@ std::optional<Arrival> improbe(MPI_Comm communicator, int tag, int source) {
   Arrival arrival;
   int found = 0;
   MPI_Status status;
-  check(MPI_Improbe(source, tag, communicator, &found, &arrival.message, &status),
-        "MPI_Improbe");
+  check(MPI_Improbe(source, tag, communicator, &found, &arrival.message, &status), "MPI_Improbe");
   if (found == 0) return std::nullopt;
   MPI_Count bytes = 0;
   check(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");

@@ -343,8 +343,7 @@ std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
   if (rank_ == creator || !share_memory_) return arena;
   Arena::Invitation invitation;
   std::memcpy(static_cast<void*>(&invitation),
-              &all[static_cast<std::size_t>(creator) * invitation_words],
-              sizeof(invitation));
+              &all[static_cast<std::size_t>(creator) * invitation_words], sizeof(invitation));
   try {
     if (invitation.size > 0) return Arena::attach(invitation, index, members);
     arena_fault_ = "the lowest rank of the node could not create it";

@@ -24,8 +24,9 @@ enum Notice : int {
 class FaultElsewhere : public Error {
  public:
   FaultElsewhere(int origin, const char* what)
-      : Error(Fault::elsewhere, std::string(what) + " failed on rank " + std::to_string(origin) +
-                                    "; the message on that rank, or on one that it names, says more"),
+      : Error(Fault::elsewhere,
+              std::string(what) + " failed on rank " + std::to_string(origin) +
+                  "; the message on that rank, or on one that it names, says more"),
         origin_(origin) {}
   /// The rank with which it began.
   [[nodiscard]] int origin() const { return origin_; }

@@ -46,8 +46,8 @@ void check(const Pattern& pattern, int size) {
   std::sort(slots.begin(), slots.end());
   for (std::size_t i = 1; i < slots.size(); ++i) {
     const auto [first, count] = slots[i - 1];
-    require(first + count <= slots[i].first, Fault::buffer, "receive slots ", slots[i].first, " to ",
-            std::min(first + count, slots[i].first + slots[i].second) - 1,
+    require(first + count <= slots[i].first, Fault::buffer, "receive slots ", slots[i].first,
+            " to ", std::min(first + count, slots[i].first + slots[i].second) - 1,
             " would be written by more than one edge; receive regions must not overlap");
   }
 }

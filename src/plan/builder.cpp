@@ -134,8 +134,10 @@ Plan PlanBuilder::finish() {
       touch(operation.from, run.source + run.count);
       touch(operation.to, run.target + run.count);
     }
-    if (operation.kind == OperationKind::send) touch(operation.from, operation.offset + operation.count);
-    if (operation.kind == OperationKind::receive) touch(operation.to, operation.offset + operation.count);
+    if (operation.kind == OperationKind::send)
+      touch(operation.from, operation.offset + operation.count);
+    if (operation.kind == OperationKind::receive)
+      touch(operation.to, operation.offset + operation.count);
   }
   return std::move(plan_);
 }

@@ -19,10 +19,10 @@ struct Traffic {
 
 /// What one rank sends and copies in one execution, in elements.
 struct Statistics {
-  Traffic non_local;                    ///< messages sent to other regions
-  Traffic local;                        ///< messages sent inside the region
-  Index shared_elements = 0;            ///< handed to or taken from another rank through a slot
-  Index copied_elements = 0;            ///< moved by all other copies and reductions
+  Traffic non_local;          ///< messages sent to other regions
+  Traffic local;              ///< messages sent inside the region
+  Index shared_elements = 0;  ///< handed to or taken from another rank through a slot
+  Index copied_elements = 0;  ///< moved by all other copies and reductions
   std::map<std::string, Traffic> sent_in_phase;  ///< messages sent, by phase label
 };
 Statistics statistics(const Plan& plan);

@@ -28,11 +28,11 @@ enum class Space : std::uint8_t {
 /// A buffer of a plan. Buffers 0 and 1 are always the user's source and target.
 struct Buffer {
   Space space = Space::staging;
-  Index extent = 0;         ///< elements; for the user's buffers one past the last element touched
-  std::int64_t slot = -1;   ///< shared: the slot's handle, valid within the owner's host
-  int owner = -1;           ///< shared: the owner's rank
-  int peer_index = -1;      ///< shared: which peer of the slot this rank is, or -1 for its owner
-  int peers = 0;            ///< shared: how many peers the slot has (known to the owner only)
+  Index extent = 0;        ///< elements; for the user's buffers one past the last element touched
+  std::int64_t slot = -1;  ///< shared: the slot's handle, valid within the owner's host
+  int owner = -1;          ///< shared: the owner's rank
+  int peer_index = -1;     ///< shared: which peer of the slot this rank is, or -1 for its owner
+  int peers = 0;           ///< shared: how many peers the slot has (known to the owner only)
 };
 
 enum class OperationKind : std::uint8_t { copy, reduce, send, receive, signal, await };

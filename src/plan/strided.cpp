@@ -11,9 +11,7 @@ Plan with_staged_messages(const Plan& plan) {
     result.operations.push_back(std::move(operation));
     return static_cast<int>(result.operations.size()) - 1;
   };
-  const auto is_users = [](int buffer) {
-    return buffer == Plan::source || buffer == Plan::target;
-  };
+  const auto is_users = [](int buffer) { return buffer == Plan::source || buffer == Plan::target; };
   for (const Operation& old : plan.operations) {
     Operation operation = old;
     for (int& before : operation.after) before = number[static_cast<std::size_t>(before)];

@@ -56,8 +56,8 @@ std::set<int> Neighborhood::company() const {
   return ranks;
 }
 
-Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine, int rank,
-                        std::vector<int> sources, std::vector<int> destinations) {
+Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine,
+                        int rank, std::vector<int> sources, std::vector<int> destinations) {
   Neighborhood result;
   const int region = machine->region_of(rank);
   const auto members = machine->members(region);

@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "locality/machine.hpp"
 #include "base/conversation.hpp"
+#include "locality/machine.hpp"
 
 namespace vicinal {
 
@@ -36,7 +36,7 @@ struct Neighborhood {
 
 /// Builds the neighborhood in one superstep inside the region. Collective over the region: ranks
 /// without neighbours take part, so that nobody needs them later.
-Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine, int rank,
-                        std::vector<int> sources, std::vector<int> destinations);
+Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine,
+                        int rank, std::vector<int> sources, std::vector<int> destinations);
 
 }  // namespace vicinal

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/conversation.hpp"
 #include "cost/profile.hpp"
 #include "pattern/pattern.hpp"
 #include "plan/plan.hpp"
-#include "base/conversation.hpp"
 #include "planners/neighborhood.hpp"
 
 namespace vicinal {
@@ -26,14 +26,14 @@ class Site {
 };
 
 struct PlanOptions {
-  bool shared_memory = true;    ///< ranks of a host hand data over through the arena
-  bool with_reverse = false;    ///< also plan the reverse
-  bool one_block = false;       ///< all edges of each rank carry the same items, as in an allgather
-  Index element_bytes = 1;      ///< for cost decisions; the plan itself is in elements
+  bool shared_memory = true;  ///< ranks of a host hand data over through the arena
+  bool with_reverse = false;  ///< also plan the reverse
+  bool one_block = false;     ///< all edges of each rank carry the same items, as in an allgather
+  Index element_bytes = 1;    ///< for cost decisions; the plan itself is in elements
   const char* unit = "elements";  ///< what messages to people call an element
-  int leader_shift = 0;         ///< leaders are taken this many members further on: for measurements
-  Index split_bytes = 65536;    ///< `split` adds a leader for each this many bytes of a region pair
-  int group_size = 0;           ///< most ranks of a `common-neighbor` group; 0: the model's choice
+  int leader_shift = 0;       ///< leaders are taken this many members further on: for measurements
+  Index split_bytes = 65536;  ///< `split` adds a leader for each this many bytes of a region pair
+  int group_size = 0;         ///< most ranks of a `common-neighbor` group; 0: the model's choice
   Profile profile;
 };
 

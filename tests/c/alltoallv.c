@@ -4,18 +4,17 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <vicinal/vicinal.h>
 
 static int rank, size, faults;
 
-static void expect(int condition, const char *what) {
+static void expect(int condition, const char* what) {
   if (condition) return;
   fprintf(stderr, "rank %d: %s (last message: %s)\n", rank, what, vicinal_error_message());
   ++faults;
 }
 
-static void run(vicinal_request *request, const int received[3], int sent[4], int left, int right) {
+static void run(vicinal_request* request, const int received[3], int sent[4], int left, int right) {
   for (int round = 0; round < 100; ++round) {
     for (int i = 0; i < 4; ++i) sent[i] = rank * 10000 + round * 10 + i % 2;
     expect(vicinal_start(request) == MPI_SUCCESS, "start");
@@ -25,14 +24,15 @@ static void run(vicinal_request *request, const int received[3], int sent[4], in
     } else {
       while (!done) expect(vicinal_test(request, &done) == MPI_SUCCESS, "test");
     }
-    expect(received[0] == left * 10000 + round * 10 && received[1] == left * 10000 + round * 10 + 1 &&
+    expect(received[0] == left * 10000 + round * 10 &&
+               received[1] == left * 10000 + round * 10 + 1 &&
                received[2] == right * 10000 + round * 10,
            "the values of a round");
   }
   expect(vicinal_request_free(request) == MPI_SUCCESS && *request == VICINAL_REQUEST_NULL, "free");
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -74,7 +74,8 @@ int main(int argc, char **argv) {
          "init with identities");
   run(&request, received, sent, left, right);
 
-  expect(vicinal_graph_free(&graph) == MPI_SUCCESS && graph == VICINAL_GRAPH_NULL, "free the graph");
+  expect(vicinal_graph_free(&graph) == MPI_SUCCESS && graph == VICINAL_GRAPH_NULL,
+         "free the graph");
   MPI_Info_free(&info);
   MPI_Finalize();
   return faults > 0;

@@ -3,25 +3,24 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <vicinal/vicinal.h>
 
 static int rank, size, faults, handled;
 
-static void expect_error(int code, int expected, const char *part, const char *what) {
+static void expect_error(int code, int expected, const char* part, const char* what) {
   if (code == expected && strstr(vicinal_error_message(), part) != NULL) return;
   fprintf(stderr, "rank %d: %s gave class %d, not %d, and says: %s\n", rank, what, code, expected,
           vicinal_error_message());
   ++faults;
 }
 
-static void count_errors(MPI_Comm *comm, int *code, ...) {
+static void count_errors(MPI_Comm* comm, int* code, ...) {
   (void)comm;
   (void)code;
   ++handled;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

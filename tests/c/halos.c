@@ -3,14 +3,13 @@
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
-
 #include <vicinal/vicinal.h>
 
 enum { owned_count = 10, ghost_count = 4 };
 
 static int rank, size, faults;
 
-static void expect(int condition, const char *what) {
+static void expect(int condition, const char* what) {
   if (condition) return;
   fprintf(stderr, "rank %d: %s (last message: %s)\n", rank, what, vicinal_error_message());
   ++faults;
@@ -50,7 +49,7 @@ static void run(vicinal_halo halo, const int64_t needed[ghost_count]) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -2,7 +2,6 @@
  * made by hand, and on one that is a Cartesian communicator. */
 #include <mpi.h>
 #include <stdio.h>
-
 #include <vicinal/vicinal.h>
 
 static int rank, size, faults;
@@ -15,14 +14,14 @@ static const MPI_Count large_counts[2] = {1, 1};
 static const MPI_Aint large_places[2] = {0, 1}, bytes[2] = {0, sizeof(int)};
 static MPI_Datatype types[2];
 
-static void expect(int condition, const char *what) {
+static void expect(int condition, const char* what) {
   if (condition) return;
   fprintf(stderr, "rank %d: %s (last message: %s)\n", rank, what, vicinal_error_message());
   ++faults;
 }
 
 /* Entry 0 of the buffers is the left neighbour's, entry 1 the right one's. */
-static void verify(int code, int gathers, int form, const char *what) {
+static void verify(int code, int gathers, int form, const char* what) {
   expect(code == MPI_SUCCESS, what);
   if (form == 2) expect(vicinal_start(&request) == MPI_SUCCESS, what);
   if (form >= 1) expect(vicinal_wait(&request) == MPI_SUCCESS, what);
@@ -33,8 +32,8 @@ static void verify(int code, int gathers, int form, const char *what) {
   received[0] = received[1] = -1;
 }
 
-#define BOTH_FORMS(name, gathers, ...)                                                           \
-  verify(vicinal_neighbor_##name(__VA_ARGS__, graph), gathers, 0, #name);                         \
+#define BOTH_FORMS(name, gathers, ...)                                    \
+  verify(vicinal_neighbor_##name(__VA_ARGS__, graph), gathers, 0, #name); \
   verify(vicinal_ineighbor_##name(__VA_ARGS__, graph, &request), gathers, 1, "i" #name)
 
 static void run(void) {
@@ -44,8 +43,8 @@ static void run(void) {
 
   BOTH_FORMS(alltoall, 0, sent, 1, MPI_INT, received, 1, MPI_INT);
   BOTH_FORMS(alltoall_c, 0, sent, 1, MPI_INT, received, 1, MPI_INT);
-  verify(vicinal_neighbor_alltoall_init(sent, 1, MPI_INT, received, 1, MPI_INT, graph, MPI_INFO_NULL,
-                                        &request),
+  verify(vicinal_neighbor_alltoall_init(sent, 1, MPI_INT, received, 1, MPI_INT, graph,
+                                        MPI_INFO_NULL, &request),
          0, 2, "alltoall_init");
   verify(vicinal_neighbor_alltoall_init_c(sent, 1, MPI_INT, received, 1, MPI_INT, graph,
                                           MPI_INFO_NULL, &request),
@@ -53,17 +52,18 @@ static void run(void) {
 
   BOTH_FORMS(alltoallv, 0, sent, counts, places, MPI_INT, received, counts, places, MPI_INT);
   BOTH_FORMS(alltoallv_c, 0, sent, large_counts, large_places, MPI_INT, received, large_counts,
-              large_places, MPI_INT);
+             large_places, MPI_INT);
   verify(vicinal_neighbor_alltoallv_init(sent, counts, places, MPI_INT, received, counts, places,
                                          MPI_INT, graph, MPI_INFO_NULL, &request),
          0, 2, "alltoallv_init");
   verify(vicinal_neighbor_alltoallv_init_c(sent, large_counts, large_places, MPI_INT, received,
-                                           large_counts, large_places, MPI_INT, graph, MPI_INFO_NULL,
-                                           &request),
+                                           large_counts, large_places, MPI_INT, graph,
+                                           MPI_INFO_NULL, &request),
          0, 2, "alltoallv_init_c");
 
   BOTH_FORMS(alltoallw, 0, sent, counts, bytes, types, received, counts, bytes, types);
-  BOTH_FORMS(alltoallw_c, 0, sent, large_counts, bytes, types, received, large_counts, bytes, types);
+  BOTH_FORMS(alltoallw_c, 0, sent, large_counts, bytes, types, received, large_counts, bytes,
+             types);
   verify(vicinal_neighbor_alltoallw_init(sent, counts, bytes, types, received, counts, bytes, types,
                                          graph, MPI_INFO_NULL, &request),
          0, 2, "alltoallw_init");
@@ -82,8 +82,8 @@ static void run(void) {
 
   BOTH_FORMS(allgatherv, 1, sent, 1, MPI_INT, received, counts, places, MPI_INT);
   BOTH_FORMS(allgatherv_c, 1, sent, 1, MPI_INT, received, large_counts, large_places, MPI_INT);
-  verify(vicinal_neighbor_allgatherv_init(sent, 1, MPI_INT, received, counts, places, MPI_INT, graph,
-                                          MPI_INFO_NULL, &request),
+  verify(vicinal_neighbor_allgatherv_init(sent, 1, MPI_INT, received, counts, places, MPI_INT,
+                                          graph, MPI_INFO_NULL, &request),
          1, 2, "allgatherv_init");
   verify(vicinal_neighbor_allgatherv_init_c(sent, 1, MPI_INT, received, large_counts, large_places,
                                             MPI_INT, graph, MPI_INFO_NULL, &request),
@@ -91,7 +91,7 @@ static void run(void) {
   expect(vicinal_graph_free(&graph) == MPI_SUCCESS, "free the graph");
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -101,9 +101,10 @@ int main(int argc, char **argv) {
   const int left = (rank + size - 1) % size, right = (rank + 1) % size;
   const int destinations[2] = {left, right}, sources[2] = {left, right};
   if (size > 2) {
-    expect(vicinal_graph_create_adjacent(MPI_COMM_WORLD, 2, sources, MPI_UNWEIGHTED, 2, destinations,
-                                         MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph) == MPI_SUCCESS,
-           "create a graph");
+    expect(
+        vicinal_graph_create_adjacent(MPI_COMM_WORLD, 2, sources, MPI_UNWEIGHTED, 2, destinations,
+                                      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph) == MPI_SUCCESS,
+        "create a graph");
     run();
   }
 

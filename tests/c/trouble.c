@@ -9,17 +9,16 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
 #include <vicinal/vicinal.h>
 
 enum { rounds = 40, most = 64 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const char *trouble = argc > 1 ? argv[1] : "";
+  const char* trouble = argc > 1 ? argv[1] : "";
 
   /* All to all, relayed. */
   int others[most], counts[most], places[most], sent[most], received[most];

@@ -122,9 +122,9 @@ namespace vicinal::testing {
 
 inline int create_graph(MPI_Comm comm, const std::vector<int>& sources,
                         const std::vector<int>& destinations, MPI_Info info, vicinal_graph* graph) {
-  return vicinal_graph_create_adjacent(
-      comm, static_cast<int>(sources.size()), sources.data(), MPI_UNWEIGHTED,
-      static_cast<int>(destinations.size()), destinations.data(), MPI_UNWEIGHTED, info, 0, graph);
+  return vicinal_graph_create_adjacent(comm, static_cast<int>(sources.size()), sources.data(),
+                                       MPI_UNWEIGHTED, static_cast<int>(destinations.size()),
+                                       destinations.data(), MPI_UNWEIGHTED, info, 0, graph);
 }
 
 inline GraphHandle graph_of(MPI_Comm comm, const std::vector<int>& sources,
@@ -160,10 +160,10 @@ struct Edges {
 
 inline int plan_exchange(Edges& send, Edges& receive, vicinal_graph graph, MPI_Info info,
                          vicinal_request* request) {
-  return vicinal_neighbor_alltoallv_init(send.data.data(), send.counts.data(),
-                                         send.displacements.data(), MPI_INT64_T, receive.data.data(),
-                                         receive.counts.data(), receive.displacements.data(),
-                                         MPI_INT64_T, graph, info, request);
+  return vicinal_neighbor_alltoallv_init(
+      send.data.data(), send.counts.data(), send.displacements.data(), MPI_INT64_T,
+      receive.data.data(), receive.counts.data(), receive.displacements.data(), MPI_INT64_T, graph,
+      info, request);
 }
 
 /// A graph in which rank r sends to r + shift for each shift, and an exchange over it whose counts and

@@ -59,8 +59,10 @@ Negotiator::Negotiator(PlanRequest& request, const RelayPolicy& policy)
     in_links_ = in_links(request.pattern);
   }
   // Links exist by the graph's edges, whatever became of the pattern.
-  for (const int peer : neighborhood_.destinations) out_links_.try_emplace(peer).first->second.peer = peer;
-  for (const int peer : neighborhood_.sources) in_links_.try_emplace(peer).first->second.peer = peer;
+  for (const int peer : neighborhood_.destinations)
+    out_links_.try_emplace(peer).first->second.peer = peer;
+  for (const int peer : neighborhood_.sources)
+    in_links_.try_emplace(peer).first->second.peer = peer;
 
   for (const RegionLink& link : neighborhood_.out) {
     OutPair& pair = out_.emplace_back();
@@ -176,8 +178,8 @@ void Negotiator::cut_parts(OutPair& pair) {
   // The streams of all contributors, laid end to end by rank, are cut into equal parts.
   const auto& members = pair.link->members;
   const auto own = std::find(members.begin(), members.end(), rank_) - members.begin();
-  const Index begin = std::accumulate(pair.load.distinct_of.begin(),
-                                      pair.load.distinct_of.begin() + own, Index{0});
+  const Index begin =
+      std::accumulate(pair.load.distinct_of.begin(), pair.load.distinct_of.begin() + own, Index{0});
   const Index all = pair.load.traffic.distinct;
   for (Index part = 0; part < count; ++part) {
     const Index first = all * part / count - begin, last = all * (part + 1) / count - begin;
@@ -187,11 +189,11 @@ void Negotiator::cut_parts(OutPair& pair) {
 }
 
 void Negotiator::write_own_introduction(Letters& outbox, const OutPair& pair) const {
-  Words words = begin_letter(
-      LetterKind::introduction, status_,
-      {1, neighborhood_.region(), static_cast<std::int64_t>(pair.load.fingerprint),
-       pair.load.traffic.edges, pair.load.traffic.elements, pair.load.traffic.distinct,
-       pair.load.traffic.contributors});
+  Words words =
+      begin_letter(LetterKind::introduction, status_,
+                   {1, neighborhood_.region(), static_cast<std::int64_t>(pair.load.fingerprint),
+                    pair.load.traffic.edges, pair.load.traffic.elements, pair.load.traffic.distinct,
+                    pair.load.traffic.contributors});
   words.insert(words.end(), pair.leaders.begin(), pair.leaders.end());
   outbox.push_back({pair.link->gate_there, std::move(words)});
 }
@@ -268,12 +270,12 @@ Letters Negotiator::forward_introductions() const {
   Letters outbox;
   const auto pass_on = [&](const Introduction& far, bool from_sender, int region,
                            const std::vector<int>& leaders) {
-    Words words = begin_letter(
-        LetterKind::introduction, far.status,
-        {from_sender ? 1 : 0, region, static_cast<std::int64_t>(far.fingerprint)});
+    Words words =
+        begin_letter(LetterKind::introduction, far.status,
+                     {from_sender ? 1 : 0, region, static_cast<std::int64_t>(far.fingerprint)});
     if (from_sender) {
-      for (const std::int64_t word : {far.traffic.edges, far.traffic.elements,
-                                      far.traffic.distinct, far.traffic.contributors}) {
+      for (const std::int64_t word : {far.traffic.edges, far.traffic.elements, far.traffic.distinct,
+                                      far.traffic.contributors}) {
         words.push_back(word);
       }
     }
@@ -306,14 +308,14 @@ void Negotiator::read_introductions(const Letters& inbox) {
   }
   for (OutPair& pair : out_) {
     if (!pair.led.empty()) {
-      pair.verdict = judge(pair.load, pair.far, pair.load.traffic,
-                           static_cast<Index>(pair.leaders.size()));
+      pair.verdict =
+          judge(pair.load, pair.far, pair.load.traffic, static_cast<Index>(pair.leaders.size()));
     }
   }
   for (InPair& pair : in_) {
     if (leads(pair.leaders)) {
-      pair.verdict = judge(pair.load, pair.far, pair.far.traffic,
-                           static_cast<Index>(pair.far.leaders.size()));
+      pair.verdict =
+          judge(pair.load, pair.far, pair.far.traffic, static_cast<Index>(pair.far.leaders.size()));
     }
   }
   // Only now, so that all pairs were judged by what both of their sides have heard.

@@ -34,8 +34,8 @@ class Scales {
   }
   void add(std::size_t member, Index elements) {
     const LevelCost& cost = options_.profile.non_local;
-    load_[member] += cost.overhead + static_cast<double>(elements * options_.element_bytes) *
-                                         cost.seconds_per_byte;
+    load_[member] += cost.overhead +
+                     static_cast<double>(elements * options_.element_bytes) * cost.seconds_per_byte;
   }
   std::size_t size() const { return load_.size(); }
 

@@ -14,8 +14,8 @@ namespace vicinal {
 /// What a region link carries, summed over the members of the own region.
 struct LinkLoad {
   PairTraffic traffic;
-  std::uint64_t fingerprint = 0;       ///< equal on both sides when all counts of the pair agree
-  std::vector<Index> distinct_of;      ///< out: distinct items of each member of the link
+  std::uint64_t fingerprint = 0;   ///< equal on both sides when all counts of the pair agree
+  std::vector<Index> distinct_of;  ///< out: distinct items of each member of the link
 };
 
 struct Leaders {

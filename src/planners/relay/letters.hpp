@@ -37,7 +37,8 @@ class Reader {
   int peer() const { return letter_.peer; }
   bool good() const { return letter_.words[1] < 0; }
   void copy_status(Status& status) const {
-    if (!good()) status.report(static_cast<Fault>(letter_.words[1]), static_cast<int>(letter_.words[2]));
+    if (!good())
+      status.report(static_cast<Fault>(letter_.words[1]), static_cast<int>(letter_.words[2]));
   }
   std::int64_t word() { return letter_.words[at_++]; }
   int rank() { return static_cast<int>(word()); }

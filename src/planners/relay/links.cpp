@@ -105,7 +105,8 @@ Stream merge(std::span<const OutLink* const> links) {
   Index at = 0;
   while (next < segments.size() || !open.empty()) {
     if (open.empty()) at = segments[next].identity;
-    while (next < segments.size() && segments[next].identity == at) open.push_back(segments[next++]);
+    while (next < segments.size() && segments[next].identity == at)
+      open.push_back(segments[next++]);
     Index end = open.front().identity + open.front().count;
     for (const Segment& segment : open) end = std::min(end, segment.identity + segment.count);
     if (next < segments.size()) end = std::min(end, segments[next].identity);
@@ -131,13 +132,12 @@ void append_slots(std::vector<CopyRun>& runs, const InLink& link, Index offset, 
                   Index base) {
   // Slots are ordered by the offset they start at. A stretch that starts earlier than `offset` can
   // reach into it only from as far back as the longest stretch is long.
-  const auto begins_after = std::upper_bound(
-      link.slots.begin(), link.slots.end(), offset + count - 1,
-      [](Index value, const CopyRun& run) { return value < run.source; });
-  auto first = std::lower_bound(link.slots.begin(), begins_after, offset,
-                                [&](const CopyRun& run, Index value) {
-                                  return run.source + link.longest <= value;
-                                });
+  const auto begins_after =
+      std::upper_bound(link.slots.begin(), link.slots.end(), offset + count - 1,
+                       [](Index value, const CopyRun& run) { return value < run.source; });
+  auto first = std::lower_bound(
+      link.slots.begin(), begins_after, offset,
+      [&](const CopyRun& run, Index value) { return run.source + link.longest <= value; });
   for (auto run = first; run != begins_after; ++run) {
     const Index begin = std::max(offset, run->source);
     const Index end = std::min(offset + count, run->source + run->count);

@@ -32,20 +32,20 @@ struct ContributedStream {
 struct Introduction {
   Status status;
   std::uint64_t fingerprint = 0;
-  PairTraffic traffic;        ///< of the sending side
-  std::vector<int> leaders;   ///< of the side that introduces itself
+  PairTraffic traffic;       ///< of the sending side
+  std::vector<int> leaders;  ///< of the side that introduces itself
 };
 
 /// A region pair as one rank sees it.
 struct OutPair {
   const RegionLink* link = nullptr;
   LinkLoad load;
-  std::vector<int> leaders;                ///< of the own region, by part
-  bool contributes = false;                ///< this rank has edges of the pair
-  Stream stream;                           ///< this rank's items for the far region
-  std::vector<int> destinations;           ///< this rank's links into the far region
-  std::vector<std::size_t> led;            ///< parts that this rank leads
-  Introduction far;                        ///< known to the gate, then to the leaders
+  std::vector<int> leaders;       ///< of the own region, by part
+  bool contributes = false;       ///< this rank has edges of the pair
+  Stream stream;                  ///< this rank's items for the far region
+  std::vector<int> destinations;  ///< this rank's links into the far region
+  std::vector<std::size_t> led;   ///< parts that this rank leads
+  Introduction far;               ///< known to the gate, then to the leaders
   std::map<std::size_t, std::vector<ContributedStream>> contributed;  ///< by led part
   Verdict verdict = Verdict::dead;
   std::map<std::size_t, Stream> sent_part;  ///< this rank's items in each part it contributes to
@@ -55,12 +55,12 @@ struct OutPair {
 struct InPair {
   const RegionLink* link = nullptr;
   LinkLoad load;
-  std::vector<int> leaders;      ///< of the own region
-  bool consumes = false;         ///< this rank has edges of the pair
+  std::vector<int> leaders;  ///< of the own region
+  bool consumes = false;     ///< this rank has edges of the pair
   Introduction far;
   Verdict verdict = Verdict::dead;
-  std::vector<int> far_leaders;  ///< by part, known to leaders, and after superstep 4 to consumers
-  std::vector<int> near_leaders; ///< likewise
+  std::vector<int> far_leaders;   ///< by part, known to leaders, and after superstep 4 to consumers
+  std::vector<int> near_leaders;  ///< likewise
   struct Arriving {
     std::size_t part = 0;
     int peer = 0;

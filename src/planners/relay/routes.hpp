@@ -34,10 +34,10 @@ struct Straight {
 struct Partner {
   int rank = 0;
   Via via = Via::self;
-  int peer_index = -1;   ///< shared: which peer of the slot
-  std::int64_t tag = -1; ///< message
-  Index offset = 0;      ///< gather: where its items begin in the buffer; scatter: where its reverse
-                         ///< contributions begin in the reverse slot
+  int peer_index = -1;    ///< shared: which peer of the slot
+  std::int64_t tag = -1;  ///< message
+  Index offset = 0;  ///< gather: where its items begin in the buffer; scatter: where its reverse
+                     ///< contributions begin in the reverse slot
   Index count = 0;
   std::vector<CopyRun> picks;  ///< scatter: buffer position -> position in the partner's order
 };
@@ -49,8 +49,8 @@ struct Share {
   SlotPair slot;
   int peer_index = -1;
   std::int64_t tag = -1;
-  Index extent = 0;            ///< of the buffer
-  Index offset = 0;            ///< as in Partner
+  Index extent = 0;  ///< of the buffer
+  Index offset = 0;  ///< as in Partner
   Index count = 0;
   std::vector<CopyRun> runs;   ///< gather: source -> 0..count-1; scatter: buffer -> target
   std::vector<CopyRun> order;  ///< scatter: position in this rank's order -> target
@@ -83,7 +83,7 @@ struct Routes {
   std::vector<Share> contributions;  ///< to leaders
   std::vector<Relay> outbound;       ///< led by this rank
   std::vector<Relay> inbound;
-  std::vector<Share> deliveries;     ///< from leaders
+  std::vector<Share> deliveries;  ///< from leaders
 };
 
 }  // namespace vicinal

@@ -75,7 +75,8 @@ void Negotiator::place(OutPair& pair, std::size_t part, Letters& outbox) {
       const Via how = via(stream.rank);
       if (stream.count > 0) {
         const int index = how == Via::shared ? shared++ : -1;
-        relay.partners.push_back({stream.rank, how, index, stream.tag, relay.count, stream.count, {}});
+        relay.partners.push_back(
+            {stream.rank, how, index, stream.tag, relay.count, stream.count, {}});
       }
       relay.count += stream.count;
     }
@@ -90,17 +91,17 @@ void Negotiator::place(OutPair& pair, std::size_t part, Letters& outbox) {
     if (relayed && stream.count > 0) {
       const int index = partner->via == Via::self ? static_cast<int>(routes_.outbound.size())
                                                   : partner->peer_index;
-      words.insert(words.end(), {relay.slot.forward, relay.slot.reverse, index, relay.count,
-                                 partner->offset});
+      words.insert(words.end(),
+                   {relay.slot.forward, relay.slot.reverse, index, relay.count, partner->offset});
       ++partner;
     }
     outbox.push_back({stream.rank, std::move(words)});
   }
   if (!relayed) return;
 
-  Words words = begin_letter(LetterKind::layout, status_,
-                             {neighborhood_.region(), static_cast<std::int64_t>(part), relay.tag,
-                              relay.count});
+  Words words = begin_letter(
+      LetterKind::layout, status_,
+      {neighborhood_.region(), static_cast<std::int64_t>(part), relay.tag, relay.count});
   for (const ContributedStream& stream : streams) {
     words.insert(words.end(), {stream.rank, stream.count,
                                static_cast<std::int64_t>(stream.destinations.size())});
@@ -442,10 +443,11 @@ Routes Negotiator::finish() {
     std::vector<int> peers;
     for (const Straight& send : routes_.sends) peers.push_back(send.peer);
     peers = nearest_first(rank_, std::move(peers));
-    std::sort(routes_.sends.begin(), routes_.sends.end(), [&](const Straight& a, const Straight& b) {
-      return std::find(peers.begin(), peers.end(), a.peer) <
-             std::find(peers.begin(), peers.end(), b.peer);
-    });
+    std::sort(routes_.sends.begin(), routes_.sends.end(),
+              [&](const Straight& a, const Straight& b) {
+                return std::find(peers.begin(), peers.end(), a.peer) <
+                       std::find(peers.begin(), peers.end(), b.peer);
+              });
   }
   return std::move(routes_);
 }

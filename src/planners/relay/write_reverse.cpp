@@ -118,8 +118,7 @@ class ReverseWriter {
     const int free = plan_.await(phase, slot, -1, 1);
     std::vector<CopyRun> placed = runs;
     for (CopyRun& run : placed) run.target += share.offset;
-    const int filled =
-        fill(phase, Plan::source, slot, placed, share.offset + share.count, {free});
+    const int filled = fill(phase, Plan::source, slot, placed, share.offset + share.count, {free});
     plan_.signal(phase, slot, share.peer_index, {filled});
   }
 
@@ -149,11 +148,13 @@ class ReverseWriter {
 
   Source arriving(const Partner& partner, const Slot& slot, Phase phase) {
     if (partner.via == Via::shared) {
-      return {slot.buffer, partner.offset, {plan_.await(phase, slot.buffer, partner.peer_index, 0)}};
+      return {
+          slot.buffer, partner.offset, {plan_.await(phase, slot.buffer, partner.peer_index, 0)}};
     }
     const int message = plan_.staging(partner.count);
-    return {message, 0, {plan_.receive(phase, true, message, 0, partner.count, partner.rank,
-                                       partner.tag, {})}};
+    return {message,
+            0,
+            {plan_.receive(phase, true, message, 0, partner.count, partner.rank, partner.tag, {})}};
   }
 
   /// The partner's picks the other way round: from its contributions to the buffer it once read.
@@ -227,7 +228,8 @@ class ReverseWriter {
   void take_back(const Share& share) {
     std::vector<CopyRun> runs = reversed(share.runs);
     if (share.via == Via::message) {
-      receive_and_combine(Phase::gather, true, std::move(runs), share.count, share.owner, share.tag);
+      receive_and_combine(Phase::gather, true, std::move(runs), share.count, share.owner,
+                          share.tag);
       return;
     }
     for (CopyRun& run : runs) run.source += share.offset;
@@ -236,7 +238,8 @@ class ReverseWriter {
       combine(Phase::gather, from.buffer, std::move(runs), from.ready);
       return;
     }
-    const int slot = plan_.far_slot(share.slot.reverse, share.extent, share.owner, share.peer_index);
+    const int slot =
+        plan_.far_slot(share.slot.reverse, share.extent, share.owner, share.peer_index);
     const int ready = plan_.await(Phase::gather, slot, -1, 0);
     const int combined = combine(Phase::gather, slot, std::move(runs), {ready});
     plan_.signal(Phase::gather, slot, share.peer_index, {combined});
@@ -249,8 +252,8 @@ class ReverseWriter {
     int last = -1;
     for (const Partner& reader : publication.readers) {
       const Source from = arriving(reader, slot, Phase::local);
-      last = combine(Phase::local, from.buffer,
-                     compose(contributed(reader, from.offset), home), from.ready);
+      last = combine(Phase::local, from.buffer, compose(contributed(reader, from.offset), home),
+                     from.ready);
     }
     plan_.signal(Phase::local, slot.buffer, -1, {last});
   }

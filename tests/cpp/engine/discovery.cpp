@@ -114,7 +114,8 @@ TEST(exchange_on_several_communicators) {
 TEST(exchange_sends_to_itself_without_a_peer) {
   const auto alone = mpi::Communicator::of(MPI_COMM_SELF);
   for (const Method method : methods) {
-    const std::vector<Letter> inbox = exchange_letters(*alone, {{0, {1, 2}}, {0, {}}, {0, {3}}}, method);
+    const std::vector<Letter> inbox =
+        exchange_letters(*alone, {{0, {1, 2}}, {0, {}}, {0, {3}}}, method);
     CHECK_EQUAL(inbox.size(), std::size_t{3});
     CHECK_EQUAL(text_of(inbox[0].words), "1 2 ");
     CHECK(inbox[1].words.empty());

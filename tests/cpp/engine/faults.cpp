@@ -23,16 +23,20 @@ struct Arguments {
   std::string strategy;
 
   Arguments(const Edges& out, const Edges& in, std::string planner)
-      : send(out), receive(in), send_buffer(send.data.data()), receive_buffer(receive.data.data()),
-        send_counts(send.counts.data()), strategy(std::move(planner)) {}
+      : send(out),
+        receive(in),
+        send_buffer(send.data.data()),
+        receive_buffer(receive.data.data()),
+        send_counts(send.counts.data()),
+        strategy(std::move(planner)) {}
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
   int init(vicinal_graph graph, vicinal_request* request) {
-    return vicinal_neighbor_alltoallv_init(
-        send_buffer, send_counts, send.displacements.data(), send_type, receive_buffer,
-        receive.counts.data(), receive.displacements.data(), receive_type, graph,
-        Hints{{"vicinal_strategy", strategy}}, request);
+    return vicinal_neighbor_alltoallv_init(send_buffer, send_counts, send.displacements.data(),
+                                           send_type, receive_buffer, receive.counts.data(),
+                                           receive.displacements.data(), receive_type, graph,
+                                           Hints{{"vicinal_strategy", strategy}}, request);
   }
 };
 
@@ -56,8 +60,8 @@ const std::vector<Misuse>& misuses() {
       {"no counts", [](Arguments& a) { a.send_counts = nullptr; }, MPI_ERR_ARG, "null array"},
       {"a null send type", [](Arguments& a) { a.send_type = MPI_DATATYPE_NULL; }, MPI_ERR_TYPE,
        "MPI_DATATYPE_NULL"},
-      {"a null receive type", [](Arguments& a) { a.receive_type = MPI_DATATYPE_NULL; }, MPI_ERR_TYPE,
-       "MPI_DATATYPE_NULL"},
+      {"a null receive type", [](Arguments& a) { a.receive_type = MPI_DATATYPE_NULL; },
+       MPI_ERR_TYPE, "MPI_DATATYPE_NULL"},
       {"overlapping receives", [](Arguments& a) { a.receive.displacements[1] = 1; }, MPI_ERR_BUFFER,
        "must not overlap"},
       {"an unknown strategy", [](Arguments& a) { a.strategy = "telepathy"; }, MPI_ERR_INFO_VALUE,
@@ -196,7 +200,7 @@ TEST(counts_that_differ_are_told_on_both_ends) {
     if (!serves(planner, {})) continue;
     const std::string strategy(planner.name);
     try {
-      different_counts(0, 1, row, strategy);            // one region, where there are few
+      different_counts(0, 1, row, strategy);  // one region, where there are few
       different_counts(last, last - 1, row, strategy);
       // Across a border of regions.
       if (row.size > 4) different_counts(2, 4, row, strategy);
@@ -216,7 +220,8 @@ TEST(faults_reach_whoever_waits_for_them) {
     const Row row(1, regions);
     for (const char* strategy : {"aggregate", "direct", "two-step", "common-neighbor"}) {
       try {
-        for (const Misuse& misuse : {misuses()[0], misuses()[8]}) misuse_on(0, row, strategy, misuse);
+        for (const Misuse& misuse : {misuses()[0], misuses()[8]})
+          misuse_on(0, row, strategy, misuse);
         different_counts(1, 0, row, strategy);
         row.run(strategy);
       } catch (const std::exception& error) {
@@ -308,7 +313,8 @@ TEST(a_fault_on_one_rank_in_creating_a_graph) {
   };
   for (int kind = 0; kind < 5; ++kind) {
     const Duplicate comm;
-    for (int attempt = 0; attempt < 2; ++attempt) {  // on the first graph of a communicator, and later
+    for (int attempt = 0; attempt < 2;
+         ++attempt) {  // on the first graph of a communicator, and later
       GraphHandle graph;
       const int culprit = (kind + attempt) % size;
       if (rank == culprit) {
@@ -349,7 +355,10 @@ TEST(a_fault_on_one_rank_in_creating_a_halo) {
     expect(create(rank, 1, at_fault ? &missing : &needed, MPI_INFO_NULL), MPI_ERR_ARG);
     expect(create(rank, at_fault ? -1 : 1, &needed, MPI_INFO_NULL), MPI_ERR_ARG);
     expect(create(rank, 1, at_fault ? nullptr : &needed, MPI_INFO_NULL), MPI_ERR_ARG);
-    expect(create(at_fault && rank > 0 ? rank - 1 : at_fault ? 2 : rank, 1, &needed, MPI_INFO_NULL),
+    expect(create(at_fault && rank > 0 ? rank - 1
+                  : at_fault           ? 2
+                                       : rank,
+                  1, &needed, MPI_INFO_NULL),
            MPI_ERR_ARG);
     const char* strategy = at_fault ? "telepathy" : "direct";
     expect(create(rank, 1, &needed, Hints{{"vicinal_strategy", strategy}}), MPI_ERR_INFO_VALUE);

@@ -144,9 +144,10 @@ TEST(a_halo_runs_as_many_exchanges_as_it_was_made_for) {
                                           MPI_SUM, &reverse[k]));
     }
     vicinal_request one_more = VICINAL_REQUEST_NULL;
-    FAILS(MPI_ERR_REQUEST,
-          vicinal_halo_start(test.halo, owned[0].data(), ghosts[0].data(), 1, MPI_INT64_T, &one_more),
-          "vicinal_in_flight");
+    FAILS(
+        MPI_ERR_REQUEST,
+        vicinal_halo_start(test.halo, owned[0].data(), ghosts[0].data(), 1, MPI_INT64_T, &one_more),
+        "vicinal_in_flight");
     FAILS(MPI_ERR_REQUEST,
           vicinal_halo_reverse_start(test.halo, sums[0].data(), back[0].data(), 1, MPI_INT64_T,
                                      MPI_SUM, &one_more),

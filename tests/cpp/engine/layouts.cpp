@@ -100,10 +100,10 @@ void compare_with_mpi(const Side& send, const Side& receive, bool weights_empty 
         source.data() + middle, send.counts.data(), send.displacements.data(), send.type,
         target.data() + middle, receive.counts.data(), receive.displacements.data(), receive.type,
         graph, hints, &request));
-    SUCCEEDS(vicinal_neighbor_alltoallv_init_c(
-        source.data() + middle, send_counts.data(), send_places.data(), send.type,
-        large.data() + middle, receive_counts.data(), receive_places.data(), receive.type, graph,
-        hints, &request_c));
+    SUCCEEDS(vicinal_neighbor_alltoallv_init_c(source.data() + middle, send_counts.data(),
+                                               send_places.data(), send.type, large.data() + middle,
+                                               receive_counts.data(), receive_places.data(),
+                                               receive.type, graph, hints, &request_c));
     for (int round = 0; round < 2; ++round) {
       const std::vector<unsigned char> values = pattern_of(rank, round);
       std::copy(values.begin(), values.end(), source.begin());  // in place
@@ -184,7 +184,7 @@ TEST(types_with_other_bounds) {
   MPI_Datatype three = MPI_DATATYPE_NULL;
   MPI_Type_contiguous(3, MPI_INT, &three);
   const Type dense(three);
-  const Type shrunk(resized(three, 4, 4));     // each begins inside the one before
+  const Type shrunk(resized(three, 4, 4));  // each begins inside the one before
   const Type below(resized(three, -8, 32));
   const std::vector<int> counts{2, 1, 0, 1, 2};
   const std::vector<int> places{0, 9, 20, 12, 5};
@@ -252,8 +252,8 @@ TEST(elements_of_one_identity_travel_once) {
     RequestHandle request;
     SUCCEEDS(vicinal_neighbor_alltoallv_items_init(
         send.data.data(), send.counts.data(), send.displacements.data(), items.data(), MPI_INT64_T,
-        receive.data.data(), receive.counts.data(), receive.displacements.data(), MPI_INT64_T, graph,
-        Hints{{"vicinal_strategy", strategy}}, &request));
+        receive.data.data(), receive.counts.data(), receive.displacements.data(), MPI_INT64_T,
+        graph, Hints{{"vicinal_strategy", strategy}}, &request));
     for (int round = 0; round < 3; ++round) {
       for (std::size_t i = 0; i < items.size(); ++i) {
         send.data[i] = items[i] / 1000000007 * 10 + rank * 1000 + round;
@@ -262,7 +262,8 @@ TEST(elements_of_one_identity_travel_once) {
       SUCCEEDS(vicinal_wait(&request));
       for (std::size_t e = 0; e < from.size(); ++e) {
         for (int i = 0; i < 3; ++i) {
-          CHECK_EQUAL(receive.at(e, i), (i + static_cast<int>(e)) % 3 * 10 + from[e] * 1000 + round);
+          CHECK_EQUAL(receive.at(e, i),
+                      (i + static_cast<int>(e)) % 3 * 10 + from[e] * 1000 + round);
         }
       }
     }

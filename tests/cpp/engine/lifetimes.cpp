@@ -135,9 +135,9 @@ TEST(handles_may_be_left_to_the_end) {
   forgotten_graph =
       graph_of(comm, {around(rank - 1, size)}, {around(rank + 1, size)}, few_regions(size));
   const int one = 1, none = 0, far = 512;
-  SUCCEEDS(vicinal_neighbor_alltoallv_init(
-      forgotten_values.data(), &one, &none, MPI_INT64_T, forgotten_values.data(), &one, &far,
-      MPI_INT64_T, forgotten_graph, MPI_INFO_NULL, &forgotten_request));
+  SUCCEEDS(vicinal_neighbor_alltoallv_init(forgotten_values.data(), &one, &none, MPI_INT64_T,
+                                           forgotten_values.data(), &one, &far, MPI_INT64_T,
+                                           forgotten_graph, MPI_INFO_NULL, &forgotten_request));
   SUCCEEDS(vicinal_start(&forgotten_request));
   SUCCEEDS(vicinal_wait(&forgotten_request));
   Ring ring(comm);

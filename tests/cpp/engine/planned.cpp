@@ -128,7 +128,8 @@ void exchange_everything(unsigned seed) {
     for (int round = 1; round <= 3; ++round) {
       const Index words = round == 2 ? 3 : 1;  // the geometry changes and changes back
       const auto a = test.source(words, round), b = test.source(words, round + 10);
-      std::vector<std::int64_t> into_a(static_cast<std::size_t>(test.target_extent * words), untouched);
+      std::vector<std::int64_t> into_a(static_cast<std::size_t>(test.target_extent * words),
+                                       untouched);
       std::vector<std::int64_t> into_b = into_a;
       auto owned = test.source(1, 0);
       const auto ghosts = test.ghosts(round);

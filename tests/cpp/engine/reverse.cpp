@@ -48,7 +48,8 @@ struct Mesh {
     for (std::int64_t who = 0; who < size; ++who) {
       const auto needed = needed_by(who);
       for (std::size_t g = 0; g < needed.size(); ++g) {
-        if (needed[g] / per_rank == rank) visit(static_cast<std::size_t>(needed[g] % per_rank), who, g);
+        if (needed[g] / per_rank == rank)
+          visit(static_cast<std::size_t>(needed[g] % per_rank), who, g);
       }
     }
   }
@@ -114,7 +115,8 @@ TEST(reverse_combines_by_mpis_operators) {
     for (const MPI_Op op : {MPI_SUM, MPI_MIN, MPI_MAX, MPI_BXOR}) {
       ++round;
       std::vector<std::int64_t> owned(per_rank), expected(per_rank), given(ghosts);
-      for (std::size_t i = 0; i < owned.size(); ++i) owned[i] = expected[i] = static_cast<int>(i) * 100;
+      for (std::size_t i = 0; i < owned.size(); ++i)
+        owned[i] = expected[i] = static_cast<int>(i) * 100;
       for (std::size_t g = 0; g < ghosts; ++g) given[g] = ghost_value(test.rank, g, round);
       test.for_each_contribution([&](std::size_t i, std::int64_t who, std::size_t g) {
         expected[i] = combined(op, expected[i], ghost_value(who, g, round));
@@ -134,7 +136,8 @@ TEST(reverse_replaces_by_the_same_ghost_each_time) {
     for (std::size_t g = 0; g < ghosts; ++g) given[g] = ghost_value(test.rank, g, 0);
     for (int repeat = 0; repeat < 5; ++repeat) {
       std::vector<std::int64_t> owned(per_rank, 77777777);
-      SUCCEEDS(vicinal_halo_reverse(test.halo, owned.data(), given.data(), 1, MPI_INT64_T, MPI_REPLACE));
+      SUCCEEDS(
+          vicinal_halo_reverse(test.halo, owned.data(), given.data(), 1, MPI_INT64_T, MPI_REPLACE));
       std::vector<bool> found(per_rank, false);
       test.for_each_contribution([&](std::size_t i, std::int64_t who, std::size_t g) {
         if (owned[i] == ghost_value(who, g, 0)) found[i] = true;
@@ -161,7 +164,8 @@ TEST(reverse_combines_by_the_users_operators) {
     for (std::size_t g = 0; g < given.size(); ++g) given[g] = ghost_value(test.rank, g, 1) + 50000;
     test.for_each_contribution([&](std::size_t i, std::int64_t who, std::size_t g) {
       for (std::size_t v : {0U, 1U}) {
-        expected[2 * i + v] = (expected[2 * i + v] + ghost_value(who, 2 * g + v, 1) + 50000) % prime;
+        expected[2 * i + v] =
+            (expected[2 * i + v] + ghost_value(who, 2 * g + v, 1) + 50000) % prime;
       }
     });
     SUCCEEDS(vicinal_halo_reverse(test.halo, sums.data(), given.data(), 2, MPI_INT64_T, modulo));

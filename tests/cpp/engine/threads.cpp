@@ -44,7 +44,8 @@ TEST(threads_with_communicators_of_their_own) {
   for (int i = 0; i < 2; ++i) {
     tasks.emplace_back([&comms, i] {
       // Planning as well as executing.
-      const Shifts shifts(comms[static_cast<std::size_t>(i)], {1, -2, 3}, few_regions(world_size()), i);
+      const Shifts shifts(comms[static_cast<std::size_t>(i)], {1, -2, 3}, few_regions(world_size()),
+                          i);
       for (const char* strategy : {"aggregate", "direct"}) {
         Exchange exchange(shifts, strategy);
         for (int round = 0; round < rounds() / 2; ++round) exchange.run(round);

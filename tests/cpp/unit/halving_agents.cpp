@@ -172,8 +172,7 @@ TEST(halving_agents_are_as_good_as_the_papers) {
         2 * static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks - per_region);
     for (const int most_origins : {1, 2}) {
       const Selection selection = select(machine, graph, most_origins);
-      const Quality ours =
-          quality_of(selection, pairs, static_cast<std::size_t>(most_origins));
+      const Quality ours = quality_of(selection, pairs, static_cast<std::size_t>(most_origins));
       std::cout << "  " << ranks << "  " << per_region << "  " << density << "   " << ours.pairs
                 << " of " << paper.pairs << ", sharing " << ours.sharing << "   " << ours.common
                 << " of " << paper.common << "   " << selection.letters << ", " << paper_letters

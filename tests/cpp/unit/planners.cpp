@@ -37,7 +37,8 @@ void plan_and_verify(int size, unsigned first_seed, unsigned last_seed) {
         if (options.with_reverse) verify(reverse, patterns);
       } catch (const Error& error) {
         std::ostringstream text;
-        text << planner.name << ", seed " << seed << ", regions " << regions << ": " << error.what();
+        text << planner.name << ", seed " << seed << ", regions " << regions << ": "
+             << error.what();
         throw std::runtime_error(text.str());
       }
     }
