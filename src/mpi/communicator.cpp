@@ -367,7 +367,8 @@ void Communicator::set_regions(std::string_view text) {
 std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions) {
   const auto known = machines_.find(regions);
   if (known != machines_.end()) return known->second;
-  auto machine = std::make_shared<const Machine>(read_regions(regions, places_), host_of_);
+  auto machine = std::make_shared<const Machine>(
+      read_regions(regions, places_), host_of_, read_inner_regions(regions, places_));
   return machines_.emplace(regions, std::move(machine)).first->second;
 }
 
