@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "collectives/all_ranks.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/neighbor_call.hpp"
 #include "collectives/neighbor_exchange.hpp"
@@ -201,6 +202,19 @@ std::shared_ptr<Graph> make_graph_from_topology(Address comm, const GivenSetting
   return Graph::from_topology(user, std::move(meeting.settings));
 }
 
+std::shared_ptr<Graph> make_complete_graph(Address comm, const GivenSettings& given,
+                                           const GivenFault& fault) {
+  const nb::gil_scoped_release released;
+  const auto user = handle_at<MPI_Comm>(comm);
+  Meeting meeting = meet_ranks(user, given, fault, {0, 0});
+  return Graph::complete(user, std::move(meeting.settings));
+}
+
+std::shared_ptr<Graph> kept_complete_graph(Address comm) {
+  const nb::gil_scoped_release released;
+  return graph_of_all(handle_at<MPI_Comm>(comm));
+}
+
 std::unique_ptr<NeighborRequest> neighbor(
     std::shared_ptr<Graph> graph, const std::string& collective, const nb::object& sendbuf,
     const ArrayArgument<Index>& sendcounts, const ArrayArgument<Index>& senddispls,
@@ -234,6 +248,8 @@ void bind_graph(nb::module_& module) {
              "fault"_a.none());
   module.def("make_graph_from_topology", &make_graph_from_topology, "comm"_a, "settings"_a,
              "fault"_a.none());
+  module.def("make_complete_graph", &make_complete_graph, "comm"_a, "settings"_a, "fault"_a.none());
+  module.def("kept_complete_graph", &kept_complete_graph, "comm"_a);
   module.def("neighbor", &neighbor, "graph"_a, "collective"_a, "sendbuf"_a.none(), "sendcounts"_a,
              "senddispls"_a, "sendtypes"_a, "recvbuf"_a.none(), "recvcounts"_a, "recvdispls"_a,
              "recvtypes"_a, "items"_a.none(), "settings"_a.none(), "fault"_a.none());

@@ -33,7 +33,8 @@ int renumber(std::vector<int>& labels, const char* what) {
 }
 
 constexpr const char* forms =
-    "expected one of: node, numa, blocks:K, round-robin:N, list:L0,L1,... (a label for each rank); or "
+    "expected one of: node, numa, blocks:K, round-robin:N, list:L0,L1,... (a label for each rank); "
+    "or "
     "two of these as OUTER/INNER";
 
 std::optional<int> read_number(std::string_view digits) {

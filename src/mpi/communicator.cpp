@@ -161,6 +161,7 @@ void Communicator::user_freed(MPI_Comm user) noexcept {
   judge_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
   receive_last_letters();
+  kept_until_freed_.clear();
 }
 
 /// Freeing the user's communicator, all ranks meet once more: a notice of a fault that nobody waited

@@ -17,9 +17,10 @@ namespace {
 Task<Plans> plan_among_all(PlanRequest request) {
   const Machine& machine = *request.neighborhood.machine;
   const LevelCost& link = request.options.profile.non_local;
-  // Of equal length, the bytes that pass while a step's message is on its way.
-  const double block_seconds =
-      static_cast<double>(request.options.element_bytes) * link.seconds_per_byte;
+  Index elements = 0;
+  for (const InEdge& edge : request.pattern.in) elements += edge.count;
+  const double bytes = static_cast<double>(elements * request.options.element_bytes);
+  const double block_seconds = bytes / machine.size() * link.seconds_per_byte;
   const bool nobody_near = machine.regions() == machine.size();
   if (nobody_near && block_seconds > link.latency) return plan_ring(std::move(request));
   return plan_locality_bruck(std::move(request));
@@ -28,7 +29,7 @@ Task<Plans> plan_among_all(PlanRequest request) {
 }  // namespace
 
 Task<Plans> plan_automatic(PlanRequest request) {
-  if (request.options.everyone && request.options.one_block) {
+  if (request.options.complete && request.options.one_block) {
     return plan_among_all(std::move(request));
   }
   RelayPolicy policy;

@@ -30,8 +30,8 @@ double seconds_with_base(int base, int regions, int smallest, const Profile& pro
   for (int width = 1; width < regions; width *= base) {
     const int fetches = std::min(base, (regions + width - 1) / width) - 1;
     const int most = (fetches + smallest - 1) / smallest;
-    seconds += most * (profile.non_local.latency + 2 * profile.non_local.overhead) +
-               2 * profile.handover;
+    seconds +=
+        most * (profile.non_local.latency + 2 * profile.non_local.overhead) + 2 * profile.handover;
   }
   return seconds;
 }
@@ -56,8 +56,8 @@ std::vector<std::vector<int>> places_by_region(const Team& team, const Machine& 
   std::vector<int> group_of;  // by region label: its place in the result, or -1
   for (int place = 0; place < team.size(); ++place) {
     const int rank = team.ranks[place];
-    const auto label = static_cast<std::size_t>(inner ? machine.inner_region_of(rank)
-                                                      : machine.region_of(rank));
+    const auto label =
+        static_cast<std::size_t>(inner ? machine.inner_region_of(rank) : machine.region_of(rank));
     if (label >= group_of.size()) group_of.resize(label + 1, -1);
     if (group_of[label] < 0) {
       group_of[label] = static_cast<int>(result.size());

@@ -37,8 +37,7 @@ constexpr std::array<Planner, 17> table{{
     {"common-neighbor", "ranks of a region deliver for each other to the neighbours they share",
      plan_common_neighbor, "it combines what is sent and has no way back for replies"},
     among_all("bruck", "allgather in log2 p steps, to the ranks before", plan_bruck),
-    among_all("dissemination", "allgather in log2 p steps, to the ranks after",
-              plan_dissemination),
+    among_all("dissemination", "allgather in log2 p steps, to the ranks after", plan_dissemination),
     among_all("recursive-doubling", "allgather in log2 p steps, by exchanges between two",
               plan_recursive_doubling),
     among_all("ring", "allgather in p - 1 steps, to the next in a ring of regions", plan_ring),
@@ -68,7 +67,7 @@ const Planner& find_planner(std::string_view name) {
 bool serves(const Planner& planner, const PlanOptions& options) {
   return (!options.with_reverse || planner.forward_only.empty()) &&
          (options.one_block || planner.one_block_only.empty()) &&
-         (options.everyone || !planner.everyone_only);
+         (options.complete || !planner.complete_only);
 }
 
 void require_serves(const Planner& planner, const PlanOptions& options) {
@@ -76,7 +75,7 @@ void require_serves(const Planner& planner, const PlanOptions& options) {
           planner.name, "' cannot serve an exchange with a reverse: ", planner.forward_only);
   require(options.one_block || planner.one_block_only.empty(), Fault::info, "the strategy '",
           planner.name, "' serves allgathers only: ", planner.one_block_only);
-  require(options.everyone || !planner.everyone_only, Fault::info, "the strategy '", planner.name,
+  require(options.complete || !planner.complete_only, Fault::info, "the strategy '", planner.name,
           "' serves allgathers over a whole communicator only: ", planner.one_block_only);
 }
 

@@ -36,7 +36,7 @@ inline std::vector<Pattern> allgather_patterns(const std::vector<Index>& counts,
 inline PlanOptions allgather_options(bool shared_memory) {
   PlanOptions options;
   options.one_block = true;
-  options.everyone = true;
+  options.complete = true;
   options.shared_memory = shared_memory;
   return options;
 }

@@ -22,7 +22,8 @@ Blocks Blocks::joined(std::vector<Range> ranges) {
 
 Blocks Blocks::united(std::span<const Blocks> sets) {
   std::vector<Range> ranges;
-  for (const Blocks& set : sets) ranges.insert(ranges.end(), set.ranges_.begin(), set.ranges_.end());
+  for (const Blocks& set : sets)
+    ranges.insert(ranges.end(), set.ranges_.begin(), set.ranges_.end());
   return joined(std::move(ranges));
 }
 

@@ -70,8 +70,8 @@ class AllgatherPlanner {
       }
       std::vector<Passage>& passages = taken_from_.at(letter.peer);
       for (std::size_t at = 3; at + 3 <= letter.words.size(); at += 3) {
-        passages.push_back({letter.words[at], letter.words[at + 1],
-                            static_cast<int>(letter.words[at + 2])});
+        passages.push_back(
+            {letter.words[at], letter.words[at + 1], static_cast<int>(letter.words[at + 2])});
       }
     }
   }

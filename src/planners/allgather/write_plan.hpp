@@ -9,7 +9,7 @@
 
 namespace vicinal {
 
-/// Plans an allgather over all ranks of the machine (PlanOptions::everyone) whose schedule
+/// Plans an allgather over all ranks of the machine (PlanOptions::complete) whose schedule
 /// `algorithm` writes. One superstep: a letter to each rank that this one gives to.
 ///
 /// Each rank knows the counts of all, so letters carry a fingerprint of them: a count fault where a

@@ -17,7 +17,7 @@ const std::vector<std::string>& algorithms() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> found{"automatic"};
     for (const Planner& planner : planners()) {
-      if (planner.everyone_only) found.emplace_back(planner.name);
+      if (planner.complete_only) found.emplace_back(planner.name);
     }
     return found;
   }();
@@ -60,8 +60,8 @@ Most most_sent(const std::string& planner, const std::shared_ptr<const Machine>&
                bool shared) {
   const std::vector<Index> counts(static_cast<std::size_t>(machine->size()), 1);
   Most most;
-  for (const Plan& plan : planned_allgather(planner, machine, allgather_patterns(counts),
-                                            allgather_options(shared))) {
+  for (const Plan& plan :
+       planned_allgather(planner, machine, allgather_patterns(counts), allgather_options(shared))) {
     const Statistics sent = statistics(plan);
     most.non_local = std::max(most.non_local, sent.non_local.messages);
     most.local = std::max(most.local, sent.local.messages);
@@ -134,8 +134,8 @@ TEST(every_block_enters_a_region_once_by_locality) {
     const auto machine = block_machine(48, 6, 6);
     const std::vector<Index> counts(48, 1);
     Index crossing = 0;
-    for (const Plan& plan : planned_allgather(name, machine, allgather_patterns(counts),
-                                              allgather_options(true))) {
+    for (const Plan& plan :
+         planned_allgather(name, machine, allgather_patterns(counts), allgather_options(true))) {
       const Statistics sent = statistics(plan);
       crossing += sent.non_local.elements;
       CHECK_EQUAL(sent.local.messages, 0);  // shared memory serves the regions
@@ -172,20 +172,18 @@ TEST(allgathers_with_counts_that_differ_are_refused) {
     patterns[2].in[1].count = 2;
     patterns[2].in[1].slots[0].count = 2;
     const auto machine = block_machine(4, 2, 2);
-    CHECK_THROWS(Fault::count,
-                 planned_allgather(name, machine, patterns, allgather_options(true)),
+    CHECK_THROWS(Fault::count, planned_allgather(name, machine, patterns, allgather_options(true)),
                  "other counts for this allgather");
     patterns = allgather_patterns({3, 3, 3, 3});
     for (OutEdge& edge : patterns[1].out) edge.items[0].count = 4;
-    CHECK_THROWS(Fault::count,
-                 planned_allgather(name, machine, patterns, allgather_options(true)),
+    CHECK_THROWS(Fault::count, planned_allgather(name, machine, patterns, allgather_options(true)),
                  "sends 4 elements");
   }
 }
 
 TEST(allgather_planners_refuse_other_patterns) {
   PlanOptions options = allgather_options(true);
-  options.everyone = false;
+  options.complete = false;
   CHECK_THROWS(Fault::info, require_serves(find_planner("bruck"), options),
                "'bruck' serves allgathers over a whole communicator only");
   options = allgather_options(true);
