@@ -101,9 +101,8 @@ VICINAL_API int vicinal_graph_create_from_topology(MPI_Comm comm, MPI_Info info,
                                                    vicinal_graph* graph);
 
 /* Creates the graph in which each rank has an edge to and from every rank, itself included, in the order
- * of ranks: that of the collectives over a whole communicator. On it, vicinal_strategy may also name a
- * planner of allgathers over all ranks (see vicinal_allgather). Collective, as
- * vicinal_graph_create_adjacent. */
+ * of ranks: that of the collectives over a whole communicator. Its allgathers go by the setting
+ * vicinal_allgather (see vicinal_allgather below). Collective, as vicinal_graph_create_adjacent. */
 VICINAL_API int vicinal_graph_create_complete(MPI_Comm comm, MPI_Info info, vicinal_graph* graph);
 
 /* Frees a graph. Local. Requests made from it stay usable. */

@@ -55,8 +55,8 @@ std::shared_ptr<KeptPlan> block_plan(Graph& graph, bool one_block, std::int64_t 
     options.element_bytes = size_classes[static_cast<std::size_t>(size_class)].typical;
     options.unit = "blocks";
     options.one_block = one_block;
-    graph.keep(kept, pattern_in_blocks(graph, one_block), find_planner(settings.strategy), options,
-               settings.in_flight);
+    graph.keep(kept, pattern_in_blocks(graph, one_block), graph.planner(settings, one_block),
+               options, settings.in_flight);
   }
   kept->require_sound();
   return kept;
@@ -84,7 +84,7 @@ std::shared_ptr<KeptPlan> sizes_plan(Graph& graph, const EdgeData& receive) {
       if (bytes[edge] == 0) pattern.in.back().slots.clear();
       place += bytes[edge];
     }
-    graph.keep(kept, pattern, find_planner(settings.strategy), options, settings.in_flight);
+    graph.keep(kept, pattern, graph.planner(settings, true), options, settings.in_flight);
   }
   kept->require_sound();
   return kept;

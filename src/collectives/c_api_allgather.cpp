@@ -9,19 +9,11 @@ using vicinal::EdgeData;
 using vicinal::Graph;
 using vicinal::NeighborArguments;
 
-/// What a rank sends: with MPI_IN_PLACE, its own block of what it receives.
 template <class Count>
 EdgeData sent(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, const Graph& graph,
               const EdgeData& receive) {
-  if (sendbuf != MPI_IN_PLACE) {
-    return vicinal::one_block(sendbuf, sendcount, sendtype, graph.destinations());
-  }
-  const vicinal::Piece& own = receive.piece(static_cast<std::size_t>(graph.neighborhood().rank));
-  EdgeData data;
-  data.buffer = vicinal::address(receive.buffer, own.offset);
-  data.one_block = true;
-  data.pieces.push_back({0, 0, own.count, own.type});
-  return data;
+  if (sendbuf == MPI_IN_PLACE) return vicinal::own_block(receive, graph);
+  return vicinal::one_block(sendbuf, sendcount, sendtype, graph.destinations());
 }
 
 template <class Count>
@@ -67,7 +59,6 @@ int persistent_on(MPI_Comm comm, MPI_Info info, vicinal_request* request, Read r
     const auto unreadable = fault_of([&] {
       if (info == MPI_INFO_NULL) return;
       settings = vicinal::read_settings(info);
-      settings.strategy = settings.allgather;
       vicinal::require(settings.regions == graph->settings().regions, vicinal::Fault::info,
                        "vicinal_regions is '", settings.regions,
                        "' for an allgather over a communicator, whose regions it cannot change; "

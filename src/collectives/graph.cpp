@@ -116,6 +116,10 @@ std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& p
   }
 }
 
+const Planner& Graph::planner(const Settings& settings, bool one_block) const {
+  return find_planner(complete_ && one_block ? settings.allgather : settings.strategy);
+}
+
 void Graph::keep(std::shared_ptr<KeptPlan>& kept, const Pattern& pattern, const Planner& planner,
                  const PlanOptions& options, int executions) {
   try {

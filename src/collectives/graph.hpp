@@ -57,6 +57,10 @@ class Graph {
   std::shared_ptr<AgreedPlan> plan(const Pattern& pattern, const Planner& planner,
                                    const PlanOptions& options, std::optional<Error> fault);
 
+  /// The planner that settings name for a collective: vicinal_allgather where every rank's one block
+  /// goes to all ranks, else vicinal_strategy.
+  [[nodiscard]] const Planner& planner(const Settings& settings, bool one_block) const;
+
   /// Gives up a plan in which this rank cannot even take part, since it does not know the planner:
   /// tells the neighbours, then throws the fault.
   [[noreturn]] void refuse_plan(const Error& fault);

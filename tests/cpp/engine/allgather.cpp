@@ -119,13 +119,14 @@ TEST(allgathers_refuse_other_regions) {
   CHECK(std::string(vicinal_error_message()).find("vicinal_set_regions") != std::string::npos);
 }
 
-TEST(other_strategies_of_complete_graphs_are_refused_by_name) {
+TEST(planners_of_allgathers_are_refused_to_others_by_name) {
   const Duplicate comm;
   GraphHandle graph;
   SUCCEEDS(vicinal_graph_create_complete(comm, Hints{{"vicinal_strategy", "bruck"}}, &graph));
   std::vector<int> sent(static_cast<std::size_t>(world_size())), received(sent.size());
-  CHECK_EQUAL(vicinal_neighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph),
-              MPI_ERR_INFO_VALUE);
+  CHECK_EQUAL(
+      vicinal_neighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph),
+      MPI_ERR_INFO_VALUE);
   CHECK(std::string(vicinal_error_message()).find("'bruck' serves allgathers only") !=
         std::string::npos);
 }
@@ -141,9 +142,8 @@ TEST(allgatherv_with_counts_that_differ_ends_on_all_ranks) {
   const int sent[3] = {1, 2, 3};
   std::vector<int> received(static_cast<std::size_t>(3 * size));
   RequestHandle request;
-  const int code =
-      vicinal_allgatherv_init(sent, 2, MPI_INT, received.data(), counts.data(), places.data(),
-                              MPI_INT, comm, MPI_INFO_NULL, &request);
+  const int code = vicinal_allgatherv_init(sent, 2, MPI_INT, received.data(), counts.data(),
+                                           places.data(), MPI_INT, comm, MPI_INFO_NULL, &request);
   // Whoever exchanges nothing with that rank itself learns of it when the request is started.
   const int started = code == MPI_SUCCESS ? vicinal_start(&request) : code;
   const int ended = started == MPI_SUCCESS ? vicinal_wait(&request) : started;

@@ -89,7 +89,7 @@ void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Cr
     // A few planners each time where planning takes long.
     if (size > 4 && (turn++ + static_cast<int>(seed)) % (size > 8 ? 4 : 2) != 0) continue;
     const std::string strategy(planner.name);
-    const Hints hints{{"vicinal_strategy", strategy},
+    const Hints hints{{allgathers ? "vicinal_allgather" : "vicinal_strategy", strategy},
                       {"vicinal_regions", regions[seed % 3]},
                       {"vicinal_local", turn % 2 == 0 ? "shared" : "messages"}};
     GraphHandle graph;
