@@ -1,4 +1,4 @@
-"""What one rank of `vicinal bench neighbor-allgather` does.  Started by bench.py, not by hand."""
+"""What one rank of `vicinal bench neighbor-allgather` does.  Started by bench_neighbor_allgather.py, not by hand."""
 
 from __future__ import annotations
 

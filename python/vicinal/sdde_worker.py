@@ -1,4 +1,4 @@
-"""What one rank of `vicinal bench sdde` does.  Started by bench.py, not by hand."""
+"""What one rank of `vicinal bench sdde` does.  Started by bench_sdde.py, not by hand."""
 
 from __future__ import annotations
 
