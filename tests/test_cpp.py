@@ -45,6 +45,14 @@ def test_engine(mpi: str, ranks: int, totals: dict[str, list[int]]) -> None:
     check_cases(result, name, totals)
 
 
+@pytest.mark.parametrize("ranks", [5, 12])
+def test_sparse_exchanges(mpi: str, ranks: int, totals: dict[str, list[int]]) -> None:
+    """Numbers of ranks that leave uneven regions, and rounds in which not all have something to pass on."""
+    name = f"vicinal_engine_tests_{abi_of(mpi)}"
+    result = run_ranks(mpi, ranks, [BUILD / "bin" / name, "sparse_"], env=SANITIZERS, timeout=280, check=False)
+    check_cases(result, name, totals)
+
+
 def test_engine_with_a_progress_thread(mpi: str, totals: dict[str, list[int]]) -> None:
     name = f"vicinal_engine_tests_{abi_of(mpi)}"
     environment = {**SANITIZERS, "VICINAL_PROGRESS_THREAD": "1"}

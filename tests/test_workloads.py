@@ -12,7 +12,18 @@ from scipy.sparse import csr_array
 
 from vicinal.matrices import Matrix, block_starts
 from vicinal.outputs import CommandError
-from vicinal.workloads import Workload, block_rows, grid_shape, moore, random_sparse, recorded
+from vicinal.workloads import (
+    Requests,
+    Workload,
+    block_rows,
+    few_requests,
+    grid_shape,
+    matrix_requests,
+    moore,
+    random_requests,
+    random_sparse,
+    recorded,
+)
 
 
 def edges_of(workload: Workload) -> set[tuple[int, int]]:
@@ -70,20 +81,66 @@ def test_moore_neighbours_are_those_within_the_radius(ranks: int, radius: int, d
         assert len(expected) == ranks * ((2 * radius + 1) ** dimensions - 1)
 
 
-def test_block_rows_need_the_owners_of_their_columns() -> None:
+def random_matrix() -> tuple[Matrix, dict[tuple[int, int], set[int]]]:
+    """A matrix, and which columns of which other rank each of 5 ranks needs."""
     generator = np.random.default_rng(3)
     dense = np.where(generator.random((23, 23)) < 0.1, 1.0, 0.0)
     sparse = csr_array(dense)
     matrix = Matrix("folder/some.mtx", 23, sparse.indptr.astype(np.int64), sparse.indices, sparse.data)
     starts = block_starts(matrix, 5)
-    expected = set()
+    needed: dict[tuple[int, int], set[int]] = {}
     for row, column in zip(*np.nonzero(dense), strict=True):
-        to, origin = (int(np.searchsorted(starts, index, side="right")) - 1 for index in (row, column))
-        if to != origin:
-            expected.add((origin, to))
-    workload = block_rows(matrix, starts)
-    assert edges_of(workload) == expected
+        needer, owner = (int(np.searchsorted(starts, index, side="right")) - 1 for index in (row, column))
+        if needer != owner:
+            needed.setdefault((needer, owner), set()).add(int(column))
+    return matrix, needed
+
+
+def test_block_rows_need_the_owners_of_their_columns() -> None:
+    matrix, needed = random_matrix()
+    workload = block_rows(matrix, block_starts(matrix, 5))
+    assert edges_of(workload) == {(owner, needer) for needer, owner in needed}
     assert (workload.name, workload.ranks) == ("SpMM, some.mtx", 5)
+
+
+def asked_in(requests: Requests) -> dict[tuple[int, int], list[int]]:
+    """What each rank asks of which, in the order that is promised."""
+    edges = list(zip(requests.sources.tolist(), requests.destinations.tolist(), strict=True))
+    assert edges == sorted(edges_of(requests)) and len(requests.starts) == len(edges) + 1
+    lists = np.split(requests.values, requests.starts[1:-1]) if edges else []
+    return dict(zip(edges, (numbers.tolist() for numbers in lists), strict=True))
+
+
+def test_matrix_requests_name_the_columns() -> None:
+    matrix, needed = random_matrix()
+    requests = matrix_requests(matrix, block_starts(matrix, 5))
+    assert asked_in(requests) == {pair: sorted(columns) for pair, columns in needed.items()}
+    assert (requests.name, requests.ranks) == ("some.mtx", 5)
+
+
+@pytest.mark.parametrize("probability", [0, 0.05, 1])
+def test_random_requests_have_their_probability(probability: float) -> None:
+    ranks, values = 30, 64
+    asked = asked_in(random_requests(ranks, values, probability))
+    assert all(asker != owner for asker, owner in asked)
+    for numbers in asked.values():
+        assert numbers == sorted(set(numbers)) and 0 <= numbers[0] and numbers[-1] < values
+    possible = ranks * (ranks - 1) * values
+    deviation = np.sqrt(possible * probability * (1 - probability))
+    assert abs(sum(map(len, asked.values())) - possible * probability) <= 5 * deviation
+    assert asked_in(random_requests(ranks, values, probability)) == asked, "the same each time"
+    if 0 < probability < 1:
+        assert asked_in(random_requests(ranks, values, probability, seed=1)) != asked
+
+
+@pytest.mark.parametrize(("ranks", "partners"), [(2, 1), (12, 2), (7, 3), (5, 4)])
+def test_few_requests_are_spread(ranks: int, partners: int) -> None:
+    asked = asked_in(few_requests(ranks, partners, 3))
+    assert all(numbers == [0, 1, 2] for numbers in asked.values())
+    for rank in range(ranks):
+        assert len([pair for pair in asked if pair[0] == rank]) == partners
+        assert len([pair for pair in asked if pair[1] == rank]) == partners
+    assert all(asker != owner for asker, owner in asked)
 
 
 @pytest.mark.parametrize("zipped", [False, True])
@@ -130,3 +187,6 @@ def test_impossible_graphs_are_refused() -> None:
     for radius, dimensions in ((0, 2), (1, 0)):
         with pytest.raises(CommandError, match="at least 1"):
             moore(4, radius, dimensions)
+    for partners in (0, 4):
+        with pytest.raises(CommandError, match="give fewer"):
+            few_requests(4, partners, 1)

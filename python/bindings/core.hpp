@@ -21,6 +21,7 @@ struct Patterns {
   std::vector<Pattern> by_rank;
 };
 
+void bind_exchanges(nanobind::module_& module);
 void bind_patterns(nanobind::module_& module);
 void bind_plans(nanobind::module_& module);
 

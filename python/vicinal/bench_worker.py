@@ -1,183 +1,83 @@
-"""What one rank of `vicinal bench neighbor-allgather` does.  Started by bench.py, not by hand."""
+"""What one rank of any benchmark does: every contestant is set up, checked, and timed in its turn."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from .rank_process import RankProcess, run
-from .tables import COUNTED
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    from mpi4py import MPI
+from .rank_process import RankProcess
 
 
 class Exchange(Protocol):
-    """A neighborhood allgather between two buffers, set up and ready to run."""
+    """A contestant's exchange, set up and ready to run."""
 
     def run(self) -> None:
         """One exchange, to its end."""
 
-    def counts(self) -> list[int]:
-        """What one costs this rank: a number for each of COUNTED; zeros where that is not known."""
+    def counts(self) -> Sequence[int]:
+        """What one costs this rank: as many numbers for each contestant; zeros where that is not known."""
 
     def free(self) -> None:
         """Give back what it holds."""
 
 
-class Own:
-    """The MPI library's own."""
-
-    def __init__(self, comm: MPI.Intracomm, case: Blocks) -> None:
-        from mpi4py import MPI
-
-        self._graph = comm.Create_dist_graph_adjacent(
-            case.sources.tolist(), case.destinations.tolist(), reorder=False
-        )
-        # For a rank without sources mpi4py would take the length of a received block to be 0, and Open MPI
-        # sends nothing from a rank that says so: its destinations would wait forever.
-        self._send: Any = [case.send, case.send.nbytes, MPI.BYTE]
-        self._receive: Any = [case.receive, case.send.nbytes, MPI.BYTE]
-
-    def run(self) -> None:
-        self._graph.Neighbor_allgather(self._send, self._receive)
-
-    def counts(self) -> list[int]:
-        return [0] * len(COUNTED)
-
-    def free(self) -> None:
-        self._graph.Free()
-
-
-class Planned:
-    """A strategy's."""
-
-    def __init__(self, comm: MPI.Intracomm, case: Blocks, strategy: str, regions: str) -> None:
-        from . import Graph
-
-        graph = Graph(comm, case.sources, case.destinations, strategy=strategy, regions=regions)
-        self._request = graph.Neighbor_allgather_init(case.send, case.receive)
-
-    def run(self) -> None:
-        self._request.start()
-        self._request.wait()
-
-    def counts(self) -> list[int]:
-        return [getattr(self._request.statistics, name) for name in COUNTED]
-
-    def free(self) -> None:
-        self._request.free()
-
-
-class Blocks:
-    """One rank's side of a case: whom it talks to, its block, and room for the blocks of its sources."""
-
-    def __init__(self, process: RankProcess, number: int) -> None:
-        rank = process.comm.rank
-
-        def neighbours(side: str) -> npt.NDArray[np.int64]:
-            first, end = process.load(f"{number}-{side}_starts")[rank : rank + 2]
-            return np.array(process.load(f"{number}-{side}")[first:end])
-
-        self.rank = rank
-        self.sources, self.destinations = neighbours("in"), neighbours("out")
-        self.allocate(process, number)
-
-    def allocate(self, process: RankProcess, number: int) -> None:
-        """Make the buffers."""
-        count = process.task["cases"][number]["block_bytes"]
-        self.send: npt.NDArray[Any] = np.zeros(count, np.uint8)
-        self.receive: npt.NDArray[Any] = np.zeros((len(self.sources), count), np.uint8)
+class Case(Protocol):
+    """One rank's side of a case: what it sends, and what has arrived."""
 
     def fill(self, round_: int) -> None:
-        """The own block, differing from rank to rank and from round to round; whatever arrived is spoiled."""
-        self.send[:] = np.random.default_rng([self.rank, round_]).integers(0, 256, len(self.send), np.uint8)
-        self.receive[:] = round_
+        """What is sent, differing from rank to rank and from round to round; whatever arrived is spoiled."""
+
+    def delivered(self) -> Any:
+        """What has arrived, to be compared."""
 
     def compute(self) -> None:
         """What a program does between two exchanges, where that is timed too."""
 
     def right(self, round_: int) -> bool:
         """Whether what was computed is right."""
-        del round_
-        return True
 
 
-class Product(Blocks):
-    """Z = X Y: the blocks are those of Y's rows, all as long as the longest."""
-
-    def allocate(self, process: RankProcess, number: int) -> None:
-        from scipy.sparse import csr_array
-
-        def load(name: str) -> Any:
-            return process.load(f"{number}-{name}")
-
-        starts = np.array(load("starts"))
-        first, end = starts[self.rank : self.rank + 2]
-        row_starts = np.array(load("row_starts")[first : end + 1])
-        columns = load("columns")[row_starts[0] : row_starts[-1]].astype(np.int64)
-        values = np.array(load("values")[row_starts[0] : row_starts[-1]])
-        longest = int(np.diff(starts).max())
-
-        # The local matrix refers to the blocks of the sources in their order, then to the own block.
-        blocks = len(self.sources) + 1
-        owners = np.searchsorted(starts, columns, side="right") - 1
-        block_of = np.where(owners == self.rank, blocks - 1, np.searchsorted(self.sources, owners))
-        places = block_of * longest + columns - starts[owners]
-        self._x = csr_array((values, places, row_starts - row_starts[0]), (end - first, blocks * longest))
-        self._y = np.array(load("y")[first:end])
-        self._z, self._bound = np.array(load("z")[first:end]), np.array(load("bound")[first:end])
-        self._all = np.zeros((blocks, longest, self._y.shape[1]), self._y.dtype)
-        self.send, self.receive = self._all[-1], self._all[:-1]
-        self._result = self._z
-
-    def fill(self, round_: int) -> None:
-        self.send[: len(self._y)] = self._y * 2.0**round_  # by a power of two all scales exactly
-        self.receive[:] = np.nan
-
-    def compute(self) -> None:
-        self._result = self._x @ self._all.reshape(-1, self._all.shape[2])
-
-    def right(self, round_: int) -> bool:
-        off = np.abs(self._result - self._z * 2.0**round_)
-        return bool((off <= self._bound * 2.0**round_).all())
+OneCase = TypeVar("OneCase", bound=Case)
+SetUp = Callable[[OneCase, "str | None"], Exchange]
+"""Sets a contestant up for a case; None is MPI's own."""
 
 
-class Rank:
-    """One rank's part of all cases."""
+def compete(process: RankProcess, case_of: Callable[[int], OneCase], set_up: SetUp[OneCase]) -> None:
+    """Run all contestants on all cases, which are made by their number, and leave the results."""
+    _Competition(process, case_of, set_up).run()
 
-    def __init__(self, process: RankProcess) -> None:
-        self.process, self.comm, self.task = process, process.comm, process.task
-        # MPI's own, each strategy, and MPI's own again.
-        self.contestants = [None, *self.task["strategies"], None]
-        cases = len(self.task["cases"])
-        self.setup = np.zeros((cases, len(self.contestants), self.task["builds"]))
-        self.exchange = np.zeros((cases, len(self.contestants), self.task["repetitions"]))
-        self.correct = np.zeros((cases, len(self.contestants)), bool)
-        self.counts = np.zeros((cases, len(self.contestants), len(COUNTED)), np.int64)
+
+class _Competition(Generic[OneCase]):
+    def __init__(
+        self, process: RankProcess, case_of: Callable[[int], OneCase], set_up: SetUp[OneCase]
+    ) -> None:
+        self.process, self.task = process, process.task
+        self.case_of, self.set_up = case_of, set_up
+        # MPI's own, each contestant, and MPI's own again.
+        self.contestants = [None, *self.task["contestants"], None]
+        shape = (len(self.task["cases"]), len(self.contestants))
+        self.setup = np.zeros((*shape, self.task["builds"]))
+        self.exchange = np.zeros((*shape, self.task["repetitions"]))
+        self.correct = np.zeros(shape, bool)
+        self.counts: list[list[Sequence[int]]] = []
 
     def run(self) -> None:
-        """Set up, check and time every contestant on every case, and leave the results."""
-        for number, described in enumerate(self.task["cases"]):
-            case = (Product if described["multiplies"] else Blocks)(self.process, number)
+        for number in range(len(self.task["cases"])):
+            case = self.case_of(number)
             if number == 0:
                 # What is done once per communicator is not any contestant's set-up.
                 for contestant in self.contestants:
-                    self._set_up(case, contestant).free()
+                    self.set_up(case, contestant).free()
             self._measure(number, case)
         self.process.leave(
-            setup=self.setup, exchange=self.exchange, correct=self.correct, counts=self.counts
+            setup=self.setup, exchange=self.exchange, correct=self.correct, counts=np.array(self.counts)
         )
 
-    def _set_up(self, case: Blocks, contestant: str | None) -> Exchange:
-        if contestant is None:
-            return Own(self.comm, case)
-        return Planned(self.comm, case, contestant, self.task["regions"])
-
-    def _measure(self, number: int, case: Blocks) -> None:
+    def _measure(self, number: int, case: OneCase) -> None:
         exchanges: list[Exchange] = []
         for build in range(self.task["builds"]):
             for exchange in exchanges:
@@ -186,7 +86,7 @@ class Rank:
             for index, contestant in enumerate(self.contestants):
                 self.process.meet()
                 begin = time.perf_counter()
-                exchanges.append(self._set_up(case, contestant))
+                exchanges.append(self.set_up(case, contestant))
                 self.setup[number, index, build] = time.perf_counter() - begin
                 self.process.report()
 
@@ -201,13 +101,13 @@ class Rank:
                 taken = time.perf_counter() - begin
                 self.exchange[number, index, repetition] = taken / self.task["iterations"]
                 self.process.report()
-        # Once more with other values, which blocks left over from before would not have.
+        # Once more with other values, which those left over from before are not.
         self.correct[number] &= self._check(case, exchanges, 2)
-        for index, exchange in enumerate(exchanges):
-            self.counts[number, index] = exchange.counts()
+        self.counts.append([exchange.counts() for exchange in exchanges])
+        for exchange in exchanges:
             exchange.free()
 
-    def _check(self, case: Blocks, exchanges: list[Exchange], round_: int) -> npt.NDArray[np.bool_]:
+    def _check(self, case: OneCase, exchanges: list[Exchange], round_: int) -> npt.NDArray[np.bool_]:
         """Whether each delivers what MPI's own, the first of them, does."""
         right = np.zeros(len(exchanges), bool)
         expected = None
@@ -215,12 +115,8 @@ class Rank:
             case.fill(round_)
             exchange.run()
             if expected is None:
-                expected = case.receive.copy()
+                expected = case.delivered()
             case.compute()
-            right[index] = np.array_equal(case.receive, expected) and case.right(round_)
+            right[index] = case.delivered() == expected and case.right(round_)
             self.process.report()
         return right
-
-
-if __name__ == "__main__":
-    run(lambda process: Rank(process).run())

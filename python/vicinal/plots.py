@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from .outputs import CommandError, OutputFile
 from .tables import Row, duration, ratio, size
 
 if TYPE_CHECKING:
-    from .bench_tables import BenchRow
+    from .bench_tables import Timed
     from .explain import Explained
 
 KINDS = ("png", "svg", "pdf")
@@ -82,34 +82,31 @@ def plot_traffic(path: Path, kind: str, title: str, before: Explained, after: Ex
     figure.savefig(path, format=kind)
 
 
-def plot_bench(path: Path, kind: str, title: str, rows: Sequence[BenchRow]) -> None:
-    """A panel for each block size: times as ratios to that of MPI's own, graph by graph."""
-    names = list(dict.fromkeys(row["strategy"] for row in rows))
-    sizes = sorted({row["block_bytes"] for row in rows})
-    found = {(row["block_bytes"], row["workload"], row["strategy"]): row["ratio_to_mpi"] for row in rows}
-    graphs_of = {
-        each: list(dict.fromkeys(row["workload"] for row in rows if row["block_bytes"] == each)) for each in sizes
-    }
-    most = max(map(len, graphs_of.values()))
-    figure = _figure(title, width=4 + 5 * len(sizes), height=2.4 + 0.18 * most * (len(names) + 1))
-    panels = figure.subplots(1, len(sizes), squeeze=False)[0]
+def plot_bench(path: Path, kind: str, title: str, panels: Mapping[str, Sequence[Timed]]) -> None:
+    """Times as ratios to that of MPI's own, workload by workload; a panel for each group of rows."""
+    names = list(dict.fromkeys(row["strategy"] for rows in panels.values() for row in rows))
+    workloads_of = {panel: list(dict.fromkeys(row["workload"] for row in rows)) for panel, rows in panels.items()}
+    most = max(map(len, workloads_of.values()))
+    figure = _figure(title, width=4 + 5 * len(panels), height=2.4 + 0.18 * most * (len(names) + 1))
+    all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     height = 0.8 / (len(names) - 1)
-    for axes, block in zip(panels, sizes, strict=True):
-        graphs = graphs_of[block]
+    for axes, (panel, rows) in zip(all_axes, panels.items(), strict=True):
+        workloads = workloads_of[panel]
+        found = {(row["workload"], row["strategy"]): row["ratio_to_mpi"] for row in rows}
         for index, name in enumerate(names[1:]):
-            values = [found[block, graph, name] for graph in graphs]
-            places = np.arange(len(graphs)) + (index + 0.5) * height - 0.4
+            values = [found[workload, name] for workload in workloads]
+            places = np.arange(len(workloads)) + (index + 0.5) * height - 0.4
             colour = BEFORE if index == len(names) - 2 else f"C{index}"
             bars = axes.barh(places, values, height, label=name, color=colour)
             axes.bar_label(bars, [ratio(value) for value in values], padding=3, fontsize=8)
         axes.axvline(1, color="black", linewidth=0.8)
-        axes.set_yticks(range(len(graphs)), graphs)
+        axes.set_yticks(range(len(workloads)), workloads)
         axes.invert_yaxis()
         axes.margins(x=0.15)
-        axes.set_title(f"blocks of {size(block)}", fontsize=10)
+        axes.set_title(panel, fontsize=10)
         axes.set_xlabel(f"time per exchange over that of {names[0]}")
         axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
     figure.savefig(path, format=kind)
 
 

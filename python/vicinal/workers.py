@@ -76,8 +76,8 @@ def run_ranks(folder: Path, worker: str, ranks: int, mpi: Mpi, steps: int) -> No
     environment.update(PYTHONPATH=os.pathsep.join(paths), PYTHONSAFEPATH="1")
     # More ranks than cores is the usual case here; threads of a BLAS would only be in their way.
     environment.setdefault("OMP_NUM_THREADS", "1")
-    # The strategies and regions of the command line are meant, whatever the environment says.
-    for name in ("VICINAL_STRATEGY", "VICINAL_REGIONS"):
+    # What the command line says is meant, whatever the environment says.
+    for name in ("VICINAL_STRATEGY", "VICINAL_EXCHANGE", "VICINAL_REGIONS"):
         environment.pop(name, None)
 
     done = folder / "progress"

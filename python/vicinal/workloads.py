@@ -1,7 +1,8 @@
-"""Graphs to measure neighborhood collectives on: who sends to whom.  Nothing here needs MPI.
+"""Graphs to measure on: who sends to whom, and for exchanges of requests what.  Nothing here needs MPI.
 
-The first three are those of Sharifian, Sojoodi and Afsahi 2024, section VII; the fourth is what real
-applications did, as a profiler recorded it.
+Random graphs, Moore neighborhoods and blocks of rows are those of Sharifian, Sojoodi and Afsahi 2024,
+section VII; a recorded graph is what a real application did, as a profiler saw it.  Requests list values
+that a rank needs of another.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import itertools
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +112,59 @@ def block_rows(matrix: Matrix, starts: Integers) -> Workload:
     owners = np.searchsorted(starts, needed, side="right") - 1
     edges = np.unique(owners * ranks + needers)
     return Workload(f"SpMM, {Path(matrix.name).name}", ranks, edges // ranks, edges % ranks)
+
+
+@dataclass(frozen=True)
+class Requests(Workload):
+    """A graph on whose edges ranks ask owners for values: the edges by source and then destination, and
+    on edge k the numbers values[starts[k]] to values[starts[k + 1] - 1]."""
+
+    starts: Integers
+    values: Integers
+
+
+def _requests(
+    name: str, ranks: int, askers: npt.NDArray[Any], owners: Integers, values: Integers
+) -> Requests:
+    """One request for each asker and owner; what is given is in order of asker, owner and value."""
+    edges, starts = np.unique(askers.astype(np.int64) * ranks + owners, return_index=True)
+    return Requests(name, ranks, edges // ranks, edges % ranks, np.append(starts, len(values)), values)
+
+
+def random_requests(ranks: int, values: int, probability: float, seed: int = 0) -> Requests:
+    """Each rank needs each of the `values` values of each other rank with this probability."""
+    generator = np.random.default_rng(seed)
+    parts = []
+    for asker in range(ranks):
+        needed = generator.random((ranks, values)) < probability
+        needed[asker] = False
+        owners, numbers = np.nonzero(needed)
+        parts.append((np.full(len(owners), asker), owners, numbers))
+    name = f"{values} values, each with probability {probability:g}"
+    return _requests(name, ranks, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def few_requests(ranks: int, partners: int, values: int) -> Requests:
+    """Each rank asks this many others, evenly spread, for as many values each."""
+    if not 0 < partners < ranks:
+        raise CommandError(
+            f"{partners} partners were asked for, but each of {ranks} ranks has {ranks - 1} others; give fewer"
+        )
+    askers = np.repeat(np.arange(ranks), partners)
+    owners = (askers + np.tile(1 + np.arange(partners) * ranks // partners, ranks)) % ranks
+    owners = np.sort(owners.reshape(ranks, partners)).ravel()
+    numbers = np.tile(np.arange(values), ranks * partners)
+    return _requests(f"{partners} partners", ranks, askers.repeat(values), owners.repeat(values), numbers)
+
+
+def matrix_requests(matrix: Matrix, starts: Integers) -> Requests:
+    """Each rank asks the owners of the columns that its rows refer to, for those columns.
+
+    Rank r has rows and columns starts[r] to starts[r + 1] - 1.
+    """
+    needers, needed = needed_pairs(matrix, starts)
+    owners = np.searchsorted(starts, needed, side="right") - 1
+    return _requests(Path(matrix.name).name, len(starts) - 1, needers, owners, needed)
 
 
 def recorded(path: str) -> Workload:

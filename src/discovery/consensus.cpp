@@ -48,12 +48,12 @@ bool Consensus::captains_agree() {
     }
     step_ = step_ == 0 ? 1 : 2 * step_;
     if (step_ >= regions) return true;
-    const auto captain = [&](int region) { return machine.members(region % regions).front(); };
     leaving_ = flagged_;
     in_ = mpi::ireceive(communicator_.handle(), std::as_writable_bytes(std::span(&arriving_, 1)),
-                        captain(team_.region() + regions - step_), mpi::tag_consensus);
+                        captain(machine, (team_.region() + regions - step_) % regions),
+                        mpi::tag_consensus);
     out_ = mpi::isend(communicator_.handle(), std::as_bytes(std::span(&leaving_, 1)),
-                      captain(team_.region() + step_), mpi::tag_consensus);
+                      captain(machine, (team_.region() + step_) % regions), mpi::tag_consensus);
   }
 }
 

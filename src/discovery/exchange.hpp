@@ -25,30 +25,16 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/conversation.hpp"
+#include "cost/exchange_method.hpp"
 #include "discovery/agreement.hpp"
 #include "discovery/parcels.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
-
-enum class Method {
-  automatic,
-  personalized,
-  nonblocking,
-  locality,
-  locality_personalized,
-  one_sided,
-};
-
-/// "locality-personalized" and so on.
-[[nodiscard]] std::string_view name(Method method);
-/// The method of a name. Throws an info fault that lists the names.
-[[nodiscard]] Method method_of(std::string_view name);
 
 /// How to exchange. All ranks give the same.
 struct ExchangeOptions {
@@ -57,11 +43,6 @@ struct ExchangeOptions {
   std::string regions;        ///< see Communicator::machine
   bool shared_memory = true;  ///< hand over through it, where the ranks of a region have it
 };
-
-/// The method that `automatic` stands for. It depends on nothing but what all ranks know (how many
-/// they are and where they live), so choosing costs no communication; how much a rank has to send
-/// plays no part, and large messages go straight to their receivers whatever the method.
-[[nodiscard]] Method choose_method(const Machine& machine, bool shared_memory);
 
 /// The method that these options mean on a communicator. Local.
 [[nodiscard]] Method method_for(mpi::Communicator& communicator, const ExchangeOptions& options);

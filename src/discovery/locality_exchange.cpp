@@ -11,7 +11,7 @@
 //
 // Cost per rank, for r regions of m ranks: two hand-overs (see team.hpp); at most one message for
 // each region that it leads for, r/m of them; for the consensus log2(r) messages per region. Each
-// byte is copied four times more than if it went straight, so payloads of `large` bytes do go
+// byte is copied four times more than if it went straight, so payloads of `straight_bytes` do go
 // straight: the record that announces them travels as above, and tells the receiver what to
 // receive.
 //
@@ -41,8 +41,6 @@
 
 namespace vicinal {
 namespace {
-
-constexpr std::size_t large = std::size_t{1} << 16;
 
 /// One exchange under way on this rank.
 class LocalityExchange {
@@ -145,7 +143,7 @@ class LocalityExchange {
     Record record;
     record.header = {communicator_.rank(), parcel.peer,
                      static_cast<std::int64_t>(parcel.bytes.size())};
-    if (parcel.bytes.size() < large) {
+    if (parcel.bytes.size() < straight_bytes) {
       record.payload = parcel.bytes;
     } else {
       record.header.bytes = -record.header.bytes;

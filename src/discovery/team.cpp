@@ -23,12 +23,6 @@ constexpr std::int64_t no_board = -1;
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 
-bool share_a_host(const Machine& machine, int region) {
-  const std::span<const int> members = machine.members(region);
-  return std::all_of(members.begin(), members.end(),
-                     [&](int rank) { return machine.same_host(rank, members.front()); });
-}
-
 std::vector<std::vector<std::byte>> bundles_of(const std::vector<Piece>& pieces,
                                                std::size_t members) {
   std::vector<std::vector<std::byte>> bundles(members);
@@ -98,11 +92,6 @@ Team::Team(mpi::Communicator& communicator, std::shared_ptr<const Machine> machi
   for (const int rank : members()) offsets.push_back(all[as_size(rank)]);
   if (std::find(offsets.begin(), offsets.end(), no_board) != offsets.end()) board_.reset();
   if (board_) board_->join(std::move(offsets));
-}
-
-int Team::counterpart(int region) const {
-  const std::span<const int> theirs = machine_->members(region);
-  return theirs[as_size(region_) % theirs.size()];
 }
 
 void Team::begin_call() {

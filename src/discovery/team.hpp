@@ -17,6 +17,7 @@
 #include "discovery/exchange.hpp"
 #include "discovery/records.hpp"
 #include "locality/machine.hpp"
+#include "locality/region_pairs.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
@@ -43,10 +44,10 @@ class Team {
 
   /// The place of the member that sends to, and receives from, another region.
   [[nodiscard]] int leader_for(int region) const {
-    return region % static_cast<int>(members().size());
+    return place_of_leader(members().size(), region);
   }
   /// Who in another region does so for this one.
-  [[nodiscard]] int counterpart(int region) const;
+  [[nodiscard]] int counterpart(int region) const { return leader(*machine_, region, region_); }
   /// The other regions that this rank is the leader for.
   [[nodiscard]] std::span<const int> duties() const { return duties_; }
 

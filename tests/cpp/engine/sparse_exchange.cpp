@@ -197,34 +197,6 @@ TEST(sparse_exchange_takes_a_finding_to_all_ranks) {
   }
 }
 
-TEST(sparse_exchange_methods_have_names) {
-  for (const Method method : {Method::automatic, Method::personalized, Method::nonblocking,
-                              Method::locality, Method::locality_personalized, Method::one_sided}) {
-    CHECK(method_of(name(method)) == method);
-  }
-  CHECK_THROWS(Fault::info, method_of("fastest"), "locality-personalized");
-}
-
-TEST(sparse_exchange_method_follows_the_machine) {
-  const auto chosen = [](int size, int per_region, int per_host, bool shared = true) {
-    std::vector<int> regions, hosts;
-    for (int rank = 0; rank < size; ++rank) {
-      regions.push_back(rank / per_region);
-      hosts.push_back(rank / per_host);
-    }
-    return choose_method(Machine(regions, hosts), shared);
-  };
-  CHECK(chosen(8, 8, 8) == Method::locality_personalized);
-  CHECK(chosen(32, 8, 8) == Method::locality_personalized);
-  CHECK(chosen(32, 8, 8, false) == Method::personalized);
-  CHECK(chosen(32, 8, 4) == Method::personalized);
-  CHECK(chosen(1, 1, 1) == Method::personalized);
-  CHECK(chosen(16, 1, 1) == Method::personalized);
-  CHECK(chosen(128, 1, 8) == Method::nonblocking);
-  CHECK(chosen(4096, 32, 32) == Method::locality_personalized);
-  CHECK(chosen(4096, 4, 4) == Method::locality);
-}
-
 TEST(sparse_exchange_without_room_in_the_arena) {
   // An arena of a few MiB: its size heeds the limit on that of files.
   rlimit before{};

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from commanding import refused, vicinal, write_matrix
-from vicinal.bench import MPI_AGAIN, MPI_OWN, STRATEGIES
+from vicinal.bench import MPI_AGAIN, MPI_OWN
+from vicinal.bench_neighbor_allgather import STRATEGIES
 from vicinal.workloads import random_sparse
 
 BENCH = ("bench", "neighbor-allgather")

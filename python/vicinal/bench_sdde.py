@@ -1,0 +1,202 @@
+"""`vicinal bench sdde`: sparse dynamic data exchanges, timed beside MPI's own way, or counted.
+
+Each rank knows what it needs of whom and asks for it; the owners know neither who will ask nor for how
+much.  MPI's own way is to tell the sizes by MPI_Alltoall and then to send messages.  Timing is that of
+any of the benchmarks (bench.py), on the ranks of sdde_worker.py.  Counting starts none: which messages a
+method sends follows from who asks whom, at any number of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from .bench import Terms, compete, conclude
+from .bench_tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, show_bench, whole
+from .matrices import block_starts, read_matrix
+from .outputs import progress
+from .tables import as_json, ratio, size
+from .workloads import Requests, few_requests, matrix_requests, random_requests
+
+if TYPE_CHECKING:
+    from ._core import Traffic
+
+METHODS = ("personalized", "nonblocking", "locality", "locality-personalized", "automatic")
+PUBLISHED = "locality, as published"
+VALUE_BYTES = 8
+FEW_VALUES = 3
+"""How many values each of a few partners is asked for, about as many as in the random workload."""
+
+_MESSAGES = (
+    WORKLOAD,
+    Column("messages\nper rank", per_rank("messages"), of_case=True),
+    Column("bytes\nper rank", lambda row: size(row["bytes"] / row["ranks"]), of_case=True),
+)
+TIMED_COLUMNS = (*_MESSAGES, CONTESTANT, *TIMES, VERDICT)
+COUNTED_COLUMNS = (
+    _MESSAGES[0],
+    Column("region\npairs", whole("region_pairs"), of_case=True),
+    Column("at least\nper rank", whole("least_max"), of_case=True),
+    CONTESTANT,
+    Column("non-local\nmessages", whole("nonlocal_messages")),
+    Column("most\nper rank", whole("nonlocal_messages_max")),
+    Column("mean\nper rank", per_rank("nonlocal_messages")),
+    Column("with\npayload", whole("payload_messages")),
+    Column("most\nof them", whole("payload_messages_max")),
+    Column("to\npairs", lambda row: ratio(row["ratio_to_region_pairs"])),
+)
+
+
+class TimedRow(Timed):
+    """A method's times on one workload; messages and bytes are those that users send, of all ranks."""
+
+    messages: int
+    bytes: int
+
+
+class CountedRow(TypedDict):
+    """What a method sends to other regions in one exchange, on one workload."""
+
+    workload: str
+    ranks: int
+    regions: int
+    messages: int
+    """Those that users send, to whatever rank."""
+    bytes: int
+    region_pairs: int
+    """How many pairs of regions have something to say, one to the other: no method can do with fewer."""
+    least_max: int
+    """The most pairs that one region has, dealt out evenly to its ranks."""
+    strategy: str
+    nonlocal_messages: int
+    nonlocal_messages_max: int
+    payload_messages: int
+    """Those with something in them."""
+    payload_messages_max: int
+    protocol_messages: int
+    """Those that the method itself needs."""
+    messages_inside_mpi: int
+    """Those in a collective of MPI's that the method calls, taken as a dissemination."""
+    ratio_to_region_pairs: float | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `vicinal bench sdde` was asked for."""
+
+    ranks: int
+    probabilities: Sequence[float]
+    values: int
+    """How many each rank owns, in a random workload."""
+    partners: Sequence[int]
+    matrices: Sequence[str]
+    terms: Terms
+
+
+def sdde(request: Request) -> int:
+    """Run, check and time; show the table and write the files.  Returns the exit status."""
+    terms = request.terms
+    cases = list_cases(request)
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for number, case in enumerate(cases):
+        first = np.searchsorted(case.sources, np.arange(case.ranks + 1))
+        of_case = {"first": first, "owners": case.destinations, "starts": case.starts, "values": case.values}
+        arrays.update({f"{number}-{name}": array for name, array in of_case.items()})
+    results = compete(terms, "sdde_worker", request.ranks, [{} for _ in cases], arrays)
+    rows = [
+        TimedRow(
+            workload=case.name,
+            ranks=case.ranks,
+            messages=case.edges,
+            bytes=len(case.values) * VALUE_BYTES,
+            strategy=contestant,
+            **results.measured(number, index),
+            correct=results.correct(number, index),
+        )
+        for number, case in enumerate(cases)
+        for index, contestant in enumerate(terms.all_contestants)
+    ]
+    title = f"sparse exchange on {request.ranks:,} ranks ({results.mpi.abi}), regions {terms.regions}"
+    notes = terms.notes("exchange", "MPI_Alltoall of counts and then messages")
+    return conclude(terms, title, TIMED_COLUMNS, notes, rows, {"sparse exchange": rows})
+
+
+def count(request: Request) -> int:
+    """Count without running anything; show the table and write the rows.  Returns the exit status."""
+    from . import _core
+
+    terms = request.terms
+    labels = _core.read_regions(terms.regions, request.ranks)
+    machine = _core.Machine(labels, labels)
+    members = np.bincount(machine.region_of)
+    cases = list_cases(request)
+    rows: list[CountedRow] = []
+    with progress("counting", len(cases)) as advance:
+        for number, case in enumerate(cases):
+            sizes = np.diff(case.starts) * VALUE_BYTES
+            sources, targets = case.sources.astype(np.int32), case.destinations.astype(np.int32)
+            traffic = _core.Traffic(machine, sources, targets, sizes)
+            rows += _count(case, members, traffic, terms.contestants)
+            advance(number + 1)
+    if terms.json:
+        terms.json.write_text(as_json(rows))
+    notes = [
+        "region pairs: ordered pairs of regions of which the first has something for the second; at least "
+        "per rank: the most of one region, dealt out to its ranks",
+        "non-local messages: those with payload, those of the protocol, and those inside a collective of MPI's "
+        "(as many as in a dissemination); every region is taken to be a host",
+        "with payload, of personalized and nonblocking: the standard, one message for each rank and partner",
+        f"{PUBLISHED}: one message for each rank and region (Geyko and Bienz 2023, algorithm 3)",
+    ]
+    if "automatic" in terms.contestants:
+        notes.append(f"automatic stands for {_core.chosen_exchange(machine)} here")
+    title = f"sparse exchange on {request.ranks:,} virtual ranks in {machine.regions:,} regions"
+    show_bench(title, rows, COUNTED_COLUMNS, notes)
+    return 0
+
+
+def _count(
+    case: Requests, members: npt.NDArray[np.int64], traffic: Traffic, methods: Sequence[str]
+) -> list[CountedRow]:
+    pairs = traffic.region_pairs()
+    counted: dict[str, Mapping[str, npt.NDArray[np.int64]]] = {}
+    for method in methods:
+        if method == "locality":
+            counted[PUBLISHED] = traffic.count_as_published()
+        counted[method] = traffic.count(method)
+    rows = []
+    for method, by_kind in counted.items():
+        all_kinds = sum(by_kind.values())
+        total, least = int(np.sum(all_kinds)), int(pairs.sum())
+        rows.append(CountedRow(
+            workload=case.name,
+            ranks=case.ranks,
+            regions=len(pairs),
+            messages=case.edges,
+            bytes=len(case.values) * VALUE_BYTES,
+            region_pairs=least,
+            least_max=int(np.ceil(pairs / members).max()),
+            strategy=method,
+            nonlocal_messages=total,
+            nonlocal_messages_max=int(np.max(all_kinds)),
+            payload_messages=int(by_kind["payload"].sum()),
+            payload_messages_max=int(by_kind["payload"].max()),
+            protocol_messages=int(by_kind["protocol"].sum()),
+            messages_inside_mpi=int(by_kind["inside_mpi"].sum()),
+            ratio_to_region_pairs=round(total / least, 4) if least else None,
+        ))
+    return rows
+
+
+def list_cases(request: Request) -> list[Requests]:
+    """Every workload, on as many ranks."""
+    cases = [random_requests(request.ranks, request.values, each) for each in request.probabilities]
+    cases += [few_requests(request.ranks, each, FEW_VALUES) for each in request.partners]
+    for name in request.matrices:
+        matrix = read_matrix(name)
+        cases.append(matrix_requests(matrix, block_starts(matrix, request.ranks)))
+    return cases

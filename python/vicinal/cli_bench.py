@@ -1,0 +1,178 @@
+"""`vicinal bench`: the options of each benchmark, and what follows from them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .options import add_common, add_timing, positive, positives, probabilities, regions_of, virtual_regions_of
+from .outputs import CommandError, OutputFile
+
+if TYPE_CHECKING:
+    from .bench import Terms
+
+DENSITIES = (0.05, 0.1, 0.3, 0.5, 0.7)
+SIZES = (32, 400, 4096)
+PROBABILITY, VALUES, PARTNERS = 0.05, 64, 2
+
+
+def add_benches(commands: Any) -> None:
+    """The subcommand `bench` and those below it."""
+    bench = commands.add_parser("bench", help="time strategies against the MPI library's own collectives")
+    benches = bench.add_subparsers(dest="collective", metavar="COLLECTIVE", required=True)
+    _add_neighbor_allgather(benches)
+    _add_sdde(benches)
+
+
+def _add_neighbor_allgather(benches: Any) -> None:
+    command = benches.add_parser(
+        "neighbor-allgather", help="MPI_Neighbor_allgather",
+        description="Run neighborhood allgathers on MPI ranks by the MPI's own MPI_Neighbor_allgather and under "
+        "strategies, check that all deliver the same, and time them in turn. Without any graph named, random "
+        "ones of several densities are taken.",
+    )
+    command.set_defaults(run=_run_neighbor_allgather)
+    command.add_argument(
+        "--ranks", type=positive, metavar="N", help="how many ranks (default: as many as a --pattern has)"
+    )
+    add_common(command, launched=True)
+    command.add_argument(
+        "--strategy", default="all", metavar="NAMES",
+        help="all that suit an allgather (default), or some, such as direct,common-neighbor",
+    )
+    command.add_argument(
+        "--density", type=probabilities, default=[], metavar="LIST",
+        help=f"random graphs in which each edge is there with this probability, such as {_list(DENSITIES)}",
+    )
+    command.add_argument(
+        "--moore", type=_moore, action="append", default=[], metavar="R,D",
+        help="a grid of D dimensions on which each rank sends to all within R steps; may be repeated",
+    )
+    command.add_argument(
+        "--matrix", action="append", default=[], metavar="MATRIX",
+        help="Z = X Y for this sparse X, given as for spmv, and a dense Y: the allgather of Y's blocks of "
+        "rows, and the multiplication; may be repeated",
+    )
+    command.add_argument(
+        "--columns", type=positive, default=16, metavar="K", help="columns of Y (default 16)"
+    )
+    command.add_argument(
+        "--pattern", action="append", default=[], metavar="FILE",
+        help="a recorded run: CSV, perhaps gzipped, of src,dst,MB; may be repeated",
+    )
+    command.add_argument(
+        "--sizes", type=positives, default=list(SIZES), metavar="LIST",
+        help=f"bytes per block (default {_list(SIZES)}); a matrix has blocks of its own size",
+    )
+    add_timing(command, iterations=50)
+
+
+def _add_sdde(benches: Any) -> None:
+    command = benches.add_parser(
+        "sdde", help="sparse dynamic data exchange",
+        description="Run exchanges in which no rank knows who will send to it, on MPI ranks, with what MPI has "
+        "(MPI_Alltoall of counts, then messages) and by vicinal's methods, check that all deliver the same, and "
+        "time them in turn; or, by --count, count the messages between regions at any number of ranks. Without "
+        "any workload named, a random one and one with few partners are taken.",
+    )
+    command.set_defaults(run=_run_sdde)
+    command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
+    add_common(command, launched=True)
+    command.add_argument(
+        "--methods", default="all", metavar="NAMES", help="all (default), or some, such as nonblocking,locality"
+    )
+    command.add_argument(
+        "--probability", type=probabilities, default=[], metavar="LIST",
+        help=f"each rank needs each value of each other rank with this probability, such as {PROBABILITY}",
+    )
+    command.add_argument(
+        "--values", type=positive, default=VALUES, metavar="V",
+        help=f"how many values a rank has there (default {VALUES})",
+    )
+    command.add_argument(
+        "--partners", type=positives, default=[], metavar="LIST",
+        help=f"each rank needs a few values of this many others, such as {PARTNERS}",
+    )
+    command.add_argument(
+        "--matrix", nargs="+", action="extend", default=[], metavar="MATRIX",
+        help="each rank needs the columns that its rows of this matrix refer to; given as for spmv",
+    )
+    command.add_argument(
+        "--count", action="store_true",
+        help="count what each method sends, beside what the workload itself asks for; nothing is run",
+    )
+    add_timing(command, iterations=50)
+
+
+def run(options: argparse.Namespace, known: Sequence[str], json: OutputFile | None, plot: OutputFile | None) -> int:
+    """Run the benchmark that was asked for; `known` are the strategies that there are."""
+    status: int = options.run(options, known, json, plot)
+    return status
+
+
+def _run_neighbor_allgather(
+    options: argparse.Namespace, known: Sequence[str], json: OutputFile | None, plot: OutputFile | None
+) -> int:
+    from .bench_neighbor_allgather import STRATEGIES, Request, neighbor_allgather
+
+    strategies = _contestants(options.strategy, "strategy", STRATEGIES, known)
+    asked = options.density or options.moore or options.matrix or options.pattern
+    return neighbor_allgather(
+        Request(
+            options.ranks, options.density if asked else DENSITIES, options.moore, options.matrix, options.pattern,
+            options.sizes, options.columns, _terms(options, strategies, json, plot),
+        )
+    )
+
+
+def _run_sdde(
+    options: argparse.Namespace, _: Sequence[str], json: OutputFile | None, plot: OutputFile | None
+) -> int:
+    from .bench_sdde import METHODS, Request, count, sdde
+
+    methods = _contestants(options.methods, "method", METHODS, METHODS)
+    if options.count:
+        if plot:
+            raise CommandError("--plot draws times, and --count takes none; give one of them")
+        if options.mpi:
+            raise CommandError("--count runs nothing, so no --mpi; give one of them")
+    asked = options.probability or options.partners or options.matrix
+    probabilities_asked = options.probability if asked else [PROBABILITY]
+    partners = options.partners if asked else [PARTNERS]
+    request = Request(
+        options.ranks, probabilities_asked, options.values, partners, options.matrix,
+        _terms(options, methods, json, plot),
+    )
+    return count(request) if options.count else sdde(request)
+
+
+def _terms(
+    options: argparse.Namespace, contestants: Sequence[str], json: OutputFile | None, plot: OutputFile | None
+) -> Terms:
+    from .bench import Terms
+
+    # Where nothing is run, nothing says what a node is.
+    virtual = getattr(options, "count", False)
+    regions = virtual_regions_of(options) if virtual else regions_of(options) or "node"
+    return Terms(regions, contestants, options.iterations, options.repetitions, options.mpi, json, plot)
+
+
+def _contestants(asked: str, what: str, all_: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """Those to set beside the MPI's own: `all_` where all are asked for, otherwise some of the known."""
+    names = list(all_) if asked == "all" else [name.strip() for name in asked.split(",")]
+    for name in names:
+        if name not in known:
+            raise CommandError(f"there is no {what} '{name}'; choose all or some of {', '.join(known)}")
+    return list(dict.fromkeys(names))
+
+
+def _list(values: Sequence[float]) -> str:
+    return ",".join(map(str, values))
+
+
+def _moore(text: str) -> tuple[int, int]:
+    radius, *dimensions = positives(text)
+    if len(dimensions) != 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no radius and number of dimensions, such as 1,2")
+    return radius, dimensions[0]

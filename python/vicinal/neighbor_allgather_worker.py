@@ -1,0 +1,155 @@
+"""What one rank of `vicinal bench neighbor-allgather` does.  Started by bench_neighbor_allgather.py, not by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .bench_worker import Exchange, compete
+from .rank_process import RankProcess, run
+from .tables import COUNTED
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from mpi4py import MPI
+
+
+class Own:
+    """The MPI library's own."""
+
+    def __init__(self, comm: MPI.Intracomm, case: Blocks) -> None:
+        from mpi4py import MPI
+
+        self._graph = comm.Create_dist_graph_adjacent(
+            case.sources.tolist(), case.destinations.tolist(), reorder=False
+        )
+        # For a rank without sources mpi4py would take the length of a received block to be 0, and Open MPI
+        # sends nothing from a rank that says so: its destinations would wait forever.
+        self._send: Any = [case.send, case.send.nbytes, MPI.BYTE]
+        self._receive: Any = [case.receive, case.send.nbytes, MPI.BYTE]
+
+    def run(self) -> None:
+        self._graph.Neighbor_allgather(self._send, self._receive)
+
+    def counts(self) -> list[int]:
+        return [0] * len(COUNTED)
+
+    def free(self) -> None:
+        self._graph.Free()
+
+
+class Planned:
+    """A strategy's."""
+
+    def __init__(self, comm: MPI.Intracomm, case: Blocks, strategy: str, regions: str) -> None:
+        from . import Graph
+
+        graph = Graph(comm, case.sources, case.destinations, strategy=strategy, regions=regions)
+        self._request = graph.Neighbor_allgather_init(case.send, case.receive)
+
+    def run(self) -> None:
+        self._request.start()
+        self._request.wait()
+
+    def counts(self) -> list[int]:
+        return [getattr(self._request.statistics, name) for name in COUNTED]
+
+    def free(self) -> None:
+        self._request.free()
+
+
+class Blocks:
+    """One rank's side of a case: whom it talks to, its block, and room for the blocks of its sources."""
+
+    def __init__(self, process: RankProcess, number: int) -> None:
+        rank = process.comm.rank
+
+        def neighbours(side: str) -> npt.NDArray[np.int64]:
+            first, end = process.load(f"{number}-{side}_starts")[rank : rank + 2]
+            return np.array(process.load(f"{number}-{side}")[first:end])
+
+        self.rank = rank
+        self.sources, self.destinations = neighbours("in"), neighbours("out")
+        self.allocate(process, number)
+
+    def allocate(self, process: RankProcess, number: int) -> None:
+        """Make the buffers."""
+        count = process.task["cases"][number]["block_bytes"]
+        self.send: npt.NDArray[Any] = np.zeros(count, np.uint8)
+        self.receive: npt.NDArray[Any] = np.zeros((len(self.sources), count), np.uint8)
+
+    def fill(self, round_: int) -> None:
+        """The own block, differing from rank to rank and from round to round; whatever arrived is spoiled."""
+        self.send[:] = np.random.default_rng([self.rank, round_]).integers(0, 256, len(self.send), np.uint8)
+        self.receive[:] = round_
+
+    def delivered(self) -> bytes:
+        """What has arrived."""
+        return self.receive.tobytes()
+
+    def compute(self) -> None:
+        """What a program does between two exchanges, where that is timed too."""
+
+    def right(self, round_: int) -> bool:
+        """Whether what was computed is right."""
+        del round_
+        return True
+
+
+class Product(Blocks):
+    """Z = X Y: the blocks are those of Y's rows, all as long as the longest."""
+
+    def allocate(self, process: RankProcess, number: int) -> None:
+        from scipy.sparse import csr_array
+
+        def load(name: str) -> Any:
+            return process.load(f"{number}-{name}")
+
+        starts = np.array(load("starts"))
+        first, end = starts[self.rank : self.rank + 2]
+        row_starts = np.array(load("row_starts")[first : end + 1])
+        columns = load("columns")[row_starts[0] : row_starts[-1]].astype(np.int64)
+        values = np.array(load("values")[row_starts[0] : row_starts[-1]])
+        longest = int(np.diff(starts).max())
+
+        # The local matrix refers to the blocks of the sources in their order, then to the own block.
+        blocks = len(self.sources) + 1
+        owners = np.searchsorted(starts, columns, side="right") - 1
+        block_of = np.where(owners == self.rank, blocks - 1, np.searchsorted(self.sources, owners))
+        places = block_of * longest + columns - starts[owners]
+        self._x = csr_array((values, places, row_starts - row_starts[0]), (end - first, blocks * longest))
+        self._y = np.array(load("y")[first:end])
+        self._z, self._bound = np.array(load("z")[first:end]), np.array(load("bound")[first:end])
+        self._all = np.zeros((blocks, longest, self._y.shape[1]), self._y.dtype)
+        self.send, self.receive = self._all[-1], self._all[:-1]
+        self._result = self._z
+
+    def fill(self, round_: int) -> None:
+        self.send[: len(self._y)] = self._y * 2.0**round_  # by a power of two all scales exactly
+        self.receive[:] = np.nan
+
+    def compute(self) -> None:
+        self._result = self._x @ self._all.reshape(-1, self._all.shape[2])
+
+    def right(self, round_: int) -> bool:
+        off = np.abs(self._result - self._z * 2.0**round_)
+        return bool((off <= self._bound * 2.0**round_).all())
+
+
+def main(process: RankProcess) -> None:
+    """One rank, from its task to its results."""
+
+    def case_of(number: int) -> Blocks:
+        return (Product if process.task["cases"][number]["multiplies"] else Blocks)(process, number)
+
+    def set_up(case: Blocks, contestant: str | None) -> Exchange:
+        if contestant is None:
+            return Own(process.comm, case)
+        return Planned(process.comm, case, contestant, process.task["regions"])
+
+    compete(process, case_of, set_up)
+
+
+if __name__ == "__main__":
+    run(main)

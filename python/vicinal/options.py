@@ -1,0 +1,92 @@
+"""Options that several subcommands have in common, and the kinds of values that options take."""
+
+from __future__ import annotations
+
+import argparse
+
+from .outputs import CommandError
+
+REPETITIONS = 5
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 upwards."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no positive whole number")
+    return value
+
+
+def positives(text: str) -> list[int]:
+    """Such numbers, with commas between them."""
+    return [positive(part) for part in text.split(",")]
+
+
+def probability(text: str) -> float:
+    """A number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 1")
+    return value
+
+
+def probabilities(text: str) -> list[float]:
+    """Such numbers, with commas between them."""
+    return [probability(part) for part in text.split(",")]
+
+
+def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
+    """The options of every command that compares strategies."""
+    regions = command.add_mutually_exclusive_group()
+    regions.add_argument(
+        "--ranks-per-region", type=positive, metavar="K",
+        help="regions of K ranks each, as --regions blocks:K",
+    )
+    regions.add_argument(
+        "--regions", metavar="TEXT",
+        help="who is near whom: blocks:K, round-robin:N, list:L0,L1,... (a label per rank)"
+        + (", node (default) or numa" if launched else ""),
+    )
+    command.add_argument("--json", metavar="FILE", help="write the rows as JSON")
+    command.add_argument("--plot", metavar="FILE", help="draw the results (.png, .svg, .pdf)")
+
+
+def add_timing(command: argparse.ArgumentParser, iterations: int) -> None:
+    """The options of every command that times exchanges."""
+    command.add_argument(
+        "--iterations", type=positive, default=iterations, metavar="N",
+        help=f"exchanges in a row that are timed together (default {iterations})",
+    )
+    command.add_argument(
+        "--repetitions", type=positive, default=REPETITIONS, metavar="K",
+        help=f"how often each contestant has its turn (default {REPETITIONS})",
+    )
+    command.add_argument(
+        "--mpi", metavar="NAME",
+        help="mpich, openmpi, system (the one on PATH), or the folder of an MPI; by default VICINAL_MPI "
+        "says which, or the first one found is taken",
+    )
+
+
+def regions_of(options: argparse.Namespace) -> str | None:
+    """The regions that were given, if any."""
+    if options.ranks_per_region is not None:
+        return f"blocks:{options.ranks_per_region}"
+    return str(options.regions) if options.regions is not None else None
+
+
+def virtual_regions_of(options: argparse.Namespace) -> str:
+    """The regions of ranks that are not run; some must be given."""
+    regions = regions_of(options)
+    if regions in (None, "node", "numa"):
+        raise CommandError(
+            "virtual ranks live on no machine that could say who is near whom; give --ranks-per-region K, or "
+            "--regions blocks:K, round-robin:N or list:L0,L1,..."
+        )
+    return str(regions)

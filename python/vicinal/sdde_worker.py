@@ -1,0 +1,103 @@
+"""What one rank of `vicinal bench sdde` does.  Started by bench_sdde.py, not by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .bench_worker import Exchange, compete
+from .rank_process import RankProcess, run
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from mpi4py import MPI
+
+TAG = 7
+
+
+class Asking:
+    """One rank's side of a case: what it asks of whom, and what it was asked."""
+
+    def __init__(self, process: RankProcess, number: int) -> None:
+        def load(name: str) -> npt.NDArray[np.int64]:
+            array: npt.NDArray[np.int64] = process.load(f"{number}-{name}")
+            return array
+
+        first, end = load("first")[process.comm.rank : process.comm.rank + 2]
+        starts, values = load("starts"), load("values")
+        self._own = [np.array(values[starts[edge] : starts[edge + 1]]) for edge in range(first, end)]
+        self._owners = load("owners")[first:end].tolist()
+        self.fill(0)
+
+    def fill(self, round_: int) -> None:
+        """As many values in each round, other ones; what was received is forgotten."""
+        self.messages = dict(zip(self._owners, (own + round_ for own in self._own), strict=True))
+        self.received: dict[int, npt.NDArray[np.int64]] = {}
+
+    def delivered(self) -> list[tuple[int, bytes]]:
+        """Who has asked, and the bytes of what."""
+        return [(rank, self.received[rank].tobytes()) for rank in sorted(self.received)]
+
+    def compute(self) -> None:
+        """Nothing: the exchange is all that is timed."""
+
+    def right(self, round_: int) -> bool:
+        """Nothing was computed."""
+        del round_
+        return True
+
+
+class Own:
+    """As programs do it with what MPI has: counts by a collective, then messages of known sizes."""
+
+    def __init__(self, comm: MPI.Intracomm, case: Asking) -> None:
+        self._comm, self._case = comm, case
+
+    def run(self) -> None:
+        from mpi4py import MPI
+
+        counts: npt.NDArray[np.int64] = np.zeros(self._comm.size, np.int64)
+        for owner, values in self._case.messages.items():
+            counts[owner] = len(values)
+        theirs = np.empty_like(counts)
+        self._comm.Alltoall(counts, theirs)
+        self._case.received = {rank: np.empty(theirs[rank], np.int64) for rank in np.flatnonzero(theirs).tolist()}
+        MPI.Request.Waitall([
+            *(self._comm.Irecv(room, rank, TAG) for rank, room in self._case.received.items()),
+            *(self._comm.Isend(values, owner, TAG) for owner, values in self._case.messages.items()),
+        ])
+
+    def counts(self) -> list[int]:
+        return []
+
+    def free(self) -> None:
+        """It holds nothing."""
+
+
+class ByMethod(Own):
+    """A method of vicinal's."""
+
+    def __init__(self, comm: MPI.Intracomm, case: Asking, method: str, regions: str) -> None:
+        super().__init__(comm, case)
+        self._how: dict[str, Any] = {"method": method, "regions": regions}
+
+    def run(self) -> None:
+        from . import sparse_exchange
+
+        self._case.received = sparse_exchange(self._comm, self._case.messages, **self._how)
+
+
+def main(process: RankProcess) -> None:
+    """One rank, from its task to its results."""
+
+    def set_up(case: Asking, contestant: str | None) -> Exchange:
+        if contestant is None:
+            return Own(process.comm, case)
+        return ByMethod(process.comm, case, contestant, process.task["regions"])
+
+    compete(process, lambda number: Asking(process, number), set_up)
+
+
+if __name__ == "__main__":
+    run(main)

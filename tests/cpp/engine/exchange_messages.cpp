@@ -1,0 +1,162 @@
+// How many messages real exchanges post, against what cost/exchange_messages.hpp says. MPI's
+// profiling interface is made for this: the program has MPI_Isend and the like under their own names,
+// and MPI's under others.
+#include "cost/exchange_messages.hpp"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "sparse_messages.hpp"
+#include "world.hpp"
+
+namespace {
+
+struct Posted {
+  int peer;
+  int tag;
+  std::int64_t bytes;
+};
+
+/// What this process has posted since begin().
+class Watch {
+ public:
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    watching_ = true;
+    posted_.clear();
+    reductions_ = 0;
+  }
+  std::vector<Posted> end() {
+    const std::lock_guard lock(mutex_);
+    watching_ = false;
+    return posted_;
+  }
+  [[nodiscard]] int reductions() const { return reductions_; }
+
+  void saw_message(int count, MPI_Datatype type, int peer, int tag) {
+    const std::lock_guard lock(mutex_);
+    if (!watching_) return;
+    int size = 0;
+    MPI_Type_size(type, &size);
+    posted_.push_back({peer, tag, std::int64_t{count} * size});
+  }
+  void saw_reduction() {
+    const std::lock_guard lock(mutex_);
+    if (watching_) ++reductions_;
+  }
+
+ private:
+  std::mutex mutex_;
+  bool watching_ = false;
+  std::vector<Posted> posted_;
+  int reductions_ = 0;
+};
+
+Watch watch;
+
+}  // namespace
+
+extern "C" {
+
+int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  watch.saw_message(count, type, peer, tag);
+  return PMPI_Isend(buffer, count, type, peer, tag, comm, request);
+}
+
+int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+               MPI_Request* request) {
+  watch.saw_message(count, type, peer, tag);
+  return PMPI_Issend(buffer, count, type, peer, tag, comm, request);
+}
+
+int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, MPI_Request* request) {
+  watch.saw_reduction();
+  return PMPI_Iallreduce(from, to, count, type, op, comm, request);
+}
+
+}  // extern "C"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+/// A message between regions that says no more than that there is nothing.
+bool is_empty(Method method, const Posted& message) {
+  return method == Method::locality_personalized &&
+         message.bytes == static_cast<std::int64_t>(sizeof(std::int64_t));
+}
+
+void check_exchange(const ExchangeOptions& options, const std::string& regions, int round,
+                    std::size_t most) {
+  const auto communicator = world();
+  const int rank = communicator->rank(), size = communicator->size();
+  const auto machine = communicator->machine(regions);
+  const std::string where = text_of(options) + ", regions " + regions + ": ";
+
+  std::vector<SentMessage> all;
+  std::vector<Message> mine;
+  for (int from = 0; from < size && most > 0; ++from) {
+    for (int to = 0; to < size; ++to) {
+      for (Bytes& bytes : between(from, to, round, most)) {
+        all.push_back({from, to, static_cast<std::int64_t>(bytes.size())});
+        if (from == rank) mine.push_back({to, std::move(bytes)});
+      }
+    }
+  }
+  exchange(*communicator, {}, options);  // what is set up once is no part of an exchange
+  watch.begin();
+  exchange(*communicator, parcels_of(mine), options);
+  std::int64_t payload = 0, protocol = 0;
+  for (const Posted& message : watch.end()) {
+    if (machine->same_region(rank, message.peer)) continue;
+    const bool counts = message.tag == mpi::tag_counts || message.tag == mpi::tag_consensus;
+    ++(counts || is_empty(options.method, message) ? protocol : payload);
+  }
+
+  const bool shared = options.shared_memory && communicator->arena() != nullptr;
+  const ExchangeMessages expected = count_messages(options.method, *machine, all, shared);
+  const auto place = static_cast<std::size_t>(rank);
+  if (payload != expected.payload[place] || protocol != expected.protocol[place]) {
+    fail_check(__FILE__, __LINE__, where, payload, " + ", protocol, " messages, not ",
+               expected.payload[place], " + ", expected.protocol[place]);
+  }
+  if (machine->regions() == 1) return;
+  const auto& inside = expected.inside_mpi;
+  const bool reduces = std::accumulate(inside.begin(), inside.end(), std::int64_t{0}) > 0;
+  if (watch.reductions() != (reduces ? 1 : 0)) {
+    fail_check(__FILE__, __LINE__, where, watch.reductions(), " reductions of MPI's");
+  }
+}
+
+}  // namespace
+
+TEST(sparse_exchange_posts_as_many_messages_as_are_counted) {
+  // What a rank sends to other regions is counted for flat methods too, which know of no regions.
+  for (const std::string& regions : region_kinds(world_size())) {
+    std::vector<ExchangeOptions> all;
+    for (const Method method : flat_methods) all.emplace_back(method);
+    for (const Method method : locality_methods) {
+      for (const bool shared : {true, false}) {
+        ExchangeOptions& options = all.emplace_back(method);
+        options.regions = regions;
+        options.shared_memory = shared;
+      }
+    }
+    for (const ExchangeOptions& options : all) {
+      check_exchange(options, regions, 0, 0);
+      check_exchange(options, regions, 1, 100);
+      check_exchange(options, regions, 2, 200'000);
+    }
+  }
+}
+
+}  // namespace vicinal

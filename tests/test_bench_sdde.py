@@ -1,0 +1,128 @@
+"""`vicinal bench sdde`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from commanding import refused, vicinal, write_matrix
+from vicinal.bench import MPI_AGAIN, MPI_OWN
+from vicinal.bench_sdde import METHODS, PUBLISHED
+from vicinal.workloads import few_requests, random_requests
+
+BENCH = ("bench", "sdde")
+TIMED_KEYS = [
+    "workload", "ranks", "messages", "bytes", "strategy", "exchange_us", "exchange_median_us", "ratio_to_mpi",
+    "median_ratio_to_mpi", "correct",
+]
+COUNTED_KEYS = [
+    "workload", "ranks", "regions", "messages", "bytes", "region_pairs", "least_max", "strategy",
+    "nonlocal_messages", "nonlocal_messages_max", "payload_messages", "payload_messages_max", "protocol_messages",
+    "messages_inside_mpi", "ratio_to_region_pairs",
+]
+
+
+def rows_of(file: Path, keys: list[str]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(file.read_text())["rows"]
+    assert all(list(row) == keys for row in rows)
+    return rows
+
+
+def test_methods_and_mpi_deliver_the_same(mpi: str, tmp_path: Path) -> None:
+    files = [tmp_path / "rows.json", tmp_path / "ratios.png"]
+    result = vicinal(
+        *BENCH, "--ranks", 5, "--ranks-per-region", 2, "--probability", "0,0.1", "--values", 9, "--partners", 3,
+        "--matrix", write_matrix(tmp_path), "--iterations", 3, "--repetitions", 2, "--mpi", mpi,
+        "--json", files[0], "--plot", files[1], env={"VICINAL_EXCHANGE": "nonsense"},
+    )
+    assert result.returncode == 0, result.stderr
+    rows = rows_of(files[0], TIMED_KEYS)
+    contestants = [MPI_OWN, *METHODS, MPI_AGAIN]
+    assert all(row["correct"] is True and row["ranks"] == 5 for row in rows)
+    workloads = list(dict.fromkeys(row["workload"] for row in rows))
+    assert workloads == [
+        "9 values, each with probability 0", "9 values, each with probability 0.1", "3 partners", "random.mtx",
+    ]
+    asked = random_requests(5, 9, 0.1)
+    for workload in workloads:
+        of_case = [row for row in rows if row["workload"] == workload]
+        assert [row["strategy"] for row in of_case] == contestants
+        own = of_case[0]
+        assert own["ratio_to_mpi"] == own["median_ratio_to_mpi"] == 1
+        for row in of_case:
+            assert 0 < row["exchange_us"] <= row["exchange_median_us"]
+            assert row["ratio_to_mpi"] == pytest.approx(row["exchange_us"] / own["exchange_us"], rel=1e-3, abs=1e-4)
+    sizes = {row["workload"]: (row["messages"], row["bytes"]) for row in rows}
+    assert sizes[workloads[0]] == (0, 0)
+    assert sizes[workloads[1]] == (asked.edges, len(asked.values) * 8)
+    assert sizes["3 partners"] == (15, 15 * 3 * 8)
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+    assert all(name in result.stdout for name in contestants)
+
+
+def test_some_methods_on_the_default_workloads(mpi: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows.json"
+    result = vicinal(*BENCH, "--ranks", 3, "--methods", "locality,nonblocking,locality", "--iterations", 1,
+                     "--repetitions", 1, "--mpi", mpi, "--json", file)
+    assert result.returncode == 0, result.stderr
+    rows = rows_of(file, TIMED_KEYS)
+    assert [row["strategy"] for row in rows] == [MPI_OWN, "locality", "nonblocking", MPI_AGAIN] * 2
+    assert rows[-1]["workload"] == "2 partners"
+
+
+@pytest.mark.parametrize("regions", [[0, 1, 2, 2, 2, 1, 0, 2, 2, 2, 2, 1], [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]])
+def test_counts_are_those_of_the_workload(tmp_path: Path, regions: list[int]) -> None:
+    file = tmp_path / "rows.json"
+    text = "list:" + ",".join(map(str, regions))
+    result = vicinal(*BENCH, "--count", "--ranks", 12, "--regions", text, "--partners", 2,
+                     "--probability", 0.02, "--values", 20, "--json", file, env={"VICINAL_MPI": "none"})
+    assert result.returncode == 0, result.stderr
+    rows = rows_of(file, COUNTED_KEYS)
+    methods = ["personalized", "nonblocking", PUBLISHED, "locality", "locality-personalized", "automatic"]
+    label = np.array(regions)
+    members = np.bincount(label)
+    for number, workload in enumerate([random_requests(12, 20, 0.02), few_requests(12, 2, 3)]):
+        of_case = {row["strategy"]: row for row in rows[6 * number : 6 * number + 6]}
+        assert list(of_case) == methods
+        crossing = label[workload.sources] != label[workload.destinations]
+        by_rank = np.bincount(workload.sources[crossing], minlength=12)
+        ends = label[workload.sources[crossing]], label[workload.destinations[crossing]]
+        pairs = np.unique(np.stack(ends), axis=1)
+        for row in of_case.values():
+            assert (row["ranks"], row["regions"], row["messages"]) == (12, 3, workload.edges)
+            assert row["workload"] == workload.name
+            assert row["region_pairs"] == pairs.shape[1]
+            assert row["least_max"] == np.ceil(np.bincount(pairs[0], minlength=3) / members).max()
+            kinds = ("payload_messages", "protocol_messages", "messages_inside_mpi")
+            assert row["nonlocal_messages"] == sum(row[kind] for kind in kinds)
+            assert row["ratio_to_region_pairs"] == pytest.approx(row["nonlocal_messages"] / pairs.shape[1], abs=1e-4)
+        for method in ("personalized", "nonblocking"):
+            assert of_case[method]["payload_messages"] == by_rank.sum()
+            assert of_case[method]["payload_messages_max"] == by_rank.max()
+        # A message for each rank and region; one for each pair of regions; one more for each that is silent.
+        served = np.unique(np.stack([workload.sources[crossing], ends[1]]), axis=1)[0]
+        assert of_case[PUBLISHED]["payload_messages"] == len(served)
+        assert of_case[PUBLISHED]["payload_messages_max"] == np.bincount(served).max()
+        assert of_case["locality"]["payload_messages"] == pairs.shape[1]
+        assert of_case["locality-personalized"]["nonlocal_messages"] == 6
+    assert all(name in result.stdout for name in methods)
+
+
+def test_impossible_requests_are_refused(tmp_path: Path) -> None:
+    few = (*BENCH, "--ranks", 4)
+    refused(vicinal(*BENCH), "--ranks")
+    refused(vicinal(*few, "--probability", "2"), "--probability", "from 0 to 1")
+    refused(vicinal(*few, "--partners", "4"), "4 partners", "give fewer")
+    refused(vicinal(*few, "--methods", "locality,one-sided"), "one-sided", "locality-personalized")
+    refused(vicinal(*few, "--regions", "blocks:0"), "blocks:0")
+    refused(vicinal(*few, "--matrix", tmp_path / "none.mtx"), "does not exist")
+    refused(vicinal(*few, "--count"), "--ranks-per-region")
+    counting = (*few, "--count", "--ranks-per-region", 2)
+    refused(vicinal(*counting, "--plot", tmp_path / "times.png"), "--plot", "--count")
+    refused(vicinal(*counting, "--mpi", "openmpi"), "--mpi", "--count")
+    matrix = write_matrix(tmp_path)
+    refused(vicinal(*BENCH, "--ranks", 204, "--count", "--ranks-per-region", 2, "--matrix", matrix), "203 rows")
