@@ -13,7 +13,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -67,16 +66,12 @@ class CommonNeighborNegotiator {
                std::vector<Letter>& outbox);
   void read_arrival(Reader& reader);
   Contribution own_contribution(int destination) const;
-  void join_self();
-  void compare(int from, int to, Index sent, Index expected);
-  void blame(const Error& error);
 
   PlanRequest& request_;
   const Neighborhood& neighborhood_;
   const Machine& machine_;
   int rank_;
-  Status status_;
-  std::optional<Error> own_fault_;
+  FaultRecord faults_;
   std::map<int, OutLink> out_links_;
   std::map<int, InLink> in_links_;
   std::vector<Delivery> delivered_;              ///< by this rank
