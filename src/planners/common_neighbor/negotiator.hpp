@@ -1,7 +1,6 @@
 // One rank's state while the ranks agree on who delivers what. Three supersteps:
 //   1. the active ranks of a region tell each other their links to other regions; each then
-//   computes
-//      the same groups and deliveries;
+//      computes the same groups and deliveries;
 //   2. members tell those who deliver for them where they hand the items over, and how the links to
 //      the delivered neighbours are made of them;
 //   3. whoever delivers the link of two ranks tells the receiver where in which message its items
