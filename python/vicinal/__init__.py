@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._errors import Error
-from ._graph import Graph, Request
+from ._graph import Graph
 from ._halo import Halo
 from ._load import address_of_comm, is_loaded, native
+from ._request import Request
 from ._settings import given_settings
 from ._sparse import sparse_exchange, sparse_query
 from ._types import Exchange, Statistics
