@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 namespace {
 
@@ -342,4 +342,4 @@ CommonNeighborRoutes CommonNeighborNegotiator::finish() {
   return std::move(routes_);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

@@ -21,7 +21,7 @@
 #include "planners/planner.hpp"
 #include "planners/relay/letters.hpp"
 
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 class CommonNeighborNegotiator {
  public:
@@ -83,4 +83,4 @@ class CommonNeighborNegotiator {
   CommonNeighborRoutes routes_;
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

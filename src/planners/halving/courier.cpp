@@ -6,7 +6,7 @@
 
 #include "planners/halving/parcels.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 namespace {
 
@@ -61,7 +61,7 @@ bool Courier::takes_part() const {
 }
 
 void Courier::make_parcels(const Pattern& pattern) {
-  routes_.parcels = vicinal::make_parcels(pattern, rank_);
+  routes_.parcels = halving::make_parcels(pattern, rank_);
   for (const Parcel& parcel : routes_.parcels) {
     for (const Destination& to : parcel.destinations) {
       out_counts_.at(to.rank).at(static_cast<std::size_t>(to.edge)) = parcel.count;
@@ -342,4 +342,4 @@ HalvingRoutes Courier::finish() {
   return std::move(routes_);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

@@ -12,7 +12,7 @@
 #include "planners/halving/routes.hpp"
 #include "planners/planner.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 /// What an agent is given.
 enum class Load {
@@ -85,4 +85,4 @@ class Courier {
   HalvingRoutes routes_;
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

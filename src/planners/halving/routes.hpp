@@ -8,7 +8,7 @@
 
 #include "base/runs.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 /// One edge that a parcel serves.
 struct Destination {
@@ -88,4 +88,4 @@ struct HalvingRoutes {
   int readers = 0;
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::halving
