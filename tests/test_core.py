@@ -194,6 +194,7 @@ def test_verifier_refuses_a_plan_for_another_pattern() -> None:
         ([0], [9], "own indices 0 to 3"),
         ([0], [-1], "own indices 0 to 3"),
         ([2], [1], "ranks 0 to 1"),
+        ([-1], [1], "ranks 0 to 1"),
         ([0, 1], [2], "one for each"),
     ],
 )

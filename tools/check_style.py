@@ -9,6 +9,7 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,15 +38,18 @@ def clang_tidy(build: Path) -> bool:
     """Every source that the build folder compiles, once, whatever the number of ABIs."""
     database = json.loads((build / "compile_commands.json").read_text())
     known = set(tracked({".cpp"}))
-    files = sorted({Path(entry["file"]) for entry in database} & known)
+    entries = {Path(entry["file"]): entry for entry in database if Path(entry["file"]) in known}
 
-    def check(file: Path) -> tuple[bool, str]:
-        command = [str(BIN / "clang-tidy"), "--quiet", "-p", str(build), str(file)]
-        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        return result.returncode == 0, result.stdout
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        # Given the build folder itself, clang-tidy would read a source once for each of its entries.
+        Path(folder, "compile_commands.json").write_text(json.dumps(list(entries.values())))
 
-    with ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(check, files))
+        def check(file: Path) -> tuple[bool, str]:
+            command = [str(BIN / "clang-tidy"), "--quiet", "-p", folder, str(file)]
+            result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+            return result.returncode == 0, result.stdout
+
+        results = list(pool.map(check, sorted(entries)))
     for good, output in results:
         if not good:
             print(output)
@@ -53,8 +57,9 @@ def clang_tidy(build: Path) -> bool:
 
 
 def short_enough(files: Sequence[Path]) -> bool:
-    """A file that passes 400 lines is usually two."""
-    long = [file for file in files if len(file.read_text().splitlines()) > LONGEST]
+    """A file that passes 400 lines is usually two; not so the public header, most of it prose to read."""
+    sources = [file for file in files if ROOT / "include" not in file.parents]
+    long = [file for file in sources if len(file.read_text().splitlines()) > LONGEST]
     for file in long:
         print(f"{file.relative_to(ROOT)}: more than {LONGEST} lines")
     return not long

@@ -61,7 +61,7 @@ void check_degree(const GivenSide& side, const Ends& ends, const char* what,
 
 /// No edge may touch anything outside of the buffer.
 void check_bounds(const EdgeData& data, std::int64_t bytes, const char* what) {
-  for (const Piece& piece : data.pieces) {
+  for (const EdgePiece& piece : data.pieces) {
     require(piece.count >= 0, Fault::count, "the count of edge ", piece.entry, " in ", what, " is ",
             piece.count, "; counts must not be negative");
     if (piece.count == 0) continue;
@@ -106,7 +106,7 @@ EdgeData describe(const GivenSide& side, Array& array, const Collective& collect
 
 void check_items(const std::vector<Index>& items, const EdgeData& send) {
   Index elements = 0;
-  for (const Piece& piece : send.pieces) elements += piece.count;
+  for (const EdgePiece& piece : send.pieces) elements += piece.count;
   require(static_cast<Index>(items.size()) == elements, Fault::argument, items.size(),
           " identities were given for ", elements, " elements to be sent; give one for each");
   for (std::size_t i = 0; i < items.size(); ++i) {

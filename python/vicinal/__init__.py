@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ._allgather import Allgather, Allgather_init, Allgatherv, Allgatherv_init, Iallgather, Iallgatherv
 from ._errors import Error
-from ._graph import Graph, Request
+from ._graph import Graph
 from ._halo import Halo
 from ._load import address_of_comm, is_loaded, native
+from ._request import Request
 from ._settings import given_settings
 from ._sparse import sparse_exchange, sparse_query
 from ._types import Exchange, Statistics

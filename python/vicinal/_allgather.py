@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._graph import Graph, Request
+from ._graph import Graph
+from ._request import Request
 
 if TYPE_CHECKING:
     from mpi4py import MPI

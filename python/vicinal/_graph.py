@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,9 @@ from ._arrays import read_indices, read_ranks
 from ._buffers import Side, is_in_place, read_blocks, read_side, read_typed_side
 from ._errors import Error
 from ._load import address_of_comm, native
+from ._request import Request
 from ._settings import GraphSettings, PlanSettings, check_names, given_settings, plan_settings
-from ._types import Fault, NativeGraph, NativeRequest, Statistics
+from ._types import Fault, NativeGraph
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -31,61 +31,6 @@ READERS: dict[str, tuple[Reader, Reader]] = {
     "allgather": (read_blocks, read_blocks),
     "allgatherv": (read_blocks, read_side),
 }
-
-
-class Request:
-    """A neighborhood collective, persistent or nonblocking.
-
-    Everything is local; the buffers are kept alive.  That of a nonblocking call is in flight from the
-    beginning, and cannot be started again.
-    """
-
-    __slots__ = ("_request",)
-
-    def __init__(self, request: NativeRequest) -> None:
-        self._request = request
-
-    def start(self) -> None:
-        """Begin an execution; never waits for other ranks.  Raises vicinal.Error where one is in flight.
-
-        Until it is complete, the send buffer must not be changed nor the receive buffer used.
-        """
-        self._request.start()
-
-    def test(self) -> bool:
-        """Whether the execution is complete, or none is in flight.  Progresses this one only."""
-        return self._request.test()
-
-    def wait(self) -> None:
-        """Wait until the execution is complete, progressing all others too."""
-        self._request.wait()
-
-    def free(self) -> None:
-        """Wait for an execution in flight and give everything back.  Also happens when it is dropped."""
-        self._request.free()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            self.free()
-
-    @property
-    def statistics(self) -> Statistics:
-        """What one execution of a persistent request costs this rank, in bytes."""
-        return Statistics(*self._request.counts())
-
-    @property
-    def strategy(self) -> str:
-        """The name of a persistent request's planner."""
-        return self._request.strategy
-
-    def describe(self) -> str:
-        """This rank's plan for a persistent request, as text."""
-        return self._request.text()
 
 
 class Graph:

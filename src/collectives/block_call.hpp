@@ -20,7 +20,7 @@ class BlockCall final : public Request, private TurnHolder {
   /// its end first.
   BlockCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> plan, Side send, Side receive,
             std::int64_t element_bytes);
-  ~BlockCall();
+  ~BlockCall() override;
 
   void start() override;
   bool test() override;

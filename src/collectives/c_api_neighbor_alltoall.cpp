@@ -151,7 +151,7 @@ int vicinal_neighbor_alltoallv_items_init(const void* sendbuf, const int sendcou
     alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype)(
         on, arguments);
     Index elements = 0;
-    for (const vicinal::Piece& piece : arguments.send.pieces) {
+    for (const vicinal::EdgePiece& piece : arguments.send.pieces) {
       elements += std::max<Index>(piece.count, 0);
     }
     arguments.items = list(senditems, elements, "identities");

@@ -1,4 +1,5 @@
 // The C interface: requests and progress.
+#include <algorithm>
 #include <iostream>
 #include <utility>
 
@@ -86,8 +87,9 @@ int vicinal_waitall(int count, vicinal_request requests[]) {
 int vicinal_waitany(int count, vicinal_request requests[], int* index) {
   return guarded(count > 0 && requests != nullptr ? user_of(requests[0]) : MPI_COMM_NULL, [&] {
     require_handle(index, "index");
-    std::vector<Request*> objects;
-    for (int i = 0; i < count; ++i) objects.push_back(object(requests[i]));
+    const std::vector<vicinal_request> handles = list(requests, count, "requests");
+    std::vector<Request*> objects(handles.size());
+    std::transform(handles.begin(), handles.end(), objects.begin(), object);
     const int found = vicinal::wait_any(objects);
     if (found >= 0) settle(&requests[found]);
     *index = found >= 0 ? found : MPI_UNDEFINED;

@@ -13,8 +13,8 @@ namespace vicinal {
 namespace {
 
 /// Copies a piece to another that holds as much, of whatever type.
-void copy_piece(const EdgeData& send, const Piece& from, const EdgeData& receive, const Piece& to,
-                MPI_Comm communicator) {
+void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& receive,
+                const EdgePiece& to, MPI_Comm communicator) {
   require(from.bytes() == to.bytes(), Fault::count, "an edge of this rank to itself sends ",
           from.bytes(), " bytes, but ", to.bytes(),
           " are expected; both ends of an edge must give the same count");
@@ -61,14 +61,14 @@ DirectCall::DirectCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> t
   for (std::size_t edge = 0; edge < neighborhood.sources.size(); ++edge) {
     const int peer = neighborhood.sources[edge];
     if (peer == neighborhood.rank) continue;
-    const Piece& piece = receive.piece(edge);
+    const EdgePiece& piece = receive.piece(edge);
     messages_.receive(address(receive.buffer, piece.offset), piece.count, piece.type.handle,
                       piece.bytes(), peer, tags_->receive_tag(peer));
   }
   for (std::size_t edge = 0; edge < neighborhood.destinations.size(); ++edge) {
     const int peer = neighborhood.destinations[edge];
     if (peer == neighborhood.rank) continue;
-    const Piece& piece = send.piece(edge);
+    const EdgePiece& piece = send.piece(edge);
     messages_.send(address(send.buffer, piece.offset), piece.count, piece.type.handle, peer,
                    tags_->send_tag(peer));
   }

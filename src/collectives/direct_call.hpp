@@ -21,7 +21,7 @@ class DirectCall final : public Request {
   /// own rank are served at once.
   DirectCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> tags, const EdgeData& send,
              const EdgeData& receive);
-  ~DirectCall();
+  ~DirectCall() override;
 
   void start() override;
   bool test() override;

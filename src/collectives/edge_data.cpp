@@ -60,7 +60,7 @@ void check(const EdgeData& data, const char* what) {
   require(data.buffer != MPI_IN_PLACE, Fault::buffer, "MPI_IN_PLACE was given for the ", what,
           " buffer, but neighborhood collectives have no such form; give a buffer");
   std::int64_t announced = 0;
-  for (const Piece& piece : data.pieces) {
+  for (const EdgePiece& piece : data.pieces) {
     if (data.one_block) {
       require(piece.count >= 0, Fault::count, "the ", what, " count is ", piece.count,
               "; counts must not be negative");

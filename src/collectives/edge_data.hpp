@@ -14,7 +14,7 @@
 
 namespace vicinal {
 
-struct Piece {
+struct EdgePiece {
   int entry = 0;            ///< of the user's arrays, for messages
   std::int64_t offset = 0;  ///< bytes from the buffer's address
   Index count = 0;
@@ -24,11 +24,13 @@ struct Piece {
 
 /// One side's data.
 struct EdgeData {
-  const void* buffer = nullptr;  ///< written through on the receive side
-  std::vector<Piece> pieces;     ///< by edge; a single one where all carry the same block
-  bool one_block = false;        ///< all edges carry the same block
+  const void* buffer = nullptr;   ///< written through on the receive side
+  std::vector<EdgePiece> pieces;  ///< by edge; a single one where all carry the same block
+  bool one_block = false;         ///< all edges carry the same block
   bool in_bytes = false;  ///< displacements were bytes: addresses, where the buffer is MPI_BOTTOM
-  [[nodiscard]] const Piece& piece(std::size_t edge) const { return pieces[one_block ? 0 : edge]; }
+  [[nodiscard]] const EdgePiece& piece(std::size_t edge) const {
+    return pieces[one_block ? 0 : edge];
+  }
 };
 
 /// The five ways in which MPI's arguments describe a side. Types are looked at only where there are

@@ -33,8 +33,8 @@ class NoCall final : public Request {
 
 /// The size of all blocks.
 std::int64_t block_bytes(const NeighborArguments& arguments) {
-  const std::vector<Piece>& send = arguments.send.pieces;
-  const std::vector<Piece>& receive = arguments.receive.pieces;
+  const std::vector<EdgePiece>& send = arguments.send.pieces;
+  const std::vector<EdgePiece>& receive = arguments.receive.pieces;
   if (send.empty()) return receive.front().bytes();
   const std::int64_t sent = send.front().bytes();
   const std::int64_t expected = receive.empty() ? sent : receive.front().bytes();

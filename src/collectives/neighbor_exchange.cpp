@@ -9,7 +9,7 @@ using Items = std::optional<std::vector<Index>>;
 
 /// The elements of a piece as items that are `bytes` long and begin at element `first` of `items`.
 std::vector<ItemRun> identified(const std::vector<Index>& items, std::size_t first,
-                                const Piece& piece, Index place) {
+                                const EdgePiece& piece, Index place) {
   const Index bytes = piece.type.size;
   std::vector<ItemRun> runs;
   for (Index i = 0; i < piece.count; ++i) {
@@ -36,7 +36,7 @@ Pattern make_pattern(const Neighborhood& neighborhood, const Side& send, bool on
   pattern.identity = one_block || items.has_value();
   std::size_t element = 0;
   for (std::size_t edge = 0; edge < neighborhood.destinations.size(); ++edge) {
-    const Piece& piece = send.piece(edge);
+    const EdgePiece& piece = send.piece(edge);
     const Index place = send.place(edge);
     OutEdge& out = pattern.out.emplace_back();
     out.rank = neighborhood.destinations[edge];

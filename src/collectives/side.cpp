@@ -8,8 +8,9 @@ namespace vicinal {
 namespace {
 
 bool needs_packing(const EdgeData& data) {
-  return std::any_of(data.pieces.begin(), data.pieces.end(),
-                     [](const Piece& piece) { return piece.count > 0 && !piece.type.contiguous; });
+  return std::any_of(data.pieces.begin(), data.pieces.end(), [](const EdgePiece& piece) {
+    return piece.count > 0 && !piece.type.contiguous;
+  });
 }
 
 }  // namespace
@@ -18,7 +19,7 @@ Side::Side(EdgeData data) : data_(std::move(data)) {
   packed_ = needs_packing(data_);
   std::int64_t bytes = 0, lowest = 0;
   bool first = true;
-  for (const Piece& piece : data_.pieces) {
+  for (const EdgePiece& piece : data_.pieces) {
     places_.push_back(packed_ ? bytes : piece.offset);
     bytes += piece.bytes();
     if (piece.bytes() == 0) continue;
@@ -38,7 +39,7 @@ Side::Side(EdgeData data) : data_(std::move(data)) {
 Side::Side(EdgeData data, std::int64_t block_bytes, const Ends& ends)
     : data_(std::move(data)), place_bytes_(block_bytes) {
   packed_ = needs_packing(data_);
-  for (const Piece& piece : data_.pieces) places_.push_back(piece.entry);
+  for (const EdgePiece& piece : data_.pieces) places_.push_back(piece.entry);
   start_ = address(data_.buffer, 0);
   if (packed_) {
     const std::size_t blocks = data_.one_block ? 1 : ends.ranks.size();
@@ -66,7 +67,7 @@ Side Side::end_to_end(EdgeData data) {
 void Side::pack(MPI_Comm communicator) {
   if (!packed_) return;
   for (std::size_t i = 0; i < data_.pieces.size(); ++i) {
-    const Piece& piece = data_.pieces[i];
+    const EdgePiece& piece = data_.pieces[i];
     mpi::pack(piece.type, address(data_.buffer, piece.offset), piece.count,
               bytes_.data() + packed_offset(i), communicator);
   }
@@ -75,7 +76,7 @@ void Side::pack(MPI_Comm communicator) {
 void Side::unpack(MPI_Comm communicator) const {
   if (!packed_) return;
   for (std::size_t i = 0; i < data_.pieces.size(); ++i) {
-    const Piece& piece = data_.pieces[i];
+    const EdgePiece& piece = data_.pieces[i];
     mpi::unpack(piece.type, bytes_.data() + packed_offset(i), address(data_.buffer, piece.offset),
                 piece.count, communicator);
   }

@@ -25,7 +25,7 @@ class Side {
   [[nodiscard]] std::byte* data() { return packed_ ? bytes_.data() : start_; }
   /// Where the piece of an edge lies in it.
   [[nodiscard]] Index place(std::size_t edge) const { return places_[data_.one_block ? 0 : edge]; }
-  [[nodiscard]] const Piece& piece(std::size_t edge) const { return data_.piece(edge); }
+  [[nodiscard]] const EdgePiece& piece(std::size_t edge) const { return data_.piece(edge); }
 
   /// From the user's buffer, and to it; nothing where the plan is bound to that.
   void pack(MPI_Comm communicator);

@@ -9,9 +9,9 @@
 //     consensus; when that is complete, nothing can be on its way. Nothing per rank: wins on many.
 //     Costs a message per parcel, and log2(ranks) messages of a word.
 //   locality (algorithm 3): between regions the nonblocking method, inside them a number of
-//   messages
-//     known beforehand. Beyond the paper, what a region sends to another is first brought together
-//     through shared memory, so that there is one message per region pair, not one per rank.
+//     messages known beforehand. Beyond the paper, what a region sends to another is first brought
+//     together through shared memory, so that there is one message per region pair, not one per
+//     rank.
 //   locality-personalized: the same, but each region pair exchanges its message even where there is
 //     nothing to say; so all know what will come, and no consensus is needed. Costs each rank
 //     regions / (ranks of its region) messages: the fastest where regions are few.

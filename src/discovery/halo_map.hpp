@@ -40,8 +40,8 @@ struct HaloMap {
 // forms are collective and throw on every rank when one of them has a fault: an argument fault for
 // an index that is negative, that nobody owns or that two ranks own. They cost O(n log n) for n
 // owned and needed indices, and messages only between ranks that have to do with each other (and
-// with a directory's block). `fault` is
-// what the caller knows to be wrong on this rank; it is thrown as if it had been found here.
+// with a directory's block). `fault` is what the caller knows to be wrong on this rank; it is thrown
+// as if it had been found here.
 
 /// Each rank owns one range, from `first` to before `second`. One allgather and one exchange.
 HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned_range,

@@ -1,9 +1,8 @@
 // Locality: algorithm 3 of Geyko and Bienz, with aggregation before anything leaves the region.
 //
 //   gather   Each rank gives what is for region R to its region's leader for R (a member that
-//   follows
-//            from R's number, so leaders are spread), and what is for its own region to the
-//            receiver.
+//            follows from R's number, so leaders are spread), and what is for its own region to
+//            the receiver.
 //   between  The leader sends one message to the rank of R that leads R's traffic with this region:
 //            both directions of a region pair are between the same two ranks. Either nonblocking,
 //            with a consensus, and only where there is something; or one for each pair in any case.

@@ -41,7 +41,7 @@ inline void append_record(std::vector<std::byte>& to, const Record& record) {
 }
 
 template <class Visit>
-void for_each_record(std::span<const std::byte> bytes, Visit visit) {
+void for_each_record(std::span<const std::byte> bytes, const Visit& visit) {
   while (!bytes.empty()) {
     Record record;
     std::memcpy(&record.header, bytes.data(), sizeof(RecordHeader));

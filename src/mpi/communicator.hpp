@@ -118,10 +118,14 @@ class Communicator {
  private:
   Communicator();
   void make(MPI_Comm user);
+  /// Tells all ranks where each of them lives, and makes sure that they agree on what must be the
+  /// same. Returns the highest of the numbers that the ranks give.
+  std::int64_t learn_places(std::int64_t number);
+  /// Makes the arena of the host, and tells all ranks who could join theirs.
   void join_host();
+  /// An arena of this rank's host, made by the host's lowest rank; null where this rank cannot join.
   std::unique_ptr<Arena> try_arena(Arena::Backing backing);
   void receive_last_letters() noexcept;
-  void learn_places();
   std::shared_ptr<const Machine> machine_of(std::string_view regions);
 
   MPI_Comm handle_ = MPI_COMM_NULL;

@@ -49,12 +49,13 @@ std::vector<Pattern> halo_patterns(std::span<const Index> row_offsets, std::span
   OutEdge* out = nullptr;
   for (std::size_t pair = 0; pair < indices.size(); ++pair) {
     const Index index = indices[pair];
-    if (needers[pair] != needer) {
+    if (mine == nullptr || needers[pair] != needer) {
+      require(needers[pair] >= 0 && needers[pair] < size, Fault::argument, "pair ", pair,
+              " is of rank ", needers[pair], ", but row offsets were given for ranks 0 to ",
+              size - 1);
       require(needers[pair] > needer, Fault::argument, "pair ", pair, " is of rank ", needers[pair],
               ", but the one before it of rank ", needer, "; give pairs in ascending order");
       needer = needers[pair];
-      require(needer < size, Fault::argument, "pair ", pair, " is of rank ", needer,
-              ", but row offsets were given for ranks 0 to ", size - 1);
       mine = &patterns[at(needer)];
       ghosts = 0;
       owner = 0;

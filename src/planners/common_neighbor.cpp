@@ -21,7 +21,7 @@ namespace vicinal {
 Task<Plans> plan_common_neighbor(PlanRequest request) {
   const int rank = request.neighborhood.rank;
   const int size = request.neighborhood.machine->size();
-  CommonNeighborNegotiator self(request);
+  common_neighbor::CommonNeighborNegotiator self(request);
   if (self.takes_part()) {
     Conversation& talk = request.conversation;
     std::vector<Letter> links = self.write_links();

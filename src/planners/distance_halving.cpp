@@ -26,6 +26,12 @@ namespace vicinal {
 
 namespace {
 
+using halving::Courier;
+using halving::Halves;
+using halving::HalvingRoutes;
+using halving::Load;
+using halving::StepPartners;
+
 Task<Plans> plan_halving(PlanRequest request, Load load, int most_origins,
                          std::string_view planner) {
   const Neighborhood& neighborhood = request.neighborhood;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/runs.hpp"
@@ -31,10 +32,39 @@ class Status {
   int rank_ = -1;
 };
 
-/// What a rank throws that was told of another's fault.
-SettledFault fault_elsewhere(const Status& status);
+/// What one rank knows of faults while it negotiates: the status that its letters carry, and its own
+/// first fault, which may be a later one.
+class FaultRecord {
+ public:
+  /// `unit` is what messages to people call the things that are counted.
+  FaultRecord(int rank, std::string_view unit) : rank_(rank), unit_(unit) {}
 
-/// The fault of an edge whose ends give different counts.
-Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit);
+  [[nodiscard]] Status& status() { return status_; }
+  [[nodiscard]] const Status& status() const { return status_; }
+  [[nodiscard]] bool good() const { return status_.good(); }
+  [[nodiscard]] bool own() const { return own_fault_.has_value(); }
+
+  void blame(const Error& error);
+  /// Blames this rank if the ends of an edge count differently.
+  void compare(int from, int to, Index sent, Index expected);
+  /// What `make` gives; if that throws, `otherwise`, and the blame is this rank's.
+  template <class Value, class Make>
+  Value attempt(Value otherwise, Make make) {
+    try {
+      return make();
+    } catch (const Error& error) {
+      blame(error);
+      return otherwise;
+    }
+  }
+  /// Throws the own fault, or one that names the rank at fault, if there is any.
+  void settle() const;
+
+ private:
+  int rank_;
+  std::string_view unit_;
+  Status status_;
+  std::optional<Error> own_fault_;
+};
 
 }  // namespace vicinal

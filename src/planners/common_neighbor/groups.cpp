@@ -12,7 +12,7 @@
 
 #include "cost/grouping.hpp"
 
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 namespace {
 
@@ -233,4 +233,4 @@ int CommonNeighbors::cheapest_size(const GroupingCosts& costs) const {
   return best;
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

@@ -11,7 +11,7 @@
 #include "base/runs.hpp"
 #include "cost/profile.hpp"
 
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 struct OutgoingLink {
   int destination = 0;
@@ -87,4 +87,4 @@ class CommonNeighbors {
   std::vector<std::pair<int, int>> pairs_;  ///< with neighbours in common, those with most first
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 namespace {
 
@@ -84,4 +84,4 @@ MessagePart lay_out(std::vector<Piece> pieces, Index begin) {
   return part;
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

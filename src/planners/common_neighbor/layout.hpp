@@ -7,7 +7,7 @@
 
 #include "planners/relay/links.hpp"
 
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 /// Items of one link that lie side by side in a buffer. Several pieces may name the same place.
 struct Piece {
@@ -31,4 +31,4 @@ struct MessagePart {
 /// possible in the order of the link, in which its receiver most likely wants it.
 MessagePart lay_out(std::vector<Piece> pieces, Index begin);
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

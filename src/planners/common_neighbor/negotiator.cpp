@@ -5,9 +5,7 @@
 #include <array>
 #include <set>
 
-#include "planners/faults.hpp"
-
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 namespace {
 
@@ -34,9 +32,10 @@ CommonNeighborNegotiator::CommonNeighborNegotiator(PlanRequest& request)
     : request_(request),
       neighborhood_(request.neighborhood),
       machine_(*request.neighborhood.machine),
-      rank_(request.neighborhood.rank) {
+      rank_(request.neighborhood.rank),
+      faults_(rank_, request.options.unit) {
   if (request.fault) {
-    blame(*request.fault);
+    faults_.blame(*request.fault);
   } else {
     out_links_ = out_links(request.pattern, request.pattern.identity);
     in_links_ = in_links(request.pattern);
@@ -54,16 +53,6 @@ bool CommonNeighborNegotiator::takes_part() const {
   return !neighborhood_.destinations.empty() || !neighborhood_.sources.empty();
 }
 
-void CommonNeighborNegotiator::blame(const Error& error) {
-  if (!own_fault_) own_fault_ = error;
-  status_.report(error.fault(), rank_);
-}
-
-void CommonNeighborNegotiator::compare(int from, int to, Index sent, Index expected) {
-  if (sent == expected || !status_.good()) return;
-  blame(counts_differ(from, to, sent, expected, request_.options.unit));
-}
-
 Via CommonNeighborNegotiator::via(int other) const {
   if (other == rank_) return Via::self;
   const bool shared = request_.options.shared_memory && machine_.same_host(rank_, other);
@@ -79,12 +68,7 @@ bool CommonNeighborNegotiator::exhibited(const OutLink& link) const {
 }
 
 std::int64_t CommonNeighborNegotiator::new_tag() {
-  try {
-    return request_.site.new_tag();
-  } catch (const Error& error) {
-    blame(error);
-    return -1;
-  }
+  return faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_tag(); });
 }
 
 // --- superstep 1 ---------------------------------------------------------------------------------
@@ -95,7 +79,7 @@ std::vector<Letter> CommonNeighborNegotiator::write_links() const {
   for (const auto& [peer, link] : out_links_) {
     if (link.count > 0 && leaves_region(peer)) leaving.push_back(&link);
   }
-  Words words = begin_letter(LetterKind::summary, status_, {merge(leaving).count});
+  Words words = begin_letter(LetterKind::summary, faults_.status(), {merge(leaving).count});
   for (const OutLink* link : leaving) words.insert(words.end(), {link->peer, link->count});
   std::vector<Letter> outbox;
   for (const int member : neighborhood_.active) outbox.push_back({member, words});
@@ -110,7 +94,7 @@ void CommonNeighborNegotiator::read_links(const std::vector<Letter>& inbox) {
   std::vector<GroupMember> members;
   for (const Letter& letter : inbox) {
     Reader reader(letter);
-    reader.copy_status(status_);
+    reader.copy_status(faults_.status());
     GroupMember& member = members.emplace_back();
     member.rank = letter.peer;
     member.distinct = reader.word();
@@ -123,7 +107,7 @@ void CommonNeighborNegotiator::read_links(const std::vector<Letter>& inbox) {
   const CommonNeighbors region(std::move(members));
   // With a fault in the region, each rank passes the word on to its own neighbours.
   const PlanOptions& options = request_.options;
-  int size = status_.good() ? options.group_size : 1;
+  int size = faults_.good() ? options.group_size : 1;
   if (size == 0) {
     size = region.cheapest_size({options.element_bytes, options.profile, [&](int a, int b) {
                                    return options.shared_memory && machine_.same_host(a, b);
@@ -164,11 +148,7 @@ void CommonNeighborNegotiator::exhibit() {
   exhibit.extent = stream.count;
   exhibit.readers = index;
   exhibit.pack = stream.pack();
-  try {
-    exhibit.slot = request_.site.new_slot(index);
-  } catch (const Error& error) {
-    blame(error);
-  }
+  exhibit.slot = faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_slot(index); });
 }
 
 void CommonNeighborNegotiator::write_shared_supply(Words& words, int deliverer,
@@ -206,7 +186,7 @@ std::vector<Letter> CommonNeighborNegotiator::write_supplies() {
     } else {
       write_message_supply(body, deliverer, destinations);
     }
-    Words words = begin_letter(LetterKind::stream, status_);
+    Words words = begin_letter(LetterKind::stream, faults_.status());
     words.insert(words.end(), body.begin(), body.end());
     outbox.push_back({deliverer, std::move(words)});
   }
@@ -225,7 +205,7 @@ std::size_t CommonNeighborNegotiator::expected_supplies() const {
 void CommonNeighborNegotiator::read_supplies(const std::vector<Letter>& inbox) {
   for (const Letter& letter : inbox) {
     Reader reader(letter);
-    reader.copy_status(status_);
+    reader.copy_status(faults_.status());
     Supply& supply = supplies_[letter.peer];
     supply.owner = letter.peer;
     supply.via = via(letter.peer);
@@ -267,7 +247,7 @@ void CommonNeighborNegotiator::deliver(int destination,
   if (message.count > 0) message.tag = new_tag();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Words words = begin_letter(
-        LetterKind::delivery, status_,
+        LetterKind::delivery, faults_.status(),
         {contributions[i].origin, contributions[i].count, 0, message.tag, message.count});
     write_pieces(words, parts[i].pieces);
     outbox.push_back({destination, std::move(words)});
@@ -293,14 +273,14 @@ std::vector<Letter> CommonNeighborNegotiator::write_arrivals() {
       continue;
     }
     Words words = begin_letter(
-        LetterKind::delivery, status_,
+        LetterKind::delivery, faults_.status(),
         {rank_, link.count, 1, routes_.exhibit->slot, readers_.at(peer), routes_.exhibit->extent});
     write_pieces(words, exhibited_.at(peer));
     outbox.push_back({peer, std::move(words)});
   }
   for (const auto& [peer, link] : in_links_) {
     if (peer == rank_) continue;
-    outbox.push_back({peer, begin_letter(LetterKind::expectation, status_, {link.count})});
+    outbox.push_back({peer, begin_letter(LetterKind::expectation, faults_.status(), {link.count})});
   }
   return outbox;
 }
@@ -316,7 +296,7 @@ void CommonNeighborNegotiator::read_arrival(Reader& reader) {
   const InLink& link = in_links_.at(origin);
   const Index count = reader.word();
   const bool shared = reader.word() != 0;
-  compare(origin, rank_, count, link.count);
+  faults_.compare(origin, rank_, count, link.count);
   if (count != link.count || count == 0) return;
   std::vector<CopyRun>* runs = nullptr;
   if (shared) {
@@ -344,34 +324,22 @@ void CommonNeighborNegotiator::read_arrival(Reader& reader) {
 void CommonNeighborNegotiator::read_arrivals(const std::vector<Letter>& inbox) {
   for (const Letter& letter : inbox) {
     Reader reader(letter);
-    reader.copy_status(status_);
+    reader.copy_status(faults_.status());
     if (!reader.good()) continue;
     if (reader.kind() == LetterKind::expectation) {
-      compare(rank_, letter.peer, out_links_.at(letter.peer).count, reader.word());
+      faults_.compare(rank_, letter.peer, out_links_.at(letter.peer).count, reader.word());
     } else {
       read_arrival(reader);
     }
   }
 }
 
-void CommonNeighborNegotiator::join_self() {
-  if (!out_links_.contains(rank_) && !in_links_.contains(rank_)) return;
-  const OutLink& out = out_links_[rank_];
-  const InLink& in = in_links_[rank_];
-  compare(rank_, rank_, out.count, in.count);
-  if (out.count != in.count) return;
-  for (const Segment& segment : out.segments) {
-    append_slots(routes_.self, in, segment.offset, segment.count, segment.position);
-  }
-}
-
 CommonNeighborRoutes CommonNeighborNegotiator::finish() {
-  join_self();
-  if (own_fault_) throw SettledFault(*own_fault_);
-  if (!status_.good()) throw fault_elsewhere(status_);
+  routes_.self = join_self(rank_, out_links_, in_links_, faults_);
+  faults_.settle();
   for (auto& [owner, supply] : supplies_) routes_.supplies.push_back(std::move(supply));
   for (auto& [from, message] : receives_) routes_.receives.push_back(std::move(message));
   return std::move(routes_);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

@@ -1,7 +1,6 @@
 // One rank's state while the ranks agree on who delivers what. Three supersteps:
 //   1. the active ranks of a region tell each other their links to other regions; each then
-//   computes
-//      the same groups and deliveries;
+//      computes the same groups and deliveries;
 //   2. members tell those who deliver for them where they hand the items over, and how the links to
 //      the delivered neighbours are made of them;
 //   3. whoever delivers the link of two ranks tells the receiver where in which message its items
@@ -13,7 +12,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -23,7 +21,7 @@
 #include "planners/planner.hpp"
 #include "planners/relay/letters.hpp"
 
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 class CommonNeighborNegotiator {
  public:
@@ -67,16 +65,12 @@ class CommonNeighborNegotiator {
                std::vector<Letter>& outbox);
   void read_arrival(Reader& reader);
   Contribution own_contribution(int destination) const;
-  void join_self();
-  void compare(int from, int to, Index sent, Index expected);
-  void blame(const Error& error);
 
   PlanRequest& request_;
   const Neighborhood& neighborhood_;
   const Machine& machine_;
   int rank_;
-  Status status_;
-  std::optional<Error> own_fault_;
+  FaultRecord faults_;
   std::map<int, OutLink> out_links_;
   std::map<int, InLink> in_links_;
   std::vector<Delivery> delivered_;              ///< by this rank
@@ -89,4 +83,4 @@ class CommonNeighborNegotiator {
   CommonNeighborRoutes routes_;
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

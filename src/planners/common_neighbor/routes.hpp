@@ -10,7 +10,7 @@
 #include "plan/plan.hpp"
 #include "planners/relay/routes.hpp"
 
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 /// What this rank hands to its region through a slot.
 struct Exhibit {
@@ -56,4 +56,4 @@ struct CommonNeighborRoutes {
 
 Plan write_plan(const CommonNeighborRoutes& routes, int rank, int size);
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

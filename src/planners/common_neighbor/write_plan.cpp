@@ -6,7 +6,7 @@
 #include "plan/builder.hpp"
 #include "planners/common_neighbor/routes.hpp"
 
-namespace vicinal {
+namespace vicinal::common_neighbor {
 
 namespace {
 
@@ -149,4 +149,4 @@ Plan write_plan(const CommonNeighborRoutes& routes, int rank, int size) {
   return Writer(routes, rank, size).write();
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor

@@ -9,7 +9,7 @@
 
 #include "planners/halving/rank_list.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 namespace {
 
@@ -168,4 +168,4 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
   co_return result;
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

@@ -11,7 +11,7 @@
 #include "planners/halving/halves.hpp"
 #include "planners/planner.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 /// For each step of the halving, whom this rank sends to and receives from. Collective over the
 /// ranks with edges. `chiefs` holds the chief of each region with a source of this rank, by region.
@@ -20,4 +20,4 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
                                             const Neighborhood& neighborhood, const Halves& halves,
                                             std::map<int, int> chiefs, int most_origins);
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

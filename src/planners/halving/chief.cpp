@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/scramble.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 namespace {
 
@@ -257,4 +257,4 @@ std::vector<StepPartners> Chief::partners(int member) const {
   return result;
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

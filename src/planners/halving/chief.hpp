@@ -24,7 +24,7 @@
 #include "locality/machine.hpp"
 #include "planners/halving/halves.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 /// A rank's wish for an agent.
 struct Bid {
@@ -117,4 +117,4 @@ class Chief {
   std::vector<std::vector<Bid>> held_;  ///< by member and step: of other regions' ranks
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

@@ -6,7 +6,7 @@
 
 #include "planners/halving/parcels.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 namespace {
 
@@ -36,12 +36,13 @@ Courier::Courier(PlanRequest& request, const Halves& halves, Load load)
       machine_(*request.neighborhood.machine),
       halves_(halves),
       load_(load),
-      rank_(request.neighborhood.rank) {
+      rank_(request.neighborhood.rank),
+      faults_(rank_, request.options.unit) {
   // Edges are those of the graph, whatever became of the pattern.
   for (const int peer : neighborhood_.destinations) out_counts_[peer].push_back(0);
   for (const int peer : neighborhood_.sources) in_counts_[peer].push_back(0);
   if (request.fault) {
-    blame(*request.fault);
+    faults_.blame(*request.fault);
     Parcel& nothing = routes_.parcels.emplace_back();
     nothing.origin = rank_;
     std::map<int, int> edges_to;
@@ -60,7 +61,7 @@ bool Courier::takes_part() const {
 }
 
 void Courier::make_parcels(const Pattern& pattern) {
-  routes_.parcels = vicinal::make_parcels(pattern, rank_);
+  routes_.parcels = halving::make_parcels(pattern, rank_);
   for (const Parcel& parcel : routes_.parcels) {
     for (const Destination& to : parcel.destinations) {
       out_counts_.at(to.rank).at(static_cast<std::size_t>(to.edge)) = parcel.count;
@@ -77,7 +78,7 @@ void Courier::list_in_edges(const Pattern& pattern) {
 }
 
 void Courier::keep_own() {
-  if (out_counts_.contains(rank_) && !own_fault_) {
+  if (out_counts_.contains(rank_) && !faults_.own()) {
     compare(rank_, rank_, out_counts_.at(rank_), in_counts_[rank_]);
   }
   for (std::size_t i = 0; i < routes_.parcels.size(); ++i) {
@@ -88,40 +89,24 @@ void Courier::keep_own() {
   }
 }
 
-void Courier::blame(const Error& error) {
-  if (!own_fault_) own_fault_ = error;
-  status_.report(error.fault(), rank_);
-}
-
 bool Courier::shares_memory_with(int other) const {
   return request_.options.shared_memory && machine_.same_host(rank_, other);
 }
 
-Words Courier::begin_letter() const { return {status_.fault(), status_.rank()}; }
+Words Courier::begin_letter() const { return {faults_.status().fault(), faults_.status().rank()}; }
 
 std::int64_t Courier::new_tag() {
-  try {
-    return request_.site.new_tag();
-  } catch (const Error& error) {
-    blame(error);
-    return -1;
-  }
+  return faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_tag(); });
 }
 
 std::int64_t Courier::new_slot(int peers) {
-  try {
-    return request_.site.new_slot(peers);
-  } catch (const Error& error) {
-    blame(error);
-    return -1;
-  }
+  return faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_slot(peers); });
 }
 
 void Courier::compare(int from, int to, const std::vector<Index>& sent,
                       const std::vector<Index>& expected) {
   for (std::size_t edge = 0; edge < std::min(sent.size(), expected.size()); ++edge) {
-    if (sent[edge] == expected[edge]) continue;
-    blame(counts_differ(from, to, sent[edge], expected[edge], request_.options.unit));
+    faults_.compare(from, to, sent[edge], expected[edge]);
   }
 }
 
@@ -133,8 +118,8 @@ Courier::Letters Courier::write_edges() const {
     if (peer == rank_) return;
     Words words;
     words.reserve(status_words + 2 + counts.size());
-    words.insert(words.end(), {status_.fault(), status_.rank(), static_cast<std::int64_t>(side),
-                               neighborhood_.active.front()});
+    words.insert(words.end(), {faults_.status().fault(), faults_.status().rank(),
+                               static_cast<std::int64_t>(side), neighborhood_.active.front()});
     words.insert(words.end(), counts.begin(), counts.end());
     outbox.push_back({peer, std::move(words)});
   };
@@ -149,9 +134,9 @@ std::size_t Courier::expected_edges() const {
 }
 
 void Courier::read_edges(const Letters& inbox) {
-  const bool comparable = !own_fault_;
+  const bool comparable = !faults_.own();
   for (const Letter& letter : inbox) {
-    read_status(letter, status_);
+    read_status(letter, faults_.status());
     const auto side = static_cast<Side>(letter.words[status_words]);
     if (side == Side::from_source) {
       chiefs_[machine_.region_of(letter.peer)] = static_cast<int>(letter.words[status_words + 1]);
@@ -201,7 +186,7 @@ Courier::Letters Courier::write_hop(int step, int agent) {
 }
 
 void Courier::read_arrival(const Letter& letter) {
-  read_status(letter, status_);
+  read_status(letter, faults_.status());
   const Words& words = letter.words;
   std::size_t at = status_words;
   Arrival arrival;
@@ -331,7 +316,7 @@ std::size_t Courier::expected_deliveries() const {
 void Courier::read_deliveries(const Letters& inbox) {
   std::map<int, std::size_t> pickup_from;
   for (const Letter& letter : inbox) {
-    read_status(letter, status_);
+    read_status(letter, faults_.status());
     const Words& words = letter.words;
     Pickup pickup;
     pickup.carrier = letter.peer;
@@ -350,12 +335,11 @@ void Courier::read_deliveries(const Letters& inbox) {
 }
 
 HalvingRoutes Courier::finish() {
-  if (own_fault_) throw SettledFault(*own_fault_);
-  if (!status_.good()) throw fault_elsewhere(status_);
+  faults_.settle();
   require(served_.size() == neighborhood_.sources.size(), Fault::internal, "of the ",
           neighborhood_.sources.size(), " edges to rank ", rank_, ", ", served_.size(),
           " are served");
   return std::move(routes_);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

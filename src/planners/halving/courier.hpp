@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -13,7 +12,7 @@
 #include "planners/halving/routes.hpp"
 #include "planners/planner.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 /// What an agent is given.
 enum class Load {
@@ -70,7 +69,6 @@ class Courier {
                const std::vector<Index>& expected);
   void add_delivery(int rank, const Entries& entries);
   void lay_out();
-  void blame(const Error& error);
 
   PlanRequest& request_;
   const Neighborhood& neighborhood_;
@@ -78,8 +76,7 @@ class Courier {
   const Halves& halves_;
   Load load_;
   int rank_;
-  Status status_;
-  std::optional<Error> own_fault_;
+  FaultRecord faults_;
   std::map<int, std::vector<Index>> out_counts_;        ///< by destination: of its edges
   std::map<int, std::vector<Index>> in_counts_;         ///< by source
   std::map<int, std::vector<const InEdge*>> in_edges_;  ///< by source; empty for a rank at fault
@@ -88,4 +85,4 @@ class Courier {
   HalvingRoutes routes_;
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

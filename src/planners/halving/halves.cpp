@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace vicinal {
+namespace vicinal::halving {
 
 namespace {
 
@@ -51,4 +51,4 @@ Halves::Halves(const Machine& machine, int region) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

@@ -7,7 +7,7 @@
 
 #include "locality/machine.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 class Halves {
  public:
@@ -23,4 +23,4 @@ class Halves {
   std::vector<int> step_to_;
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

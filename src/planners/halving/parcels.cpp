@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-namespace vicinal {
+namespace vicinal::halving {
 
 namespace {
 
@@ -45,4 +45,4 @@ std::vector<Parcel> make_parcels(const Pattern& pattern, int rank) {
   return parcels;
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace vicinal {
+namespace vicinal::halving {
 
 namespace {
 constexpr std::size_t bits = 64;
@@ -48,4 +48,4 @@ std::vector<int> read_ranks(const Words& words, std::size_t& at) {
   return ranks;
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

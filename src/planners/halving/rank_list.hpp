@@ -7,7 +7,7 @@
 
 #include "base/conversation.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 /// Appends ascending ranks, each below `size`.
 void write_ranks(Words& words, std::span<const int> ranks, int size);
@@ -15,4 +15,4 @@ void write_ranks(Words& words, std::span<const int> ranks, int size);
 /// Reads what write_ranks wrote, from words[at] onwards, and moves `at` behind it.
 std::vector<int> read_ranks(const Words& words, std::size_t& at);
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

@@ -9,7 +9,7 @@
 #include "base/runs.hpp"
 #include "planners/passage.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 /// One edge that a parcel serves.
 struct Destination {
@@ -81,4 +81,4 @@ struct HalvingRoutes {
   int readers = 0;
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

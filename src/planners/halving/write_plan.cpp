@@ -11,7 +11,7 @@
 
 #include "plan/builder.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 namespace {
 
@@ -225,4 +225,4 @@ Plan write_halving(const HalvingRoutes& routes, int rank, int size, std::string_
   return HalvingWriter(routes, rank, size, planner).write();
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

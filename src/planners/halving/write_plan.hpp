@@ -6,8 +6,8 @@
 #include "plan/plan.hpp"
 #include "planners/halving/routes.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 
 Plan write_halving(const HalvingRoutes& routes, int rank, int size, std::string_view planner);
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

@@ -51,9 +51,10 @@ Negotiator::Negotiator(PlanRequest& request, const RelayPolicy& policy)
       policy_(policy),
       neighborhood_(request.neighborhood),
       machine_(*request.neighborhood.machine),
-      rank_(request.neighborhood.rank) {
+      rank_(request.neighborhood.rank),
+      faults_(rank_, request.options.unit) {
   if (request.fault) {
-    blame(*request.fault);
+    faults_.blame(*request.fault);
   } else {
     out_links_ = out_links(request.pattern, policy.identity && request.pattern.identity);
     in_links_ = in_links(request.pattern);
@@ -87,11 +88,6 @@ bool Negotiator::takes_part() const {
   return !neighborhood_.destinations.empty() || !neighborhood_.sources.empty();
 }
 
-void Negotiator::blame(const Error& error) {
-  if (!own_fault_) own_fault_ = error;
-  status_.report(error.fault(), rank_);
-}
-
 bool Negotiator::leads(const std::vector<int>& leaders) const {
   return std::find(leaders.begin(), leaders.end(), rank_) != leaders.end();
 }
@@ -107,7 +103,7 @@ InPair& Negotiator::in_pair(int region) {
 }
 
 Letters Negotiator::write_summaries() const {
-  Words words = begin_letter(LetterKind::summary, status_);
+  Words words = begin_letter(LetterKind::summary, faults_.status());
   for (const OutPair& pair : out_) {
     Index edges = 0, elements = 0;
     std::uint64_t print = 0;
@@ -139,7 +135,7 @@ Letters Negotiator::write_summaries() const {
 void Negotiator::read_summaries(const Letters& inbox) {
   for (const Letter& letter : inbox) {
     Reader reader(letter);
-    reader.copy_status(status_);
+    reader.copy_status(faults_.status());
     for (OutPair& pair : out_) {
       const Index edges = reader.word(), elements = reader.word(), distinct = reader.word();
       pair.load.fingerprint += static_cast<std::uint64_t>(reader.word());
@@ -190,7 +186,7 @@ void Negotiator::cut_parts(OutPair& pair) {
 
 void Negotiator::write_own_introduction(Letters& outbox, const OutPair& pair) const {
   Words words =
-      begin_letter(LetterKind::introduction, status_,
+      begin_letter(LetterKind::introduction, faults_.status(),
                    {1, neighborhood_.region(), static_cast<std::int64_t>(pair.load.fingerprint),
                     pair.load.traffic.edges, pair.load.traffic.elements, pair.load.traffic.distinct,
                     pair.load.traffic.contributors});
@@ -200,7 +196,7 @@ void Negotiator::write_own_introduction(Letters& outbox, const OutPair& pair) co
 
 void Negotiator::write_own_introduction(Letters& outbox, const InPair& pair) const {
   Words words =
-      begin_letter(LetterKind::introduction, status_,
+      begin_letter(LetterKind::introduction, faults_.status(),
                    {0, neighborhood_.region(), static_cast<std::int64_t>(pair.load.fingerprint)});
   words.insert(words.end(), pair.leaders.begin(), pair.leaders.end());
   outbox.push_back({pair.link->gate_there, std::move(words)});
@@ -215,7 +211,7 @@ Letters Negotiator::write_streams_and_introductions() {
         const int leader = pair.leaders[part];
         const std::int64_t tag = via(leader) == Via::message ? request_.site.new_tag() : -1;
         pair.sent_tag[part] = tag;
-        Words words = begin_letter(LetterKind::stream, status_,
+        Words words = begin_letter(LetterKind::stream, faults_.status(),
                                    {pair.link->region, static_cast<std::int64_t>(part), tag,
                                     static_cast<std::int64_t>(pair.destinations.size())});
         words.insert(words.end(), pair.destinations.begin(), pair.destinations.end());
@@ -319,13 +315,13 @@ void Negotiator::read_introductions(const Letters& inbox) {
     }
   }
   // Only now, so that all pairs were judged by what both of their sides have heard.
-  for (const OutPair& pair : out_) pair.far.status.pass_on(status_);
-  for (const InPair& pair : in_) pair.far.status.pass_on(status_);
+  for (const OutPair& pair : out_) pair.far.status.pass_on(faults_.status());
+  for (const InPair& pair : in_) pair.far.status.pass_on(faults_.status());
 }
 
 Verdict Negotiator::judge(const LinkLoad& own, const Introduction& far, const PairTraffic& traffic,
                           Index parts) const {
-  if (!status_.good() || !far.status.good()) return Verdict::dead;
+  if (!faults_.good() || !far.status.good()) return Verdict::dead;
   // Counts that differ: the edges go straight, so that the ranks at their ends find out which.
   if (own.fingerprint != far.fingerprint) return Verdict::straight;
   if (traffic.edges <= parts) return Verdict::straight;

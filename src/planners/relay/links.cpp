@@ -147,4 +147,19 @@ void append_slots(std::vector<CopyRun>& runs, const InLink& link, Index offset, 
   }
 }
 
+std::vector<CopyRun> join_self(int rank, const std::map<int, OutLink>& out,
+                               const std::map<int, InLink>& in, FaultRecord& faults) {
+  const auto sent = out.find(rank);
+  const auto expected = in.find(rank);
+  const Index sent_count = sent == out.end() ? 0 : sent->second.count;
+  const Index expected_count = expected == in.end() ? 0 : expected->second.count;
+  faults.compare(rank, rank, sent_count, expected_count);
+  std::vector<CopyRun> runs;
+  if (sent_count != expected_count || sent_count == 0) return runs;
+  for (const Segment& segment : sent->second.segments) {
+    append_slots(runs, expected->second, segment.offset, segment.count, segment.position);
+  }
+  return runs;
+}
+
 }  // namespace vicinal

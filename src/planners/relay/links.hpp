@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pattern/pattern.hpp"
+#include "planners/faults.hpp"
 
 namespace vicinal {
 
@@ -67,5 +68,10 @@ Stream merge(std::span<const OutLink* const> links);
 /// offset..offset+count-1, appends {base + (item - offset), slot}.
 void append_slots(std::vector<CopyRun>& runs, const InLink& link, Index offset, Index count,
                   Index base);
+
+/// The link from `rank` to itself, source position -> target position; blames the rank if its ends
+/// count differently.
+std::vector<CopyRun> join_self(int rank, const std::map<int, OutLink>& out,
+                               const std::map<int, InLink>& in, FaultRecord& faults);
 
 }  // namespace vicinal

@@ -1,5 +1,5 @@
-// The five supersteps of negotiation.hpp, in order. What is said in each is in introduce.cpp (1-3)
-// and settle.cpp (4-5); this file only shows the course of the conversation.
+// The five supersteps of negotiation.hpp, in order. What is said in each is in introduce.cpp (1-3),
+// place.cpp (4) and settle.cpp (5); this file only shows the course of the conversation.
 #include "planners/relay/negotiator.hpp"
 
 namespace vicinal {

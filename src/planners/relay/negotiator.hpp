@@ -120,24 +120,20 @@ class Negotiator {
   void add_partners(std::vector<Partner>& partners, SlotPair& slot, const Entries& entries,
                     Index extent, int own_index, const Words& heading, Letters& outbox);
   void offer_links(Letters& outbox);
-  void join_self();
   void read_placement(Reader& reader);
   void read_layout(Reader& reader);
   void read_verdict(Reader& reader);
   std::optional<Share> read_share(Reader& reader);
   void read_offer(Reader& reader);
   void read_expectation(Reader& reader);
-  void compare(int from, int to, Index sent, Index expected);
-  void check_covered();
-  void blame(const Error& error);
+  void check_covered() const;
 
   PlanRequest& request_;
   const RelayPolicy& policy_;
   const Neighborhood& neighborhood_;
   const Machine& machine_;
   int rank_;
-  Status status_;
-  std::optional<Error> own_fault_;
+  FaultRecord faults_;
   std::map<int, OutLink> out_links_;
   std::map<int, InLink> in_links_;
   std::vector<OutPair> out_;

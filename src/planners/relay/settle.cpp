@@ -1,8 +1,7 @@
-// Supersteps 4 and 5 of a negotiation: leaders tell contributors and consumers where items lie, and
-// the ends of straight edges compare their counts.
+// Superstep 5 of a negotiation: receiving leaders tell consumers where their items lie, and the ends
+// of straight edges compare their counts.
 #include <algorithm>
 
-#include "planners/faults.hpp"
 #include "planners/relay/negotiator.hpp"
 
 namespace vicinal {
@@ -33,173 +32,6 @@ void append_entry(Words& entries, int origin, Index offset, Index position, Inde
 }
 
 }  // namespace
-
-Via Negotiator::via(int other) const {
-  if (other == rank_) return Via::self;
-  const bool shared = request_.options.shared_memory && machine_.same_host(rank_, other);
-  return shared ? Via::shared : Via::message;
-}
-
-std::int64_t Negotiator::new_tag() {
-  try {
-    return request_.site.new_tag();
-  } catch (const Error& error) {
-    blame(error);
-    return -1;
-  }
-}
-
-SlotPair Negotiator::new_slots(int peers) {
-  try {
-    SlotPair slots{request_.site.new_slot(peers), -1};
-    if (request_.options.with_reverse) slots.reverse = request_.site.new_slot(peers);
-    return slots;
-  } catch (const Error& error) {
-    blame(error);
-    return {};
-  }
-}
-
-// --- superstep 4 ---------------------------------------------------------------------------------
-
-void Negotiator::place(OutPair& pair, std::size_t part, Letters& outbox) {
-  const std::vector<ContributedStream>& streams = pair.contributed[part];
-  const bool relayed = pair.verdict == Verdict::relayed;
-  const auto& far = pair.far.leaders;
-  Relay relay;
-  if (relayed) {
-    relay.peer = far[part % far.size()];
-    relay.tag = new_tag();
-    int shared = 0;
-    for (const ContributedStream& stream : streams) {
-      const Via how = via(stream.rank);
-      if (stream.count > 0) {
-        const int index = how == Via::shared ? shared++ : -1;
-        relay.partners.push_back(
-            {stream.rank, how, index, stream.tag, relay.count, stream.count, {}});
-      }
-      relay.count += stream.count;
-    }
-    if (shared > 0) relay.slot = new_slots(shared);
-  }
-
-  auto partner = relay.partners.begin();
-  for (const ContributedStream& stream : streams) {
-    Words words = begin_letter(LetterKind::placement, status_,
-                               {pair.link->region, static_cast<std::int64_t>(part),
-                                static_cast<std::int64_t>(pair.verdict)});
-    if (relayed && stream.count > 0) {
-      const int index = partner->via == Via::self ? static_cast<int>(routes_.outbound.size())
-                                                  : partner->peer_index;
-      words.insert(words.end(),
-                   {relay.slot.forward, relay.slot.reverse, index, relay.count, partner->offset});
-      ++partner;
-    }
-    outbox.push_back({stream.rank, std::move(words)});
-  }
-  if (!relayed) return;
-
-  Words words = begin_letter(
-      LetterKind::layout, status_,
-      {neighborhood_.region(), static_cast<std::int64_t>(part), relay.tag, relay.count});
-  for (const ContributedStream& stream : streams) {
-    words.insert(words.end(), {stream.rank, stream.count,
-                               static_cast<std::int64_t>(stream.destinations.size())});
-    words.insert(words.end(), stream.destinations.begin(), stream.destinations.end());
-    words.push_back(static_cast<std::int64_t>(stream.runs.size()));
-    words.insert(words.end(), stream.runs.begin(), stream.runs.end());
-  }
-  outbox.push_back({relay.peer, std::move(words)});
-  if (relay.count > 0) routes_.outbound.push_back(std::move(relay));
-}
-
-Letters Negotiator::write_placements_layouts_verdicts() {
-  Letters outbox;
-  for (OutPair& pair : out_) {
-    for (const std::size_t part : pair.led) place(pair, part, outbox);
-    pair.contributed.clear();
-  }
-  for (const InPair& pair : in_) {
-    if (pair.leaders.front() != rank_) continue;
-    Words words = begin_letter(LetterKind::verdict, status_,
-                               {pair.link->region, static_cast<std::int64_t>(pair.verdict)});
-    words.insert(words.end(), pair.far.leaders.begin(), pair.far.leaders.end());
-    for (const int member : pair.link->members) outbox.push_back({member, words});
-  }
-  return outbox;
-}
-
-std::size_t Negotiator::expected_placements_layouts_verdicts() const {
-  std::size_t count = 0;
-  for (const OutPair& pair : out_) count += pair.sent_part.size();
-  for (const InPair& pair : in_) {
-    count += pair.consumes ? 1 : 0;
-    if (pair.verdict != Verdict::relayed) continue;
-    for (std::size_t part = 0; part < pair.far.leaders.size(); ++part) {
-      count += pair.leaders[part % pair.leaders.size()] == rank_ ? 1 : 0;
-    }
-  }
-  return count;
-}
-
-void Negotiator::read_placements_layouts_verdicts(const Letters& inbox) {
-  for (const Letter& letter : inbox) {
-    Reader reader(letter);
-    reader.copy_status(status_);
-    if (reader.kind() == LetterKind::placement) read_placement(reader);
-    if (reader.kind() == LetterKind::layout) read_layout(reader);
-    if (reader.kind() == LetterKind::verdict) read_verdict(reader);
-  }
-}
-
-void Negotiator::read_placement(Reader& reader) {
-  OutPair& pair = out_pair(reader.rank());
-  const std::size_t part = reader.size();
-  pair.verdict = static_cast<Verdict>(reader.word());
-  if (!reader.more()) return;
-  const Stream& stream = pair.sent_part.at(part);
-  Share share;
-  share.owner = reader.peer();
-  share.via = via(share.owner);
-  share.slot.forward = reader.word();
-  share.slot.reverse = reader.word();
-  share.peer_index = reader.rank();
-  share.extent = reader.word();
-  share.offset = reader.word();
-  share.tag = pair.sent_tag.at(part);
-  share.count = stream.count;
-  share.runs = stream.pack();
-  routes_.contributions.push_back(std::move(share));
-}
-
-void Negotiator::read_layout(Reader& reader) {
-  InPair& pair = in_pair(reader.rank());
-  InPair::Arriving arriving;
-  arriving.peer = reader.peer();
-  arriving.part = reader.size();
-  arriving.tag = reader.word();
-  arriving.count = reader.word();
-  while (reader.more()) {
-    ContributedStream stream;
-    stream.rank = reader.rank();
-    stream.count = reader.word();
-    for (std::size_t i = reader.size(); i > 0; --i) stream.destinations.push_back(reader.rank());
-    const std::size_t words = reader.size();
-    stream.runs.reserve(words);
-    for (std::size_t i = 0; i < words; ++i) stream.runs.push_back(reader.word());
-    arriving.streams.push_back(std::move(stream));
-  }
-  pair.arriving.push_back(std::move(arriving));
-}
-
-void Negotiator::read_verdict(Reader& reader) {
-  InPair& pair = in_pair(reader.rank());
-  pair.verdict = static_cast<Verdict>(reader.word());
-  pair.far_leaders.clear();
-  while (reader.more()) pair.far_leaders.push_back(reader.rank());
-}
-
-// --- superstep 5 ---------------------------------------------------------------------------------
 
 void Negotiator::add_partners(std::vector<Partner>& partners, SlotPair& slot,
                               const Entries& entries, Index extent, int own_index,
@@ -258,7 +90,7 @@ void Negotiator::deliver(InPair& pair, InPair::Arriving& arriving, Letters& outb
   relay.peer = arriving.peer;
   relay.tag = arriving.tag;
   relay.count = arriving.count;
-  const Words heading = begin_letter(LetterKind::delivery, status_);
+  const Words heading = begin_letter(LetterKind::delivery, faults_.status());
   add_partners(relay.partners, relay.slot, entries, relay.count,
                static_cast<int>(routes_.inbound.size()), heading, outbox);
   if (relay.count > 0) routes_.inbound.push_back(std::move(relay));
@@ -288,7 +120,7 @@ void Negotiator::offer_links(Letters& outbox) {
     Straight straight{peer, local, -1, link.count, link.pack()};
     if (link.count > 0) straight.tag = new_tag();
     outbox.push_back(
-        {peer, begin_letter(LetterKind::offer, status_, {link.count, straight.tag, 0})});
+        {peer, begin_letter(LetterKind::offer, faults_.status(), {link.count, straight.tag, 0})});
     if (link.count > 0) routes_.sends.push_back(std::move(straight));
   }
   if (published.empty()) return;
@@ -308,24 +140,12 @@ void Negotiator::offer_links(Letters& outbox) {
   Letters letters;
   add_partners(publication.readers, publication.slot, entries, stream.count, -1, {}, letters);
   for (Letter& letter : letters) {
-    Words words =
-        begin_letter(LetterKind::offer, status_, {out_links_.at(letter.peer).count, -1, 1});
+    Words words = begin_letter(LetterKind::offer, faults_.status(),
+                               {out_links_.at(letter.peer).count, -1, 1});
     words.insert(words.end(), letter.words.begin(), letter.words.end());
     outbox.push_back({letter.peer, std::move(words)});
   }
   routes_.publication = std::move(publication);
-}
-
-void Negotiator::join_self() {
-  const auto out = out_links_.find(rank_);
-  const auto in = in_links_.find(rank_);
-  const Index sent = out == out_links_.end() ? 0 : out->second.count;
-  const Index expected = in == in_links_.end() ? 0 : in->second.count;
-  compare(rank_, rank_, sent, expected);
-  if (sent != expected || sent == 0) return;
-  for (const Segment& segment : out->second.segments) {
-    append_slots(routes_.self, in->second, segment.offset, segment.count, segment.position);
-  }
 }
 
 Letters Negotiator::write_deliveries_and_offers() {
@@ -337,7 +157,7 @@ Letters Negotiator::write_deliveries_and_offers() {
   offer_links(outbox);
   for (const auto& [peer, link] : in_links_) {
     if (peer == rank_ || !goes_straight(peer, false)) continue;
-    outbox.push_back({peer, begin_letter(LetterKind::expectation, status_, {link.count})});
+    outbox.push_back({peer, begin_letter(LetterKind::expectation, faults_.status(), {link.count})});
   }
   return outbox;
 }
@@ -392,7 +212,7 @@ void Negotiator::read_offer(Reader& reader) {
   const std::int64_t tag = reader.word();
   const bool shared = reader.word() != 0;
   if (!reader.good()) return;
-  compare(peer, rank_, count, link.count);
+  faults_.compare(peer, rank_, count, link.count);
   if (count != link.count || count == 0) return;
   if (shared) {
     if (auto share = read_share(reader)) routes_.readings.push_back(std::move(*share));
@@ -404,18 +224,14 @@ void Negotiator::read_offer(Reader& reader) {
 
 void Negotiator::read_expectation(Reader& reader) {
   const Index expected = reader.word();
-  if (reader.good()) compare(rank_, reader.peer(), out_links_.at(reader.peer()).count, expected);
-}
-
-void Negotiator::compare(int from, int to, Index sent, Index expected) {
-  if (sent == expected || !status_.good()) return;
-  blame(counts_differ(from, to, sent, expected, request_.options.unit));
+  if (reader.good())
+    faults_.compare(rank_, reader.peer(), out_links_.at(reader.peer()).count, expected);
 }
 
 void Negotiator::read_deliveries_and_offers(const Letters& inbox) {
   for (const Letter& letter : inbox) {
     Reader reader(letter);
-    reader.copy_status(status_);
+    reader.copy_status(faults_.status());
     if (reader.kind() == LetterKind::expectation) read_expectation(reader);
     if (reader.kind() == LetterKind::offer) read_offer(reader);
     if (reader.kind() == LetterKind::delivery) {
@@ -424,7 +240,7 @@ void Negotiator::read_deliveries_and_offers(const Letters& inbox) {
   }
 }
 
-void Negotiator::check_covered() {
+void Negotiator::check_covered() const {
   for (const auto& [peer, link] : in_links_) {
     if (peer == rank_) continue;
     const Index covered = covered_.contains(peer) ? covered_.at(peer) : 0;
@@ -435,9 +251,8 @@ void Negotiator::check_covered() {
 }
 
 Routes Negotiator::finish() {
-  join_self();
-  if (own_fault_) throw SettledFault(*own_fault_);
-  if (!status_.good()) throw fault_elsewhere(status_);
+  routes_.self = join_self(rank_, out_links_, in_links_, faults_);
+  faults_.settle();
   check_covered();
   if (policy_.order == RelayPolicy::Order::nearest_first) {
     std::vector<int> peers;

@@ -14,6 +14,7 @@
 namespace vicinal {
 namespace {
 
+using halving::Halves;
 using testing::block_patterns;
 using testing::OutEdges;
 using testing::random_graph;

@@ -8,7 +8,7 @@
 #include "planners/halving/agents.hpp"
 #include "planners/virtual_ranks.hpp"
 
-namespace vicinal {
+namespace vicinal::halving {
 namespace {
 
 using testing::OutEdges;
@@ -184,4 +184,4 @@ TEST(halving_agents_are_as_good_as_the_papers) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving

@@ -1,0 +1,156 @@
+// Where the ranks of a new communicator live, and who of a host shares memory: the private part of
+// setting it up in which all ranks tell all others a few words. A host where not all could join the
+// arena tries the other backing, and keeps the arena that more have joined.
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "mpi/collectives.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/detect.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+/// A number for a text, the same on all ranks; not negative.
+std::int64_t fingerprint(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char letter : text) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211ULL;
+  }
+  return static_cast<std::int64_t>(hash >> 1);
+}
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+/// Words that hold an invitation, on its way to the other ranks.
+static_assert(std::is_trivially_copyable_v<Arena::Invitation>);
+constexpr std::size_t invitation_words = (sizeof(Arena::Invitation) + 7) / 8;
+
+}  // namespace
+
+std::int64_t Communicator::learn_places(std::int64_t number) {
+  enum Word : std::size_t {
+    host_word,
+    numa_word,
+    version_word,
+    regions_word,
+    wish_word,
+    number_word,
+    words
+  };
+  enum Wish : std::int64_t { unreadable, refuses, agrees };
+  const std::string_view regions = environment("VICINAL_REGIONS");
+  const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
+  std::array<std::int64_t, words> mine{};
+  mine[host_word] = fingerprint(detect_host());
+  mine[numa_word] = detect_numa_node();
+  mine[version_word] = fingerprint(VICINAL_VERSION_STRING);
+  mine[regions_word] = fingerprint(regions);
+  mine[wish_word] = wish == "0" ? refuses : wish.empty() || wish == "1" ? agrees : unreadable;
+  mine[number_word] = number;
+  const std::vector<std::int64_t> all = allgather(handle_, mine);
+
+  std::map<std::int64_t, int> lowest_rank;  // of each host
+  std::map<std::pair<std::int64_t, std::int64_t>, int> numa_labels;
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
+    require(theirs[version_word] == all[version_word], Fault::communicator, "ranks 0 and ", rank,
+            " run different versions of vicinal (this is rank ", rank_, " with version ",
+            VICINAL_VERSION_STRING, "); install the same one everywhere");
+    require(theirs[regions_word] == all[regions_word], Fault::topology,
+            "VICINAL_REGIONS differs between ranks 0 and ", rank, " (here, on rank ", rank_,
+            ", it is \"", regions, "\"); let the launcher pass it to every rank");
+    require(theirs[wish_word] != unreadable, Fault::info, "VICINAL_SHARED_MEMORY on rank ", rank,
+            " must be 0 or 1 (here, on rank ", rank_, ", it is \"", wish, "\")");
+    number = std::max(number, theirs[number_word]);
+    places_.node_of.push_back(lowest_rank.try_emplace(theirs[host_word], rank).first->second);
+    const auto next_label = static_cast<int>(numa_labels.size());
+    places_.numa_of.push_back(
+        numa_labels.try_emplace({theirs[host_word], theirs[numa_word]}, next_label).first->second);
+  }
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    if (places_.node_of[i] != places_.node_of[static_cast<std::size_t>(rank_)]) continue;
+    share_memory_ = share_memory_ && all[i * words + wish_word] == agrees;
+  }
+  if (!regions.empty()) {
+    default_regions_ = regions;
+    regions_forced_ = true;
+  }
+  return number;
+}
+
+void Communicator::join_host() {
+  host_of_.resize(static_cast<std::size_t>(size_));
+  std::iota(host_of_.begin(), host_of_.end(), size_);
+  if (!share_memory_) arena_fault_ = "switched off by VICINAL_SHARED_MEMORY=0";
+  std::map<int, int> in_host;
+  for (const int node : places_.node_of) ++in_host[node];
+  std::map<int, int> best;
+  for (const Arena::Backing backing : {Arena::Backing::nameless, Arena::Backing::named}) {
+    std::unique_ptr<Arena> arena = try_arena(backing);
+    const std::int64_t mine = arena ? 1 : 0;
+    const std::vector<std::int64_t> joined = allgather(handle_, std::span(&mine, 1));
+    if (arena) arena->seal();
+    std::map<int, int> now;
+    for (std::size_t rank = 0; rank < joined.size(); ++rank) {
+      if (joined[rank] != 0) ++now[places_.node_of[rank]];
+    }
+    bool all = true;
+    for (std::size_t rank = 0; rank < joined.size(); ++rank) {
+      const int node = places_.node_of[rank];
+      all = all && now[node] == in_host[node];
+      if (now[node] <= best[node]) continue;
+      host_of_[rank] = joined[rank] != 0 ? node : size_ + static_cast<int>(rank);
+    }
+    const int own = places_.node_of[static_cast<std::size_t>(rank_)];
+    if (now[own] > best[own]) arena_ = std::move(arena);
+    for (const auto& [node, count] : now) best[node] = std::max(best[node], count);
+    if (all) break;
+  }
+  if (arena_) arena_fault_.clear();
+}
+
+std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
+  const int creator = places_.node_of[static_cast<std::size_t>(rank_)];
+  int members = 0;
+  int index = 0;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (places_.node_of[static_cast<std::size_t>(rank)] != creator) continue;
+    if (rank == rank_) index = members;
+    ++members;
+  }
+  std::unique_ptr<Arena> arena;
+  std::array<std::int64_t, invitation_words> words{};
+  try {
+    if (rank_ == creator && share_memory_) {
+      arena = Arena::create(members, backing);
+      const Arena::Invitation invitation = arena->invitation();
+      std::memcpy(words.data(), &invitation, sizeof(invitation));
+    }
+  } catch (const Error& error) {
+    arena_fault_ = error.what();
+  }
+  const std::vector<std::int64_t> all = allgather(handle_, words);
+  if (rank_ == creator || !share_memory_) return arena;
+  Arena::Invitation invitation;
+  std::memcpy(static_cast<void*>(&invitation),
+              &all[static_cast<std::size_t>(creator) * invitation_words], sizeof(invitation));
+  try {
+    if (invitation.size > 0) return Arena::attach(invitation, index, members);
+    arena_fault_ = "the lowest rank of the node could not create it";
+  } catch (const Error& error) {
+    arena_fault_ = error.what();
+  }
+  return nullptr;
+}
+
+}  // namespace vicinal::mpi
