@@ -9,6 +9,7 @@
 #include "arrays.hpp"
 #include "core.hpp"
 #include "errors.hpp"
+#include "pattern/allgather_pattern.hpp"
 #include "pattern/halo_patterns.hpp"
 
 namespace nb = nanobind;
@@ -55,6 +56,18 @@ Patterns of_edges(const std::vector<OutEdges>& out, const std::vector<InEdges>& 
   return result;
 }
 
+Patterns of_allgather(int size, Index count) {
+  require(size >= 1 && count >= 0, Fault::argument, "an allgather of ", count, " items of each of ",
+          size, " ranks was asked for; there must be a rank, and no fewer than 0 items");
+  const nb::gil_scoped_release released;
+  const std::vector<Index> counts(static_cast<std::size_t>(size), count);
+  Patterns result;
+  for (int rank = 0; rank < size; ++rank) {
+    result.by_rank.push_back(allgather_pattern(rank, counts));
+  }
+  return result;
+}
+
 }  // namespace
 
 void bind_patterns(nb::module_& module) {
@@ -67,6 +80,8 @@ void bind_patterns(nb::module_& module) {
       .def("__len__", [](const Patterns& it) { return it.by_rank.size(); })
       .def_prop_ro(
           "size", [](const Patterns& it) { return it.by_rank.size(); }, "The number of ranks.");
+  module.def("allgather_patterns", &of_allgather, "size"_a, "count"_a,
+             "The patterns of an allgather over all ranks, each of which contributes `count` items.");
   module.def("halo_patterns", &of_halo, "size"_a, "row_offsets"_a, "needers"_a, "indices"_a,
              "The patterns of a halo in which rank r owns indices row_offsets[r] to "
              "row_offsets[r + 1] - 1, and rank needers[i] needs indices[i]: pairs ascending, each "

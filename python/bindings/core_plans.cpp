@@ -4,6 +4,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include <iterator>
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -12,6 +13,8 @@
 
 #include "arrays.hpp"
 #include "core.hpp"
+#include "cost/allgather.hpp"
+#include "cost/profile.hpp"
 #include "errors.hpp"
 #include "plan/checks.hpp"
 #include "planners/virtual_ranks.hpp"
@@ -64,6 +67,25 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   }
   if (!with_reverse) reverse = nullptr;
   return {machine.machine, std::move(forward), std::move(reverse)};
+}
+
+/// Bienz et al. 2022, equation 2, on what each rank sends.
+double postal_time(const PlanSet& set, Index element_bytes) {
+  const Profile profile;
+  const auto link = [](const LevelCost& cost) {
+    return Postal{cost.latency + 2 * cost.overhead, cost.seconds_per_byte};
+  };
+  const auto sent = [element_bytes](const Traffic& traffic) {
+    return Sent{static_cast<double>(traffic.messages),
+                static_cast<double>(traffic.elements * element_bytes)};
+  };
+  double most = 0;
+  for (const Plan& plan : *set.plans) {
+    const Statistics found = statistics(plan);
+    most = std::max(most, locality_seconds(sent(found.local), link(profile.local),
+                                           sent(found.non_local), link(profile.non_local)));
+  }
+  return most;
 }
 
 nb::dict count_statistics(const PlanSet& set) {
@@ -156,6 +178,9 @@ void bind_plans(nb::module_& module) {
            "elements sent to other regions (nonlocal_...) and inside the region (local_...), of "
            "elements copied into or out of shared memory and within private memory; and under "
            "\"phases\", for each phase label, messages and elements sent.")
+      .def("postal_seconds", &postal_time, "element_bytes"_a,
+           "The most seconds that a rank's messages take one after the other, by the postal model "
+           "(Bienz et al. 2022, equation 2) and the default profile.")
       .def("region_traffic", &count_region_traffic,
            "Messages and elements that really are sent from each region (row) to each other region "
            "(column).")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DENSITIES = (0.05, 0.1, 0.3, 0.5, 0.7)
 SIZES = (32, 400, 4096)
+BLOCKS = (8, 1024, 65536)
 PROBABILITY, VALUES, PARTNERS = 0.05, 64, 2
 
 
@@ -23,6 +24,7 @@ def add_benches(commands: Any) -> None:
     benches = bench.add_subparsers(dest="collective", metavar="COLLECTIVE", required=True)
     _add_neighbor_allgather(benches)
     _add_sdde(benches)
+    _add_allgather(benches)
 
 
 def _add_neighbor_allgather(benches: Any) -> None:
@@ -105,6 +107,33 @@ def _add_sdde(benches: Any) -> None:
     add_timing(command, iterations=50)
 
 
+def _add_allgather(benches: Any) -> None:
+    command = benches.add_parser(
+        "allgather", help="MPI_Allgather",
+        description="Run allgathers over all ranks by the MPI's own MPI_Allgather and by vicinal's planners, check "
+        "that all deliver the same, and time them in turn; or, by --count, count and price what each sends at any "
+        "number of ranks.",
+    )
+    command.set_defaults(run=_run_allgather)
+    command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
+    add_common(command, launched=True)
+    command.add_argument(
+        "--planners", default="all", metavar="NAMES", help="all (default), or some, such as bruck,locality-bruck"
+    )
+    command.add_argument(
+        "--sizes", type=positives, default=list(BLOCKS), metavar="LIST",
+        help=f"bytes per rank (default {_list(BLOCKS)}; two integers, as in the paper, are 8)",
+    )
+    command.add_argument(
+        "--local", choices=("shared", "messages"), default="shared",
+        help="how ranks of a region hand blocks to each other: through shared memory (default) or by messages",
+    )
+    command.add_argument(
+        "--count", action="store_true", help="count and price what each planner has sent; nothing is run"
+    )
+    add_timing(command, iterations=50)
+
+
 def run(options: argparse.Namespace, known: Sequence[str], json: OutputFile | None, plot: OutputFile | None) -> int:
     """Run the benchmark that was asked for; `known` are the strategies that there are."""
     status: int = options.run(options, known, json, plot)
@@ -126,17 +155,25 @@ def _run_neighbor_allgather(
     )
 
 
+def _run_allgather(
+    options: argparse.Namespace, _: Sequence[str], json: OutputFile | None, plot: OutputFile | None
+) -> int:
+    from .bench_allgather import Request, allgather, count, planners
+
+    names = planners()
+    chosen = _contestants(options.planners, "planner of allgathers", names, names)
+    _check_counting(options, plot)
+    request = Request(options.ranks, options.sizes, options.local, _terms(options, chosen, json, plot))
+    return count(request) if options.count else allgather(request)
+
+
 def _run_sdde(
     options: argparse.Namespace, _: Sequence[str], json: OutputFile | None, plot: OutputFile | None
 ) -> int:
     from .bench_sdde import METHODS, Request, count, sdde
 
     methods = _contestants(options.methods, "method", METHODS, METHODS)
-    if options.count:
-        if plot:
-            raise CommandError("--plot draws times, and --count takes none; give one of them")
-        if options.mpi:
-            raise CommandError("--count runs nothing, so no --mpi; give one of them")
+    _check_counting(options, plot)
     asked = options.probability or options.partners or options.matrix
     probabilities_asked = options.probability if asked else [PROBABILITY]
     partners = options.partners if asked else [PARTNERS]
@@ -145,6 +182,13 @@ def _run_sdde(
         _terms(options, methods, json, plot),
     )
     return count(request) if options.count else sdde(request)
+
+
+def _check_counting(options: argparse.Namespace, plot: OutputFile | None) -> None:
+    if options.count and plot:
+        raise CommandError("--plot draws times, and --count takes none; give one of them")
+    if options.count and options.mpi:
+        raise CommandError("--count runs nothing, so no --mpi; give one of them")
 
 
 def _terms(

@@ -6,6 +6,7 @@
 
 #include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
+#include "pattern/allgather_pattern.hpp"
 
 namespace vicinal {
 
@@ -72,18 +73,7 @@ std::shared_ptr<KeptPlan> sizes_plan(Graph& graph, const EdgeData& receive) {
     options.element_bytes = 1;
     options.unit = "bytes";
     options.one_block = true;
-    const Neighborhood& neighborhood = graph.neighborhood();
-    Pattern pattern;
-    pattern.identity = true;
-    const Index own = bytes[static_cast<std::size_t>(neighborhood.rank)];
-    Index place = 0;
-    for (std::size_t edge = 0; edge < bytes.size(); ++edge) {
-      pattern.out.push_back({neighborhood.destinations[edge], {{0, 0, own}}});
-      pattern.in.push_back({neighborhood.sources[edge], bytes[edge], {{0, place, bytes[edge]}}});
-      if (own == 0) pattern.out.back().items.clear();
-      if (bytes[edge] == 0) pattern.in.back().slots.clear();
-      place += bytes[edge];
-    }
+    const Pattern pattern = allgather_pattern(graph.neighborhood().rank, bytes);
     graph.keep(kept, pattern, graph.planner(settings, true), options, settings.in_flight);
   }
   kept->require_sound();

@@ -7,28 +7,17 @@
 #include <vector>
 
 #include "locality/machine.hpp"
-#include "pattern/pattern.hpp"
+#include "pattern/allgather_pattern.hpp"
 #include "planners/planner.hpp"
 #include "planners/virtual_ranks.hpp"
 
 namespace vicinal::testing {
 
-/// Rank r contributes counts[r] elements; blocks lie in the receive buffer in the order of ranks,
-/// with `gap` elements between them.
+/// Rank r contributes counts[r] elements.
 inline std::vector<Pattern> allgather_patterns(const std::vector<Index>& counts, Index gap = 0) {
-  const int size = static_cast<int>(counts.size());
-  std::vector<Pattern> patterns(counts.size());
-  for (int rank = 0; rank < size; ++rank) {
-    Pattern& pattern = patterns[rank];
-    pattern.identity = true;
-    Index place = 0;
-    for (int other = 0; other < size; ++other) {
-      pattern.out.push_back({other, {}});
-      if (counts[rank] > 0) pattern.out.back().items.push_back({0, 0, counts[rank]});
-      pattern.in.push_back({other, counts[other], {}});
-      if (counts[other] > 0) pattern.in.back().slots.push_back({0, place, counts[other]});
-      place += counts[other] + gap;
-    }
+  std::vector<Pattern> patterns;
+  for (int rank = 0; rank < static_cast<int>(counts.size()); ++rank) {
+    patterns.push_back(allgather_pattern(rank, counts, gap));
   }
   return patterns;
 }

@@ -1,0 +1,68 @@
+"""What one rank of `vicinal bench allgather` does.  Started by bench_allgather.py, not by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .bench_worker import Exchange, compete
+from .neighbor_allgather_worker import Blocks, Planned
+from .rank_process import RankProcess, run
+from .tables import COUNTED
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from mpi4py import MPI
+
+
+class AllBlocks(Blocks):
+    """One rank's side of a case: its block, and room for those of all ranks."""
+
+    def __init__(self, process: RankProcess, number: int) -> None:
+        self.rank = process.comm.rank
+        task = process.task["cases"][number]
+        self.local: str = task["local"]
+        self.send: npt.NDArray[Any] = np.zeros(task["block_bytes"], np.uint8)
+        self.receive: npt.NDArray[Any] = np.zeros((process.comm.size, task["block_bytes"]), np.uint8)
+
+
+class Own:
+    """The MPI library's own."""
+
+    def __init__(self, comm: MPI.Intracomm, case: AllBlocks) -> None:
+        self._comm, self._case = comm, case
+
+    def run(self) -> None:
+        self._comm.Allgather(self._case.send, self._case.receive)
+
+    def counts(self) -> list[int]:
+        return [0] * len(COUNTED)
+
+    def free(self) -> None:
+        """It holds nothing."""
+
+
+class OfAll(Planned):
+    """A planner's."""
+
+    def __init__(self, comm: MPI.Intracomm, case: AllBlocks, planner: str, regions: str) -> None:
+        from . import Graph
+
+        graph = Graph.complete(comm, allgather=planner, regions=regions, local=case.local)
+        self._request = graph.Neighbor_allgather_init(case.send, case.receive)
+
+
+def main(process: RankProcess) -> None:
+    """One rank, from its task to its results."""
+
+    def set_up(case: AllBlocks, contestant: str | None) -> Exchange:
+        if contestant is None:
+            return Own(process.comm, case)
+        return OfAll(process.comm, case, contestant, process.task["regions"])
+
+    compete(process, lambda number: AllBlocks(process, number), set_up)
+
+
+if __name__ == "__main__":
+    run(main)

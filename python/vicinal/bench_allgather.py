@@ -1,0 +1,169 @@
+"""`vicinal bench allgather`: planners of allgathers over all ranks, timed beside MPI_Allgather, or counted.
+
+Timing is that of any of the benchmarks (bench.py), on the ranks of allgather_worker.py.  Counting starts
+none: it plans for virtual ranks, and prices what they send by a postal model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+from .bench import MPI_AGAIN, MPI_OWN, Terms, compete, conclude
+from .bench_tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, show_bench, whole
+from .outputs import progress
+from .tables import COUNTED, Counts, as_json, duration, size
+
+BUILDS = 3
+"""How often each contestant is set up; the fastest counts."""
+
+_MESSAGES = (
+    Column("non-local\nmessages", whole("nonlocal_messages")),
+    Column("most\nper rank", whole("nonlocal_messages_max")),
+)
+TIMED_COLUMNS = (
+    WORKLOAD, CONTESTANT, Column("set-up", lambda row: duration(row["setup_us"])), *TIMES, *_MESSAGES, VERDICT,
+)
+COUNTED_COLUMNS = (
+    WORKLOAD,
+    CONTESTANT,
+    *_MESSAGES,
+    Column("non-local\nbytes", lambda row: size(row["nonlocal_bytes"])),
+    Column("most\nper rank", lambda row: size(row["nonlocal_bytes_max"])),
+    Column("local\nper rank", per_rank("local_messages")),
+    Column("modelled", lambda row: duration(row["modelled_us"])),
+)
+
+
+class Counted(TypedDict):
+    """What one planner has all ranks send, per allgather; what is not known is None."""
+
+    nonlocal_messages: int | None
+    nonlocal_messages_max: int | None
+    nonlocal_bytes: int | None
+    nonlocal_bytes_max: int | None
+    local_messages: int | None
+
+
+class TimedRow(Timed, Counted):
+    """One contestant's results with one size of blocks."""
+
+    block_bytes: int
+    setup_us: float
+
+
+class CountedRow(Counted):
+    """The same without running anything."""
+
+    workload: str
+    ranks: int
+    regions: int
+    block_bytes: int
+    strategy: str
+    modelled_us: float
+    """By the postal model, of the rank that it takes longest."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `vicinal bench allgather` was asked for."""
+
+    ranks: int
+    sizes: Sequence[int]
+    """Bytes per rank."""
+    local: str
+    """How ranks of a region hand blocks to each other: "shared" or "messages"."""
+    terms: Terms
+
+
+def planners() -> list[str]:
+    """Those made for allgathers over all ranks, and the choice among them."""
+    from . import _core
+
+    others = dict(_core.strategies())
+    return ["automatic", *(name for name, _ in _core.strategies(complete=True) if name not in others)]
+
+
+def allgather(request: Request) -> int:
+    """Run, check and time; show the table and write the files.  Returns the exit status."""
+    terms = request.terms
+    cases = [{"block_bytes": each, "local": request.local} for each in request.sizes]
+    results = compete(terms, "allgather_worker", request.ranks, cases, {}, BUILDS)
+    rows = []
+    for number, block_bytes in enumerate(request.sizes):
+        for index, contestant in enumerate(terms.all_contestants):
+            row = TimedRow(
+                workload=_workload(block_bytes),
+                ranks=request.ranks,
+                block_bytes=block_bytes,
+                strategy=contestant,
+                setup_us=results.setup_us(number, index),
+                **results.measured(number, index),
+                nonlocal_messages=None,
+                nonlocal_messages_max=None,
+                nonlocal_bytes=None,
+                nonlocal_bytes_max=None,
+                local_messages=None,
+                correct=results.correct(number, index),
+            )
+            if contestant not in (MPI_OWN, MPI_AGAIN):
+                of_planner = dict(zip(COUNTED, results.counts(number, index).T, strict=True))
+                row.update(_count(of_planner, 1))
+            rows.append(row)
+    title = f"allgather on {request.ranks:,} ranks ({results.mpi.abi}), regions {terms.regions}, local: {request.local}"
+    notes = [*terms.notes("exchange", "MPI_Allgather"), f"set-up: the best of {BUILDS}"]
+    panels = {_workload(each): [row for row in rows if row["block_bytes"] == each] for each in request.sizes}
+    return conclude(terms, title, TIMED_COLUMNS, notes, rows, panels)
+
+
+def count(request: Request) -> int:
+    """Plan for virtual ranks and count; show the table and write the rows.  Returns the exit status."""
+    from . import _core
+
+    terms = request.terms
+    labels = _core.read_regions(terms.regions, request.ranks)
+    machine = _core.Machine(labels, labels)
+    patterns = _core.allgather_patterns(request.ranks, 1)
+    rows: list[CountedRow] = []
+    with progress("planning", len(request.sizes) * len(terms.contestants)) as advance:
+        for block_bytes in request.sizes:
+            for planner in terms.contestants:
+                plans = _core.PlanSet.plan(
+                    planner, machine, patterns, shared_memory=request.local == "shared", one_block=True,
+                    complete=True, element_bytes=block_bytes,
+                )
+                rows.append(CountedRow(
+                    workload=_workload(block_bytes),
+                    ranks=request.ranks,
+                    regions=machine.regions,
+                    block_bytes=block_bytes,
+                    strategy=planner,
+                    **_count(plans.statistics(), block_bytes),
+                    modelled_us=round(plans.postal_seconds(block_bytes) * 1e6, 3),
+                ))
+                advance(len(rows))
+    if terms.json:
+        terms.json.write_text(as_json(rows))
+    notes = [
+        "modelled: the rank whose messages take longest one after the other, by the postal model of Bienz et al. "
+        "2022 (equation 2) and the default profile; what passes through shared memory is free there",
+        "every region is taken to be a host",
+    ]
+    title = f"allgather on {request.ranks:,} virtual ranks in {machine.regions:,} regions, local: {request.local}"
+    show_bench(title, rows, COUNTED_COLUMNS, notes)
+    return 0
+
+
+def _workload(block_bytes: int) -> str:
+    return f"{size(block_bytes)} per rank"
+
+
+def _count(counts: Counts, element_bytes: int) -> Counted:
+    return Counted(
+        nonlocal_messages=int(counts["nonlocal_messages"].sum()),
+        nonlocal_messages_max=int(counts["nonlocal_messages"].max()),
+        nonlocal_bytes=int(counts["nonlocal_elements"].sum()) * element_bytes,
+        nonlocal_bytes_max=int(counts["nonlocal_elements"].max()) * element_bytes,
+        local_messages=int(counts["local_messages"].sum()),
+    )

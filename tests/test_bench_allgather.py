@@ -1,0 +1,65 @@
+"""`vicinal bench allgather`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commanding import refused, vicinal
+from vicinal.bench import MPI_AGAIN, MPI_OWN
+from vicinal.bench_allgather import planners
+
+BENCH = ("bench", "allgather")
+
+
+@pytest.mark.parametrize("local", ["shared", "messages"])
+def test_planners_and_mpi_deliver_the_same(mpi: str, tmp_path: Path, local: str) -> None:
+    files = [tmp_path / "rows.json", tmp_path / "ratios.png"]
+    result = vicinal(
+        *BENCH, "--ranks", 5, "--ranks-per-region", 2, "--sizes", "8,3000", "--iterations", 3, "--repetitions", 2,
+        "--local", local, "--mpi", mpi, "--json", files[0], "--plot", files[1], env={"VICINAL_ALLGATHER": "nonsense"},
+    )
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(files[0].read_text())["rows"]
+    assert [row["strategy"] for row in rows] == [MPI_OWN, *planners(), MPI_AGAIN] * 2
+    for row in rows:
+        assert row["correct"] is True
+        assert row["workload"] in result.stdout
+        assert 0 < row["exchange_us"] <= row["exchange_median_us"]
+        own = rows[0 if row["block_bytes"] == 8 else len(rows) // 2]
+        assert row["ratio_to_mpi"] == pytest.approx(row["exchange_us"] / own["exchange_us"], rel=1e-3, abs=1e-4)
+        if row["strategy"] in (MPI_OWN, MPI_AGAIN):
+            assert row["nonlocal_messages"] is None
+        else:
+            assert (row["local_messages"] == 0) == (local == "shared")
+        if row["strategy"] == "hierarchical":
+            # Three leaders in two steps; each region gets what it lacks of the five blocks.
+            assert (row["nonlocal_messages"], row["nonlocal_messages_max"]) == (6, 2)
+            assert row["nonlocal_bytes"] == (3 + 3 + 4) * row["block_bytes"]
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_counts_of_many_ranks(tmp_path: Path) -> None:
+    file = tmp_path / "rows.json"
+    result = vicinal(*BENCH, "--count", "--ranks", 256, "--ranks-per-region", 4, "--sizes", 8, "--planners",
+                     "bruck,locality-bruck", "--local", "messages", "--json", file, env={"VICINAL_MPI": "none"})
+    assert result.returncode == 0, result.stderr
+    plain, aware = json.loads(file.read_text())["rows"]
+    assert (plain["regions"], plain["nonlocal_messages_max"], plain["nonlocal_bytes_max"]) == (64, 8, 255 * 8)
+    # log of 64 to base 4, and a block, 4 blocks and 16 blocks of each of 4 ranks.
+    assert (aware["nonlocal_messages_max"], aware["nonlocal_bytes_max"]) == (3, (4 + 16 + 64) * 8)
+    # Default profile: 8 microseconds and half a nanosecond per byte between regions; inside 1.8 and 0.2.
+    assert plain["modelled_us"] == pytest.approx(8 * 8 + 0.5e-3 * 255 * 8, abs=0.01)
+    assert aware["modelled_us"] < plain["modelled_us"] / 1.5
+
+
+def test_impossible_requests_are_refused(tmp_path: Path) -> None:
+    few = (*BENCH, "--ranks", 4)
+    refused(vicinal(*BENCH), "--ranks")
+    refused(vicinal(*few, "--planners", "aggregate"), "aggregate", "locality-bruck")
+    refused(vicinal(*few, "--sizes", "0"), "0")
+    refused(vicinal(*few, "--local", "both"), "both")
+    refused(vicinal(*few, "--count"), "--ranks-per-region")
+    refused(vicinal(*few, "--count", "--ranks-per-region", 2, "--plot", tmp_path / "a.png"), "--plot", "--count")
