@@ -100,6 +100,22 @@ VICINAL_API int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const
 VICINAL_API int vicinal_graph_create_from_topology(MPI_Comm comm, MPI_Info info,
                                                    vicinal_graph* graph);
 
+/* The same where each rank knows one side of its edges only: the ranks it sends to, or those it needs
+ * something from. The other ends are told by a sparse exchange (see the setting vicinal_exchange below),
+ * which costs each rank a few messages whatever the number of ranks; what it finds comes in ascending
+ * order of ranks. Collective. Errors, on every rank (MPI_ERR_OTHER on those that are not at fault):
+ * MPI_ERR_RANK, MPI_ERR_ARG, MPI_ERR_INFO_VALUE, MPI_ERR_TOPOLOGY (regions). */
+VICINAL_API int vicinal_graph_create_from_destinations(MPI_Comm comm, int outdegree,
+                                                       const int destinations[], MPI_Info info,
+                                                       vicinal_graph* graph);
+VICINAL_API int vicinal_graph_create_from_sources(MPI_Comm comm, int indegree, const int sources[],
+                                                  MPI_Info info, vicinal_graph* graph);
+
+/* The neighbours of a graph, in its order: MPI_PROC_NULL where a topology has none. Arrays may be NULL
+ * where only the degrees are wanted; else they have that many entries, and are the caller's. Local. */
+VICINAL_API int vicinal_graph_neighbors(vicinal_graph graph, int* indegree, int sources[],
+                                        int* outdegree, int destinations[]);
+
 /* Creates the graph in which each rank has an edge to and from every rank, itself included, in the order
  * of ranks: that of the collectives over a whole communicator. Its allgathers go by the setting
  * vicinal_allgather (see vicinal_allgather below). Collective, as vicinal_graph_create_adjacent. */

@@ -80,8 +80,9 @@ void bind_patterns(nb::module_& module) {
       .def("__len__", [](const Patterns& it) { return it.by_rank.size(); })
       .def_prop_ro(
           "size", [](const Patterns& it) { return it.by_rank.size(); }, "The number of ranks.");
-  module.def("allgather_patterns", &of_allgather, "size"_a, "count"_a,
-             "The patterns of an allgather over all ranks, each of which contributes `count` items.");
+  module.def(
+      "allgather_patterns", &of_allgather, "size"_a, "count"_a,
+      "The patterns of an allgather over all ranks, each of which contributes `count` items.");
   module.def("halo_patterns", &of_halo, "size"_a, "row_offsets"_a, "needers"_a, "indices"_a,
              "The patterns of a halo in which rank r owns indices row_offsets[r] to "
              "row_offsets[r + 1] - 1, and rank needers[i] needs indices[i]: pairs ascending, each "

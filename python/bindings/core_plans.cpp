@@ -3,8 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include <iterator>
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -43,7 +43,8 @@ struct PlanSet {
 
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
-                   bool complete, Index element_bytes, Index split_bytes, int leader_shift, int group_size) {
+                   bool complete, Index element_bytes, Index split_bytes, int leader_shift,
+                   int group_size) {
   require(element_bytes >= 1 && split_bytes >= 1 && leader_shift >= 0 && group_size >= 0,
           Fault::argument, "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           ", leader_shift=", leader_shift, " and group_size=", group_size,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ._errors import Error
 from ._load import address_of_comm, native
 from ._request import Request
 from ._settings import GraphSettings, PlanSettings, check_names, given_settings, plan_settings
-from ._types import Fault, NativeGraph
+from ._types import Fault, Native, NativeGraph
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -31,6 +31,16 @@ READERS: dict[str, tuple[Reader, Reader]] = {
     "allgather": (read_blocks, read_blocks),
     "allgatherv": (read_blocks, read_side),
 }
+
+
+def _from_one_side(are_sources: bool) -> Callable[[Native], Callable[..., NativeGraph]]:
+    def function(module: Native) -> Callable[..., NativeGraph]:
+        def make(comm: int, known: Any, settings: dict[str, str], fault: Fault | None) -> NativeGraph:
+            return module.make_graph_from_one_side(comm, known, are_sources, settings, fault)
+
+        return make
+
+    return function
 
 
 class Graph:
@@ -71,20 +81,26 @@ class Graph:
         destinations: ArrayLike,
         **settings: Unpack[GraphSettings],
     ) -> None:
-        check_names(settings, GraphSettings)
-        self._module, address = native(), address_of_comm(comm)
-        self._settings = {}
-        from_ranks = to_ranks = np.empty(0, np.int32)
-        fault: Fault | None = None
-        try:
-            from_ranks = self._read(comm, sources, "sources")
-            to_ranks = self._read(comm, destinations, "destinations")
-            self._settings = given_settings(**settings)
-        except Error as error:  # raised where all ranks meet, so that the others learn of it
-            fault = (error.kind, str(error))
-        except (TypeError, ValueError) as error:
-            fault = ("argument", str(error))
-        self._graph = self._module.make_graph(address, from_ranks, to_ranks, self._settings, fault)
+        known = {"sources": sources, "destinations": destinations}
+        self._make(comm, known, settings, lambda module: module.make_graph)
+
+    @classmethod
+    def from_destinations(cls, comm: MPI.Comm, destinations: ArrayLike, **settings: Unpack[GraphSettings]) -> Self:
+        """Make a graph where each rank knows whom it sends to, and not whom it receives from.
+
+        Sources are found by a sparse exchange, whose method is the setting `exchange`, and come in ascending
+        order.  Collective over `comm`.  Raises vicinal.Error on every rank.
+        """
+        graph = cls.__new__(cls)
+        graph._make(comm, {"destinations": destinations}, settings, _from_one_side(False))
+        return graph
+
+    @classmethod
+    def from_sources(cls, comm: MPI.Comm, sources: ArrayLike, **settings: Unpack[GraphSettings]) -> Self:
+        """Make a graph where each rank knows whom it needs something from, as from_destinations."""
+        graph = cls.__new__(cls)
+        graph._make(comm, {"sources": sources}, settings, _from_one_side(True))
+        return graph
 
     @classmethod
     def from_topology(
@@ -98,7 +114,9 @@ class Graph:
         in sources and destinations, in counts and in buffers, whose parts for it are left alone.  Collective
         over `comm`.  Raises vicinal.Error where `comm` has no topology.
         """
-        return cls._make(comm, "make_graph_from_topology", settings)
+        graph = cls.__new__(cls)
+        graph._make(comm, {}, settings, lambda module: module.make_graph_from_topology)
+        return graph
 
     @classmethod
     def complete(
@@ -112,22 +130,31 @@ class Graph:
         "locality-bruck", "bruck", "dissemination", "recursive-doubling", "ring", "hierarchical", "multi-lane" or
         any strategy for allgathers; MPI.IN_PLACE is allowed.  Collective over `comm`.
         """
-        return cls._make(comm, "make_complete_graph", settings)
-
-    @classmethod
-    def _make(cls, comm: MPI.Comm, make: str, settings: GraphSettings) -> Self:
-        """Make a graph by a function of the compiled module that needs nothing besides settings."""
-        check_names(settings, GraphSettings)
         graph = cls.__new__(cls)
-        graph._module, address = native(), address_of_comm(comm)
-        graph._settings = {}
+        graph._make(comm, {}, settings, lambda module: module.make_complete_graph)
+        return graph
+
+    def _make(
+        self,
+        comm: MPI.Comm,
+        known: Mapping[str, ArrayLike],
+        settings: GraphSettings,
+        function: Callable[[Native], Callable[..., NativeGraph]],
+    ) -> None:
+        """Make it by a function of the compiled module, given what is known of neighbours, and settings."""
+        check_names(settings, GraphSettings)
+        self._module, address = native(), address_of_comm(comm)
+        self._settings = {}
+        ranks = dict.fromkeys(known, np.empty(0, np.int32))
         fault: Fault | None = None
         try:
-            graph._settings = given_settings(**settings)
-        except (TypeError, ValueError) as error:  # raised where all ranks meet
+            ranks = {what: self._read(comm, given, what) for what, given in known.items()}
+            self._settings = given_settings(**settings)
+        except Error as error:  # raised where all ranks meet, so that the others learn of it
+            fault = (error.kind, str(error))
+        except (TypeError, ValueError) as error:
             fault = ("argument", str(error))
-        graph._graph = getattr(graph._module, make)(address, graph._settings, fault)
-        return graph
+        self._graph = function(self._module)(address, *ranks.values(), self._settings, fault)
 
     @classmethod
     def of_all(cls, comm: MPI.Comm) -> Self:

@@ -77,7 +77,7 @@ def run_ranks(folder: Path, worker: str, ranks: int, mpi: Mpi, steps: int) -> No
     # More ranks than cores is the usual case here; threads of a BLAS would only be in their way.
     environment.setdefault("OMP_NUM_THREADS", "1")
     # What the command line says is meant, whatever the environment says.
-    for name in ("VICINAL_STRATEGY", "VICINAL_EXCHANGE", "VICINAL_REGIONS"):
+    for name in ("VICINAL_STRATEGY", "VICINAL_ALLGATHER", "VICINAL_EXCHANGE", "VICINAL_REGIONS"):
         environment.pop(name, None)
 
     done = folder / "progress"

@@ -1,4 +1,5 @@
 // The C interface: the library itself, regions, and graphs.
+#include <algorithm>
 #include <utility>
 
 #include "collectives/c_api_shared.hpp"
@@ -22,6 +23,16 @@ int create_graph(MPI_Comm comm, MPI_Info info, vicinal_graph* graph, Read read,
     });
     made->graph = make(std::move(settings), std::move(fault));
     *graph = made.release();
+  });
+}
+
+int create_from_one_side(MPI_Comm comm, int degree, const int* ranks, bool are_sources,
+                         MPI_Info info, vicinal_graph* graph) noexcept {
+  std::vector<int> known;
+  const auto read = [&] { known = list(ranks, degree, are_sources ? "sources" : "destinations"); };
+  return create_graph(comm, info, graph, read, [&](auto settings, auto fault) {
+    return vicinal::Graph::from_one_side(comm, std::move(known), are_sources, std::move(settings),
+                                         std::move(fault));
   });
 }
 
@@ -75,12 +86,35 @@ int vicinal_graph_create_from_topology(MPI_Comm comm, MPI_Info info, vicinal_gra
       });
 }
 
+int vicinal_graph_create_from_destinations(MPI_Comm comm, int outdegree, const int destinations[],
+                                           MPI_Info info, vicinal_graph* graph) {
+  return create_from_one_side(comm, outdegree, destinations, false, info, graph);
+}
+
+int vicinal_graph_create_from_sources(MPI_Comm comm, int indegree, const int sources[],
+                                      MPI_Info info, vicinal_graph* graph) {
+  return create_from_one_side(comm, indegree, sources, true, info, graph);
+}
+
 int vicinal_graph_create_complete(MPI_Comm comm, MPI_Info info, vicinal_graph* graph) {
   return create_graph(
       comm, info, graph, [] {},
       [&](auto settings, auto fault) {
         return vicinal::Graph::complete(comm, std::move(settings), std::move(fault));
       });
+}
+
+int vicinal_graph_neighbors(vicinal_graph graph, int* indegree, int sources[], int* outdegree,
+                            int destinations[]) {
+  return guarded(user_of(graph), [&] {
+    require_handle(graph, "graph");
+    const auto copy = [](const vicinal::Ends& ends, int* degree, int* ranks) {
+      if (degree != nullptr) *degree = static_cast<int>(ends.ranks.size());
+      if (ranks != nullptr) std::copy(ends.ranks.begin(), ends.ranks.end(), ranks);
+    };
+    copy(graph->graph->sources(), indegree, sources);
+    copy(graph->graph->destinations(), outdegree, destinations);
+  });
 }
 
 int vicinal_graph_free(vicinal_graph* graph) {

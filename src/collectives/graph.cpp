@@ -4,8 +4,10 @@
 // yet, a fault is told to every rank.
 #include "collectives/graph.hpp"
 
+#include <algorithm>
 #include <numeric>
 
+#include "discovery/exchange.hpp"
 #include "execute/execution.hpp"
 #include "mpi/topology.hpp"
 
@@ -78,6 +80,34 @@ std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
   }
   return std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
                                  std::move(settings), std::move(fault));
+}
+
+std::shared_ptr<Graph> Graph::from_one_side(MPI_Comm user, std::vector<int> known, bool are_sources,
+                                            Settings settings, std::optional<Error> fault) {
+  const auto communicator = mpi::Communicator::of(user);
+  std::map<int, std::int64_t> edges;
+  try {
+    if (fault) throw *fault;
+    communicator->machine(settings.regions);
+    check_neighbours(known, communicator->size(), are_sources ? "source" : "destination");
+    for (const int rank : known) ++edges[rank];
+  } catch (const Error& error) {
+    fault = error;
+  }
+  std::vector<Letter> letters;
+  for (const auto& [rank, count] : edges) letters.push_back({rank, {count}});
+  ExchangeOptions how(settings.exchange);
+  if (!fault) how.regions = settings.regions;
+  how.shared_memory = settings.options.shared_memory;
+  std::optional<Finding> finding;
+  if (fault) finding.emplace(*fault);
+  std::vector<int> found;
+  for (const Letter& letter : exchange_letters(*communicator, letters, how, finding)) {
+    found.insert(found.end(), static_cast<std::size_t>(letter.words[0]), letter.peer);
+  }
+  std::sort(found.begin(), found.end());
+  if (!are_sources) known.swap(found);
+  return std::make_shared<Graph>(user, std::move(known), std::move(found), std::move(settings));
 }
 
 std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,

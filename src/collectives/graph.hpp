@@ -46,6 +46,12 @@ class Graph {
   /// has none.
   static std::shared_ptr<Graph> from_topology(MPI_Comm user, Settings settings,
                                               std::optional<Error> fault = std::nullopt);
+  /// From what each rank knows of one side only: the ranks it sends to, or with `are_sources` those it
+  /// receives from. The others are told by a sparse exchange, and found in ascending order.
+  /// Collective over `user`.
+  static std::shared_ptr<Graph> from_one_side(MPI_Comm user, std::vector<int> known,
+                                              bool are_sources, Settings settings,
+                                              std::optional<Error> fault = std::nullopt);
   /// An edge between any two ranks, and from each to itself, in the order of ranks. Collective over
   /// `user`.
   static std::shared_ptr<Graph> complete(MPI_Comm user, Settings settings,

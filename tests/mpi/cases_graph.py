@@ -67,6 +67,21 @@ def fill(comm: MPI.Intracomm, size: int, turn: int) -> NDArray[np.float64]:
 
 
 @case
+def graphs_from_one_side(comm: MPI.Intracomm) -> None:
+    for seed in range(700, 706):
+        edges = Edges.random(comm, seed)
+        from_destinations = vicinal.Graph.from_destinations(comm, edges.destinations, regions="blocks:3")
+        from_sources = vicinal.Graph.from_sources(comm, edges.sources, exchange="nonblocking")
+        assert from_destinations.destinations.tolist() == list(edges.destinations)
+        assert from_destinations.sources.tolist() == sorted(edges.sources)
+        assert from_sources.sources.tolist() == list(edges.sources)
+        assert from_sources.destinations.tolist() == sorted(edges.destinations)
+    wrong = [comm.size] if comm.rank == comm.size - 1 else []
+    kind = "rank" if wrong else "elsewhere"
+    expect_error(kind, f"rank {comm.size}" if wrong else "", lambda: vicinal.Graph.from_sources(comm, wrong))
+
+
+@case
 def random_edges_under_every_strategy(comm: MPI.Intracomm) -> None:
     for seed, strategy in enumerate(STRATEGIES):
         edges = Edges.random(comm, 300 + seed)

@@ -213,6 +213,39 @@ TEST(family_on_cartesian_grids) {
   run_cartesian({}, {});
 }
 
+TEST(graphs_from_one_side_are_those_from_both) {
+  const Duplicate comm;
+  for (unsigned seed = 30; seed < 42; ++seed) {
+    std::vector<int> sources;
+    const Wiring wiring = random_wiring(seed, false, sources);
+    for (const bool by_sources : {false, true}) {
+      const std::vector<int>& known = by_sources ? sources : wiring.mine();
+      const auto create =
+          by_sources ? vicinal_graph_create_from_sources : vicinal_graph_create_from_destinations;
+      GraphHandle graph;
+      SUCCEEDS(create(comm, static_cast<int>(known.size()), known.data(),
+                      Hints{{"vicinal_regions", few_regions(world_size())}}, &graph));
+      int in = -1, out = -1;
+      SUCCEEDS(vicinal_graph_neighbors(graph, &in, nullptr, &out, nullptr));
+      std::vector<int> from(static_cast<std::size_t>(in)), to(static_cast<std::size_t>(out));
+      SUCCEEDS(vicinal_graph_neighbors(graph, nullptr, from.data(), nullptr, to.data()));
+      CHECK(known == (by_sources ? from : to));
+      std::vector<int> expected = by_sources ? wiring.mine() : sources;
+      std::sort(expected.begin(), expected.end());
+      CHECK(expected == (by_sources ? to : from));
+    }
+  }
+}
+
+TEST(a_rank_out_of_range_on_one_side_is_told_to_all) {
+  const Duplicate comm;
+  const int wrong = world_size();
+  GraphHandle graph;
+  const int code = vicinal_graph_create_from_sources(comm, world_rank() == 0 ? 1 : 0, &wrong,
+                                                     MPI_INFO_NULL, &graph);
+  CHECK_EQUAL(code, world_rank() == 0 ? MPI_ERR_RANK : MPI_ERR_OTHER);
+}
+
 TEST(family_on_complete_graphs) {
   const Duplicate comm;
   std::vector<int> all(static_cast<std::size_t>(world_size()));
