@@ -203,8 +203,9 @@ std::shared_ptr<Graph> make_graph_from_topology(Address comm, const GivenSetting
   return Graph::from_topology(user, std::move(meeting.settings));
 }
 
-std::shared_ptr<Graph> make_graph_from_one_side(Address comm, const ArrayArgument<int>& known,
-                                                bool are_sources, const GivenSettings& given,
+std::shared_ptr<Graph> make_graph_from_one_side(bool are_sources, Address comm,
+                                                const ArrayArgument<int>& known,
+                                                const GivenSettings& given,
                                                 const GivenFault& fault) {
   const nb::gil_scoped_release released;
   const auto user = handle_at<MPI_Comm>(comm);
@@ -260,8 +261,8 @@ void bind_graph(nb::module_& module) {
              "fault"_a.none());
   module.def("make_graph_from_topology", &make_graph_from_topology, "comm"_a, "settings"_a,
              "fault"_a.none());
-  module.def("make_graph_from_one_side", &make_graph_from_one_side, "comm"_a, "known"_a,
-             "are_sources"_a, "settings"_a, "fault"_a.none());
+  module.def("make_graph_from_one_side", &make_graph_from_one_side, "are_sources"_a, "comm"_a,
+             "known"_a, "settings"_a, "fault"_a.none());
   module.def("make_complete_graph", &make_complete_graph, "comm"_a, "settings"_a, "fault"_a.none());
   module.def("kept_complete_graph", &kept_complete_graph, "comm"_a);
   module.def("neighbor", &neighbor, "graph"_a, "collective"_a, "sendbuf"_a.none(), "sendcounts"_a,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,16 +32,6 @@ READERS: dict[str, tuple[Reader, Reader]] = {
     "allgather": (read_blocks, read_blocks),
     "allgatherv": (read_blocks, read_side),
 }
-
-
-def _from_one_side(are_sources: bool) -> Callable[[Native], Callable[..., NativeGraph]]:
-    def function(module: Native) -> Callable[..., NativeGraph]:
-        def make(comm: int, known: Any, settings: dict[str, str], fault: Fault | None) -> NativeGraph:
-            return module.make_graph_from_one_side(comm, known, are_sources, settings, fault)
-
-        return make
-
-    return function
 
 
 class Graph:
@@ -92,14 +83,14 @@ class Graph:
         order.  Collective over `comm`.  Raises vicinal.Error on every rank.
         """
         graph = cls.__new__(cls)
-        graph._make(comm, {"destinations": destinations}, settings, _from_one_side(False))
+        graph._make_from_one_side(comm, {"destinations": destinations}, settings)
         return graph
 
     @classmethod
     def from_sources(cls, comm: MPI.Comm, sources: ArrayLike, **settings: Unpack[GraphSettings]) -> Self:
         """Make a graph where each rank knows whom it needs something from, as from_destinations."""
         graph = cls.__new__(cls)
-        graph._make(comm, {"sources": sources}, settings, _from_one_side(True))
+        graph._make_from_one_side(comm, {"sources": sources}, settings)
         return graph
 
     @classmethod
@@ -133,6 +124,14 @@ class Graph:
         graph = cls.__new__(cls)
         graph._make(comm, {}, settings, lambda module: module.make_complete_graph)
         return graph
+
+    def _make_from_one_side(
+        self, comm: MPI.Comm, known: Mapping[str, ArrayLike], settings: GraphSettings
+    ) -> None:
+        def function(module: Native) -> Callable[..., NativeGraph]:
+            return partial(module.make_graph_from_one_side, "sources" in known)
+
+        self._make(comm, known, settings, function)
 
     def _make(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import vicinal
-from harness import STRATEGIES, case, region_kinds, some_settings
+from harness import STRATEGIES, case, expect_error, region_kinds, some_settings
 from mpi4py import MPI
 from numpy.typing import NDArray
 
