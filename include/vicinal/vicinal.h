@@ -12,7 +12,7 @@
  * Settings. The info argument of the creating functions takes these keys; the environment variable of
  * the same name in upper case, where set, wins.
  *   vicinal_regions       who is near whom: "node" (default), "numa", "blocks:K", "round-robin:N" or
- *                         "list:0,0,1,1,..."; must be the same on all ranks
+ *                         "list:0,0,1,1,...", or two of these as "OUTER/INNER"; must be the same on all ranks
  *   vicinal_strategy      the planner: "automatic" (default), "direct", "nearest-first", "aggregate",
  *                         "aggregate-plain", "two-step", "split", "common-neighbor" and
  *                         "distance-halving-pruned" (for exchanges without a reverse) or
@@ -99,6 +99,11 @@ VICINAL_API int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const
  * which one rank names another more often than the other way round. */
 VICINAL_API int vicinal_graph_create_from_topology(MPI_Comm comm, MPI_Info info,
                                                    vicinal_graph* graph);
+
+/* Creates the graph in which each rank has an edge to and from every rank, itself included, in the order
+ * of ranks: that of the collectives over a whole communicator. Its allgathers go by the setting
+ * vicinal_allgather (see vicinal_allgather below). Collective, as vicinal_graph_create_adjacent. */
+VICINAL_API int vicinal_graph_create_complete(MPI_Comm comm, MPI_Info info, vicinal_graph* graph);
 
 /* Frees a graph. Local. Requests made from it stay usable. */
 VICINAL_API int vicinal_graph_free(vicinal_graph* graph);
@@ -299,6 +304,72 @@ VICINAL_API int vicinal_neighbor_allgatherv_init_c(const void* sendbuf, MPI_Coun
                                                    const MPI_Aint displs[], MPI_Datatype recvtype,
                                                    vicinal_graph graph, MPI_Info info,
                                                    vicinal_request* request);
+
+/* --- allgathers over a communicator ---------------------------------------------------------------
+ *
+ * MPI_Allgather and MPI_Allgatherv, in the same forms: the neighborhood allgathers of the communicator's
+ * complete graph, which is created by the first of them and kept until the communicator is freed.
+ * MPI_IN_PLACE is allowed as send buffer. Counts of allgatherv must be the same on all ranks; the sixteen
+ * sets of counts used last keep their plans.
+ *
+ * The setting vicinal_allgather, in the environment or the info of the persistent form, names the planner:
+ *   "automatic"           (default) chooses for the machine
+ *   "locality-bruck"      Bruck's algorithm between regions, sharing inside them (Bienz et al. 2022,
+ *                         algorithm 2), for any number and sizes of regions; with regions as
+ *                         "node/numa" also between the inner regions of each
+ *   "bruck", "dissemination", "recursive-doubling", "ring"     as the field knows them
+ *   "hierarchical"        one leader per region; "multi-lane": one lane per rank of a region
+ * or any that serves neighborhood allgathers. Regions are the communicator's default ones.
+ *
+ * Collective. Errors, on every rank (MPI_ERR_OTHER on those that are not at fault): MPI_ERR_COUNT for
+ * negative counts, for an own block whose sizes in the send and receive arguments differ, and where a
+ * plan is made for counts that are not the same on all ranks; MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_TYPE,
+ * MPI_ERR_INFO_VALUE. An error in a blocking or nonblocking call gives up these two forms on the
+ * communicator. */
+VICINAL_API int vicinal_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                  void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                  MPI_Comm comm);
+VICINAL_API int vicinal_iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                   void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                   MPI_Comm comm, vicinal_request* request);
+VICINAL_API int vicinal_allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                       void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                       MPI_Comm comm, MPI_Info info, vicinal_request* request);
+VICINAL_API int vicinal_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                                    void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                                    MPI_Comm comm);
+VICINAL_API int vicinal_iallgather_c(const void* sendbuf, MPI_Count sendcount,
+                                     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                                     MPI_Datatype recvtype, MPI_Comm comm,
+                                     vicinal_request* request);
+VICINAL_API int vicinal_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
+                                         MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                         vicinal_request* request);
+VICINAL_API int vicinal_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                   void* recvbuf, const int recvcounts[], const int displs[],
+                                   MPI_Datatype recvtype, MPI_Comm comm);
+VICINAL_API int vicinal_iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                    void* recvbuf, const int recvcounts[], const int displs[],
+                                    MPI_Datatype recvtype, MPI_Comm comm, vicinal_request* request);
+VICINAL_API int vicinal_allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                        void* recvbuf, const int recvcounts[], const int displs[],
+                                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                        vicinal_request* request);
+VICINAL_API int vicinal_allgatherv_c(const void* sendbuf, MPI_Count sendcount,
+                                     MPI_Datatype sendtype, void* recvbuf,
+                                     const MPI_Count recvcounts[], const MPI_Aint displs[],
+                                     MPI_Datatype recvtype, MPI_Comm comm);
+VICINAL_API int vicinal_iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
+                                      MPI_Datatype sendtype, void* recvbuf,
+                                      const MPI_Count recvcounts[], const MPI_Aint displs[],
+                                      MPI_Datatype recvtype, MPI_Comm comm,
+                                      vicinal_request* request);
+VICINAL_API int vicinal_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount,
+                                          MPI_Datatype sendtype, void* recvbuf,
+                                          const MPI_Count recvcounts[], const MPI_Aint displs[],
+                                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                          vicinal_request* request);
 
 /* --- requests ----------------------------------------------------------------------------------- */
 

@@ -26,21 +26,23 @@ namespace vicinal::python {
 
 namespace {
 
-PlanOptions asking_for(bool with_reverse, bool one_block) {
+PlanOptions asking_for(bool with_reverse, bool one_block, bool complete) {
   PlanOptions options;
   options.with_reverse = with_reverse;
   options.one_block = one_block;
+  options.complete = complete;
   return options;
 }
 
-void require_serving(std::string_view strategy, bool with_reverse, bool one_block) {
-  require_serves(find_planner(strategy), asking_for(with_reverse, one_block));
+void require_serving(std::string_view strategy, bool with_reverse, bool one_block, bool complete) {
+  require_serves(find_planner(strategy), asking_for(with_reverse, one_block, complete));
 }
 
-std::vector<std::pair<std::string, std::string>> strategies(bool with_reverse, bool one_block) {
+std::vector<std::pair<std::string, std::string>> strategies(bool with_reverse, bool one_block,
+                                                            bool complete) {
   std::vector<std::pair<std::string, std::string>> result;
   for (const Planner& planner : planners()) {
-    if (!serves(planner, asking_for(with_reverse, one_block))) continue;
+    if (!serves(planner, asking_for(with_reverse, one_block, complete))) continue;
     result.emplace_back(planner.name, planner.summary);
   }
   return result;
@@ -112,12 +114,15 @@ NB_MODULE(VICINAL_MODULE, m) {
   py::translate_errors();
   m.attr("__version__") = VICINAL_VERSION_STRING;
   m.def("strategies", &py::strategies, "with_reverse"_a = false, "one_block"_a = true,
+        "complete"_a = false,
         "The name of each strategy that serves such exchanges, and what it does. With "
         "`with_reverse`, "
         "those that serve the reverse too; without `one_block`, those that serve more than "
-        "allgathers.");
+        "allgathers; with `complete`, those too that serve allgathers over a whole communicator "
+        "only.");
   m.def("require_serves", &py::require_serving, "strategy"_a, nb::kw_only(), "with_reverse"_a,
-        "one_block"_a, "Refuses a strategy that does not serve such exchanges, with the reason.");
+        "one_block"_a, "complete"_a = false,
+        "Refuses a strategy that does not serve such exchanges, with the reason.");
   m.def(
       "read_regions", &py::regions_from_text, "text"_a, "size"_a, "node_of"_a = nb::none(),
       "The region of each rank, from a text such as \"blocks:4\". All ranks are taken to be on one "

@@ -40,7 +40,8 @@ struct PlanSet {
 
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
-                   Index element_bytes, Index split_bytes, int leader_shift, int group_size) {
+                   bool complete, Index element_bytes, Index split_bytes, int leader_shift,
+                   int group_size) {
   require(element_bytes >= 1 && split_bytes >= 1 && leader_shift >= 0 && group_size >= 0,
           Fault::argument, "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           ", leader_shift=", leader_shift, " and group_size=", group_size,
@@ -49,6 +50,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   options.shared_memory = shared_memory;
   options.with_reverse = with_reverse;
   options.one_block = one_block;
+  options.complete = complete;
   options.element_bytes = element_bytes;
   options.split_bytes = split_bytes;
   options.leader_shift = leader_shift;
@@ -129,10 +131,13 @@ void bind_plans(nb::module_& module) {
       .def_static(
           "plan", &make_plans, "strategy"_a, "machine"_a, "patterns"_a, nb::kw_only(),
           "shared_memory"_a = true, "with_reverse"_a = false, "one_block"_a = false,
-          "element_bytes"_a = 8, "split_bytes"_a = 65536, "leader_shift"_a = 0, "group_size"_a = 0,
+          "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 65536,
+          "leader_shift"_a = 0, "group_size"_a = 0,
           "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
           "over through it, else by messages. `one_block`: each rank sends the same items on "
-          "all of its edges, as in an allgather. `element_bytes` and `split_bytes` are for "
+          "all of its edges, as in an allgather. `complete`: each rank has an edge to and from "
+          "each, "
+          "itself included. `element_bytes` and `split_bytes` are for "
           "decisions by cost only; plans are in elements. `group_size`: most ranks of a "
           "common-neighbor group, 0 for as many as the cost model finds best.")
       .def_prop_ro(

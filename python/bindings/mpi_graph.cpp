@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "collectives/all_ranks.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/neighbor_call.hpp"
 #include "collectives/neighbor_exchange.hpp"
@@ -118,7 +119,7 @@ class NeighborRequest final : public Pending {
  public:
   /// With settings it is persistent, and planned; without, a call that has begun.
   NeighborRequest(std::shared_ptr<Graph> graph, const Collective& collective, const GivenSide& send,
-                  const GivenSide& receive, std::optional<std::vector<Index>> items,
+                  const GivenSide& receive, bool in_place, std::optional<std::vector<Index>> items,
                   const std::optional<GivenSettings>& given, const GivenFault& given_fault)
       : datatypes_(send.datatypes) {
     datatypes_.insert(datatypes_.end(), receive.datatypes.begin(), receive.datatypes.end());
@@ -130,8 +131,9 @@ class NeighborRequest final : public Pending {
     try {
       if (fault) throw *fault;
       if (given) settings = read_given(*given);
-      arguments.send = describe(send, send_, collective, true, graph->destinations());
       arguments.receive = describe(receive, receive_, collective, false, graph->sources());
+      arguments.send = in_place ? own_block(arguments.receive, *graph)
+                                : describe(send, send_, collective, true, graph->destinations());
       if (receive_.given()) receive_.require_writable("recvbuf");
       if (items) check_items(*items, arguments.send);
       arguments.items = std::move(items);
@@ -201,19 +203,33 @@ std::shared_ptr<Graph> make_graph_from_topology(Address comm, const GivenSetting
   return Graph::from_topology(user, std::move(meeting.settings));
 }
 
+std::shared_ptr<Graph> make_complete_graph(Address comm, const GivenSettings& given,
+                                           const GivenFault& fault) {
+  const nb::gil_scoped_release released;
+  const auto user = handle_at<MPI_Comm>(comm);
+  Meeting meeting = meet_ranks(user, given, fault, {0, 0});
+  return Graph::complete(user, std::move(meeting.settings));
+}
+
+std::shared_ptr<Graph> kept_complete_graph(Address comm) {
+  const nb::gil_scoped_release released;
+  return graph_of_all(handle_at<MPI_Comm>(comm));
+}
+
 std::unique_ptr<NeighborRequest> neighbor(
     std::shared_ptr<Graph> graph, const std::string& collective, const nb::object& sendbuf,
     const ArrayArgument<Index>& sendcounts, const ArrayArgument<Index>& senddispls,
     const std::vector<nb::object>& sendtypes, const nb::object& recvbuf,
     const ArrayArgument<Index>& recvcounts, const ArrayArgument<Index>& recvdispls,
-    const std::vector<nb::object>& recvtypes, const std::optional<ArrayArgument<Index>>& items,
-    const std::optional<GivenSettings>& given, const GivenFault& fault) {
+    const std::vector<nb::object>& recvtypes, bool in_place,
+    const std::optional<ArrayArgument<Index>>& items, const std::optional<GivenSettings>& given,
+    const GivenFault& fault) {
   const GivenSide send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtypes};
   const GivenSide receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtypes};
   std::optional<std::vector<Index>> identities;
   if (items) identities = vector_of(*items);
   return std::make_unique<NeighborRequest>(std::move(graph), read_collective(collective), send,
-                                           receive, std::move(identities), given, fault);
+                                           receive, in_place, std::move(identities), given, fault);
 }
 
 }  // namespace
@@ -228,15 +244,18 @@ void bind_graph(nb::module_& module) {
       .def("text", [](NeighborRequest& it) { return text_of(it.plan()); })
       .def_prop_ro("strategy", [](NeighborRequest& it) { return it.plan().planner; });
   nb::class_<Graph>(module, "Graph")
+      .def("is_complete", &Graph::is_complete)
       .def("sources", [](const Graph& it) { return new_array(it.sources().ranks); })
       .def("destinations", [](const Graph& it) { return new_array(it.destinations().ranks); });
   module.def("make_graph", &make_graph, "comm"_a, "sources"_a, "destinations"_a, "settings"_a,
              "fault"_a.none());
   module.def("make_graph_from_topology", &make_graph_from_topology, "comm"_a, "settings"_a,
              "fault"_a.none());
+  module.def("make_complete_graph", &make_complete_graph, "comm"_a, "settings"_a, "fault"_a.none());
+  module.def("kept_complete_graph", &kept_complete_graph, "comm"_a);
   module.def("neighbor", &neighbor, "graph"_a, "collective"_a, "sendbuf"_a.none(), "sendcounts"_a,
              "senddispls"_a, "sendtypes"_a, "recvbuf"_a.none(), "recvcounts"_a, "recvdispls"_a,
-             "recvtypes"_a, "items"_a.none(), "settings"_a.none(), "fault"_a.none());
+             "recvtypes"_a, "in_place"_a, "items"_a.none(), "settings"_a.none(), "fault"_a.none());
 }
 
 }  // namespace vicinal::python

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._allgather import Allgather, Allgather_init, Allgatherv, Allgatherv_init, Iallgather, Iallgatherv
 from ._errors import Error
 from ._graph import Graph
 from ._halo import Halo
@@ -30,10 +31,16 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 __all__ = [
+    "Allgather",
+    "Allgather_init",
+    "Allgatherv",
+    "Allgatherv_init",
     "Error",
     "Exchange",
     "Graph",
     "Halo",
+    "Iallgather",
+    "Iallgatherv",
     "Request",
     "Statistics",
     "dump",

@@ -78,6 +78,13 @@ def read_typed_side(spec: Any, degree: int, what: str) -> Side:
     return Side(buffer, counts, read_indices(displacements, f"the array of displacements of {what}"), types)
 
 
+def is_in_place(spec: Any) -> bool:
+    """Whether it is MPI.IN_PLACE rather than a buffer."""
+    from mpi4py import MPI
+
+    return isinstance(spec, type(MPI.IN_PLACE)) and spec == MPI.IN_PLACE
+
+
 def _parts_with_type(spec: Any, what: str) -> tuple[Any, Any, Any, Any]:
     """Buffer, counts, displacements, None where they are left out, and the datatype."""
     from mpi4py import MPI

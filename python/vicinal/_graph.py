@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import read_indices, read_ranks
-from ._buffers import Side, read_blocks, read_side, read_typed_side
+from ._buffers import Side, is_in_place, read_blocks, read_side, read_typed_side
 from ._errors import Error
 from ._load import address_of_comm, native
 from ._request import Request
-from ._settings import given_settings
+from ._settings import GraphSettings, PlanSettings, check_names, given_settings, plan_settings
 from ._types import Fault, NativeGraph
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 
 Reader = Callable[[Any, int, str], Side]
@@ -69,15 +69,9 @@ class Graph:
         comm: MPI.Comm,
         sources: ArrayLike,
         destinations: ArrayLike,
-        *,
-        strategy: str | None = None,
-        regions: str | Sequence[int] | None = None,
-        local: str | None = None,
-        split_bytes: int | None = None,
-        leader_shift: int | None = None,
-        in_flight: int | None = None,
-        group_size: int | None = None,
+        **settings: Unpack[GraphSettings],
     ) -> None:
+        check_names(settings, GraphSettings)
         self._module, address = native(), address_of_comm(comm)
         self._settings = {}
         from_ranks = to_ranks = np.empty(0, np.int32)
@@ -85,11 +79,7 @@ class Graph:
         try:
             from_ranks = self._read(comm, sources, "sources")
             to_ranks = self._read(comm, destinations, "destinations")
-            self._settings = given_settings(
-                strategy=strategy, regions=regions, local=local,
-                split_bytes=split_bytes, leader_shift=leader_shift, in_flight=in_flight,
-                group_size=group_size,
-            )
+            self._settings = given_settings(**settings)
         except Error as error:  # raised where all ranks meet, so that the others learn of it
             fault = (error.kind, str(error))
         except (TypeError, ValueError) as error:
@@ -100,14 +90,7 @@ class Graph:
     def from_topology(
         cls,
         comm: MPI.Comm,
-        *,
-        strategy: str | None = None,
-        regions: str | Sequence[int] | None = None,
-        local: str | None = None,
-        split_bytes: int | None = None,
-        leader_shift: int | None = None,
-        in_flight: int | None = None,
-        group_size: int | None = None,
+        **settings: Unpack[GraphSettings],
     ) -> Self:
         """Make a graph of the topology that `comm` has: Cartesian, graph, or distributed graph.
 
@@ -115,19 +98,46 @@ class Graph:
         in sources and destinations, in counts and in buffers, whose parts for it are left alone.  Collective
         over `comm`.  Raises vicinal.Error where `comm` has no topology.
         """
+        return cls._make(comm, "make_graph_from_topology", settings)
+
+    @classmethod
+    def complete(
+        cls,
+        comm: MPI.Comm,
+        **settings: Unpack[GraphSettings],
+    ) -> Self:
+        """Make the graph in which every rank has an edge to and from every rank, itself included.
+
+        Its allgathers are those of the communicator, by the planner `allgather`: "automatic" (default),
+        "locality-bruck", "bruck", "dissemination", "recursive-doubling", "ring", "hierarchical", "multi-lane" or
+        any strategy for allgathers; MPI.IN_PLACE is allowed.  Collective over `comm`.
+        """
+        return cls._make(comm, "make_complete_graph", settings)
+
+    @classmethod
+    def _make(cls, comm: MPI.Comm, make: str, settings: GraphSettings) -> Self:
+        """Make a graph by a function of the compiled module that needs nothing besides settings."""
+        check_names(settings, GraphSettings)
         graph = cls.__new__(cls)
         graph._module, address = native(), address_of_comm(comm)
         graph._settings = {}
         fault: Fault | None = None
         try:
-            graph._settings = given_settings(
-                strategy=strategy, regions=regions, local=local,
-                split_bytes=split_bytes, leader_shift=leader_shift, in_flight=in_flight,
-                group_size=group_size,
-            )
+            graph._settings = given_settings(**settings)
         except (TypeError, ValueError) as error:  # raised where all ranks meet
             fault = ("argument", str(error))
-        graph._graph = graph._module.make_graph_from_topology(address, graph._settings, fault)
+        graph._graph = getattr(graph._module, make)(address, graph._settings, fault)
+        return graph
+
+    @classmethod
+    def of_all(cls, comm: MPI.Comm) -> Self:
+        """The complete graph that is kept with `comm` for its allgathers.
+
+        Collective over `comm` the first time, and after set_regions.
+        """
+        graph = cls.__new__(cls)
+        graph._module, graph._settings = native(), {}
+        graph._graph = graph._module.kept_complete_graph(address_of_comm(comm))
         return graph
 
     @staticmethod
@@ -163,12 +173,18 @@ class Graph:
         gathers = collective.startswith("allgather")
         given = None if settings is None else dict(self._settings)
         send, receive = Side(), Side()
+        in_place = gathers and is_in_place(sendbuf)
         identities: NDArray[np.int64] | None = None
         fault: Fault | None = None
         try:
             if given is not None and settings is not None:
                 given |= given_settings(**settings)
-            send = read_send(sendbuf, 1 if gathers else len(self._graph.destinations()), "sendbuf")
+            if in_place and not self._graph.is_complete():
+                raise Error(
+                    "sendbuf is MPI.IN_PLACE, which only allgathers of a complete graph allow; give an array", "buffer"
+                )
+            if not in_place:
+                send = read_send(sendbuf, 1 if gathers else len(self._graph.destinations()), "sendbuf")
             receive = read_receive(recvbuf, len(self._graph.sources()), "recvbuf")
             identities = None if items is None else read_indices(items, "items")
         except Error as error:  # told to the neighbours, who are waiting for this rank
@@ -179,7 +195,7 @@ class Graph:
             self._graph, collective,
             send.buffer, send.counts, send.displacements, send.datatypes,
             receive.buffer, receive.counts, receive.displacements, receive.datatypes,
-            identities, given, fault,
+            in_place, identities, given, fault,
         )
         return Request(request)
 
@@ -189,12 +205,7 @@ class Graph:
         self,
         sendbuf: Any,
         recvbuf: Any,
-        *,
-        strategy: str | None = None,
-        local: str | None = None,
-        split_bytes: int | None = None,
-        leader_shift: int | None = None,
-        group_size: int | None = None,
+        **settings: Unpack[PlanSettings],
     ) -> Request:
         """Prepare an all-to-all of equal blocks: block i goes to destination i, or comes from source i.
 
@@ -204,23 +215,14 @@ class Graph:
         Collective over the ranks that have neighbours; the settings are the graph's where they are not given.
         Raises vicinal.Error on the rank at fault and on those that communicate with it.
         """
-        settings = {
-            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
-            "group_size": group_size,
-        }
-        return self._begin("alltoall", sendbuf, recvbuf, settings=settings)
+        return self._begin("alltoall", sendbuf, recvbuf, settings=plan_settings(settings))
 
     def Neighbor_alltoallv_init(
         self,
         sendbuf: Any,
         recvbuf: Any,
         items: ArrayLike | None = None,
-        *,
-        strategy: str | None = None,
-        local: str | None = None,
-        split_bytes: int | None = None,
-        leader_shift: int | None = None,
-        group_size: int | None = None,
+        **settings: Unpack[PlanSettings],
     ) -> Request:
         """Prepare an all-to-all with counts.
 
@@ -236,22 +238,13 @@ class Graph:
         Collective over the ranks that have neighbours.  Raises vicinal.Error on the rank at fault and on
         those that communicate with it.
         """
-        settings = {
-            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
-            "group_size": group_size,
-        }
-        return self._begin("alltoallv", sendbuf, recvbuf, items, settings)
+        return self._begin("alltoallv", sendbuf, recvbuf, items, plan_settings(settings))
 
     def Neighbor_alltoallw_init(
         self,
         sendbuf: Any,
         recvbuf: Any,
-        *,
-        strategy: str | None = None,
-        local: str | None = None,
-        split_bytes: int | None = None,
-        leader_shift: int | None = None,
-        group_size: int | None = None,
+        **settings: Unpack[PlanSettings],
     ) -> Request:
         """Prepare an all-to-all with a datatype for each neighbour.
 
@@ -259,22 +252,13 @@ class Graph:
         `[array, types]` (counts of 1, displacements of 0), with displacements in bytes.  The rest is as for
         Neighbor_alltoall_init.
         """
-        settings = {
-            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
-            "group_size": group_size,
-        }
-        return self._begin("alltoallw", sendbuf, recvbuf, settings=settings)
+        return self._begin("alltoallw", sendbuf, recvbuf, settings=plan_settings(settings))
 
     def Neighbor_allgather_init(
         self,
         sendbuf: Any,
         recvbuf: Any,
-        *,
-        strategy: str | None = None,
-        local: str | None = None,
-        split_bytes: int | None = None,
-        leader_shift: int | None = None,
-        group_size: int | None = None,
+        **settings: Unpack[PlanSettings],
     ) -> Request:
         """Prepare an allgather: `sendbuf` goes to all destinations, block i comes from source i.
 
@@ -282,32 +266,19 @@ class Graph:
         Strategies pass a block on through other ranks where that pays.  The rest is as for
         Neighbor_alltoall_init.
         """
-        settings = {
-            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
-            "group_size": group_size,
-        }
-        return self._begin("allgather", sendbuf, recvbuf, settings=settings)
+        return self._begin("allgather", sendbuf, recvbuf, settings=plan_settings(settings))
 
     def Neighbor_allgatherv_init(
         self,
         sendbuf: Any,
         recvbuf: Any,
-        *,
-        strategy: str | None = None,
-        local: str | None = None,
-        split_bytes: int | None = None,
-        leader_shift: int | None = None,
-        group_size: int | None = None,
+        **settings: Unpack[PlanSettings],
     ) -> Request:
         """Prepare an allgather with counts: `recvbuf` is as for Neighbor_alltoallv_init.
 
         The rest is as for Neighbor_allgather_init.
         """
-        settings = {
-            "strategy": strategy, "local": local, "split_bytes": split_bytes, "leader_shift": leader_shift,
-            "group_size": group_size,
-        }
-        return self._begin("allgatherv", sendbuf, recvbuf, settings=settings)
+        return self._begin("allgatherv", sendbuf, recvbuf, settings=plan_settings(settings))
 
     # --- blocking and nonblocking -----------------------------------------------------------------------
     #

@@ -6,8 +6,40 @@ wins over the argument, so that a program can be tried out differently without t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict, cast
+
+
+class PlanSettings(TypedDict, total=False):
+    """What can be chosen for one plan."""
+
+    strategy: str | None
+    allgather: str | None
+    local: str | None
+    split_bytes: int | None
+    leader_shift: int | None
+    group_size: int | None
+
+
+class GraphSettings(PlanSettings, total=False):
+    """What can be chosen for all plans of a graph."""
+
+    regions: str | Sequence[int] | None
+    in_flight: int | None
+
+
+def check_names(settings: Mapping[str, Any], kind: type) -> None:
+    """Refuse settings that a function does not know, as Python does with arguments."""
+    known = list(kind.__annotations__)
+    for name in settings:
+        if name not in known:
+            raise TypeError(f"there is no argument '{name}'; the settings are {', '.join(known)}")
+
+
+def plan_settings(settings: PlanSettings) -> dict[str, Any]:
+    """The same as a dictionary, after refusing names that are none."""
+    check_names(settings, PlanSettings)
+    return cast("dict[str, Any]", settings)
 
 
 def given_settings(**settings: Any) -> dict[str, str]:

@@ -55,15 +55,43 @@ std::shared_ptr<KeptPlan> block_plan(Graph& graph, bool one_block, std::int64_t 
     options.element_bytes = size_classes[static_cast<std::size_t>(size_class)].typical;
     options.unit = "blocks";
     options.one_block = one_block;
-    graph.keep(kept, pattern_in_blocks(graph, one_block), find_planner(settings.strategy), options,
-               settings.in_flight);
+    graph.keep(kept, pattern_in_blocks(graph, one_block), graph.planner(settings, one_block),
+               options, settings.in_flight);
+  }
+  kept->require_sound();
+  return kept;
+}
+
+std::shared_ptr<KeptPlan> sizes_plan(Graph& graph, const EdgeData& receive) {
+  std::vector<Index> bytes;
+  for (const EdgePiece& piece : receive.pieces) bytes.push_back(piece.bytes());
+  auto& kept = graph.kept_by_sizes(bytes);
+  if (!kept) {
+    const Settings& settings = graph.settings();
+    PlanOptions options = settings.options;
+    options.element_bytes = 1;
+    options.unit = "bytes";
+    options.one_block = true;
+    const Neighborhood& neighborhood = graph.neighborhood();
+    Pattern pattern;
+    pattern.identity = true;
+    const Index own = bytes[static_cast<std::size_t>(neighborhood.rank)];
+    Index place = 0;
+    for (std::size_t edge = 0; edge < bytes.size(); ++edge) {
+      pattern.out.push_back({neighborhood.destinations[edge], {{0, 0, own}}});
+      pattern.in.push_back({neighborhood.sources[edge], bytes[edge], {{0, place, bytes[edge]}}});
+      if (own == 0) pattern.out.back().items.clear();
+      if (bytes[edge] == 0) pattern.in.back().slots.clear();
+      place += bytes[edge];
+    }
+    graph.keep(kept, pattern, graph.planner(settings, true), options, settings.in_flight);
   }
   kept->require_sound();
   return kept;
 }
 
 BlockCall::BlockCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> plan, Side send,
-                     Side receive, std::int64_t block_bytes)
+                     Side receive, std::int64_t element_bytes)
     : graph_(std::move(graph)),
       plan_(std::move(plan)),
       send_(std::move(send)),
@@ -73,7 +101,7 @@ BlockCall::BlockCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> pla
   Binding binding;
   binding.source = send_.data();
   binding.target = receive_.data();
-  binding.element_bytes = block_bytes;
+  binding.element_bytes = element_bytes;
   mpi::poll_until([&] {
     const std::lock_guard lock(turn_.mutex);
     if (turn_.holder != nullptr && !turn_.holder->advance()) return false;

@@ -1,4 +1,5 @@
-// An alltoall or allgather that executes a plan in blocks, which the graph keeps.
+// An alltoall, allgather or allgatherv that executes a plan which the graph keeps: in blocks, or for
+// allgatherv in bytes.
 #pragma once
 
 #include <mpi.h>
@@ -18,7 +19,7 @@ class BlockCall final : public Request, private TurnHolder {
   /// Begins it. Where the plan's next turn is still held by an earlier call, that one is driven to
   /// its end first.
   BlockCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> plan, Side send, Side receive,
-            std::int64_t block_bytes);
+            std::int64_t element_bytes);
   ~BlockCall() override;
 
   void start() override;
@@ -39,6 +40,10 @@ class BlockCall final : public Request, private TurnHolder {
   std::optional<Error> error_;  ///< with which the execution has ended; guarded by the turn
   bool in_flight_ = true;       ///< as far as the user has been told
 };
+
+/// The plan in bytes for an allgather of a complete graph whose blocks have the sizes of `receive`,
+/// which lie end to end (Side::end_to_end). As block_plan.
+std::shared_ptr<KeptPlan> sizes_plan(Graph& graph, const EdgeData& receive);
 
 /// The plan for blocks of this size, made when first asked for: then collective over the ranks of
 /// the graph that have neighbours.

@@ -75,6 +75,14 @@ int vicinal_graph_create_from_topology(MPI_Comm comm, MPI_Info info, vicinal_gra
       });
 }
 
+int vicinal_graph_create_complete(MPI_Comm comm, MPI_Info info, vicinal_graph* graph) {
+  return create_graph(
+      comm, info, graph, [] {},
+      [&](auto settings, auto fault) {
+        return vicinal::Graph::complete(comm, std::move(settings), std::move(fault));
+      });
+}
+
 int vicinal_graph_free(vicinal_graph* graph) {
   return guarded(MPI_COMM_NULL, [&] {
     require_handle(graph, "pointer to a graph");

@@ -45,11 +45,26 @@ EdgeData typed_blocks_of(const void* buffer, const Count* counts, const MPI_Aint
 
 /// Runs `read` on the arguments that it is to fill in, for a graph.
 template <class Read>
+std::unique_ptr<Request> begin(const std::shared_ptr<Graph>& graph, Read read) {
+  NeighborArguments arguments;
+  auto fault = fault_of([&] { read(*graph, arguments); });
+  return begin_neighbor_call(graph, std::move(arguments), std::move(fault));
+}
+
+template <class Read>
 std::unique_ptr<Request> begin(vicinal_graph graph, Read read) {
   require_handle(graph, "graph");
+  return begin(graph->graph, read);
+}
+
+/// Plans what `read` fills in, with `settings` unless they could not be read.
+template <class Read>
+Request* plan(const std::shared_ptr<Graph>& graph, const Settings& settings,
+              const std::optional<Error>& unreadable, Read read) {
+  if (unreadable) graph->refuse_plan(*unreadable);
   NeighborArguments arguments;
-  auto fault = fault_of([&] { read(*graph->graph, arguments); });
-  return begin_neighbor_call(graph->graph, std::move(arguments), std::move(fault));
+  auto fault = fault_of([&] { read(*graph, arguments); });
+  return new NeighborExchange(graph, std::move(arguments), settings, std::move(fault));
 }
 
 template <class Read>
@@ -74,11 +89,7 @@ int persistent(vicinal_graph graph, MPI_Info info, vicinal_request* request, Rea
     const auto unreadable = fault_of([&] {
       if (info != MPI_INFO_NULL) settings = read_settings(info);
     });
-    if (unreadable) graph->graph->refuse_plan(*unreadable);
-    NeighborArguments arguments;
-    auto fault = fault_of([&] { read(*graph->graph, arguments); });
-    *request = handle(
-        new NeighborExchange(graph->graph, std::move(arguments), settings, std::move(fault)));
+    *request = handle(plan(graph->graph, settings, unreadable, read));
   });
 }
 

@@ -80,13 +80,25 @@ std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
                                  std::move(settings), std::move(fault));
 }
 
+std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,
+                                       std::optional<Error> fault) {
+  std::vector<int> all(static_cast<std::size_t>(mpi::Communicator::of(user)->size()));
+  std::iota(all.begin(), all.end(), 0);
+  auto graph =
+      std::make_shared<Graph>(user, Ends(all), Ends(all), std::move(settings), std::move(fault));
+  graph->complete_ = true;
+  return graph;
+}
+
 void Graph::tell(std::int64_t sequence, mpi::Notice notice, int origin) noexcept {
   mpi::give_notice(*communicator_, {id_, sequence}, notice, origin, neighborhood_.company());
 }
 
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
-                                        const PlanOptions& options, std::optional<Error> fault) {
+                                        const PlanOptions& asked, std::optional<Error> fault) {
   require_sound();
+  PlanOptions options = asked;
+  options.complete = complete_;
   const std::int64_t sequence = ++plans_;
   try {
     require_serves(planner, options);
@@ -102,6 +114,10 @@ std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& p
     tell(sequence, mpi::notice_left, communicator_->rank());
     throw;
   }
+}
+
+const Planner& Graph::planner(const Settings& settings, bool one_block) const {
+  return find_planner(complete_ && one_block ? settings.allgather : settings.strategy);
 }
 
 void Graph::keep(std::shared_ptr<KeptPlan>& kept, const Pattern& pattern, const Planner& planner,

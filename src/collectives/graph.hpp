@@ -46,12 +46,20 @@ class Graph {
   /// has none.
   static std::shared_ptr<Graph> from_topology(MPI_Comm user, Settings settings,
                                               std::optional<Error> fault = std::nullopt);
+  /// An edge between any two ranks, and from each to itself, in the order of ranks. Collective over
+  /// `user`.
+  static std::shared_ptr<Graph> complete(MPI_Comm user, Settings settings,
+                                         std::optional<Error> fault = std::nullopt);
 
   /// Plans a pattern whose edges are this graph's, in its order. Collective over the ranks that
   /// have neighbours. `fault`: what this rank already knows to be wrong; it is told to the others,
   /// then thrown. Throws on every rank that communicates with one at fault.
   std::shared_ptr<AgreedPlan> plan(const Pattern& pattern, const Planner& planner,
                                    const PlanOptions& options, std::optional<Error> fault);
+
+  /// The planner that settings name for a collective: vicinal_allgather where every rank's one block
+  /// goes to all ranks, else vicinal_strategy.
+  [[nodiscard]] const Planner& planner(const Settings& settings, bool one_block) const;
 
   /// Gives up a plan in which this rank cannot even take part, since it does not know the planner:
   /// tells the neighbours, then throws the fault.
@@ -67,6 +75,12 @@ class Graph {
   /// since ranks further away may have a plan all the same.
   void keep(std::shared_ptr<KeptPlan>& kept, const Pattern& pattern, const Planner& planner,
             const PlanOptions& options, int executions);
+  /// The plan that allgathers of a complete graph share whose blocks have these sizes, one for each
+  /// rank; null until one has made it. Of so many sizes the last few are kept: since all ranks know
+  /// all sizes, they keep the same.
+  std::shared_ptr<KeptPlan>& kept_by_sizes(const std::vector<Index>& bytes) {
+    return by_sizes_.find(bytes);
+  }
   /// Throws where the graph was given up.
   void require_sound() const {
     if (given_up_) throw Error(*given_up_);
@@ -77,6 +91,7 @@ class Graph {
   [[nodiscard]] const Neighborhood& neighborhood() const { return neighborhood_; }
   [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] bool is_complete() const { return complete_; }
   /// Whose error handler hears of faults.
   [[nodiscard]] MPI_Comm user() const { return communicator_->judge(); }
 
@@ -84,6 +99,7 @@ class Graph {
   void tell(std::int64_t sequence, mpi::Notice notice, int origin) noexcept;
 
   Settings settings_;
+  bool complete_ = false;
   Ends sources_;
   Ends destinations_;
   std::shared_ptr<mpi::Communicator> communicator_;
@@ -91,6 +107,7 @@ class Graph {
   std::int64_t plans_ = 0;
   Neighborhood neighborhood_;
   std::map<KeptPlan::Kind, std::shared_ptr<KeptPlan>> kept_;
+  RecentPlans by_sizes_;
   std::optional<Error> given_up_;
 };
 

@@ -1,6 +1,8 @@
 // A kept plan's executions and its end.
 #include "collectives/kept_plan.hpp"
 
+#include <algorithm>
+
 namespace vicinal {
 
 KeptPlan::KeptPlan(std::shared_ptr<AgreedPlan> plan, int turns) : plan_(std::move(plan)) {
@@ -12,6 +14,18 @@ KeptPlan::KeptPlan(std::shared_ptr<AgreedPlan> plan, int turns) : plan_(std::mov
     if (operation.kind == OperationKind::send) send_tags_.emplace(operation.peer, tag);
     if (operation.kind == OperationKind::receive) receive_tags_.emplace(operation.peer, tag);
   }
+}
+
+std::shared_ptr<KeptPlan>& RecentPlans::find(const std::vector<Index>& bytes) {
+  const auto known = std::find_if(plans_.begin(), plans_.end(),
+                                  [&](const auto& entry) { return entry.first == bytes; });
+  if (known != plans_.end()) {
+    plans_.splice(plans_.begin(), plans_, known);
+  } else {
+    plans_.emplace_front(bytes, nullptr);
+    if (plans_.size() > most) plans_.pop_back();
+  }
+  return plans_.front().second;
 }
 
 void KeptPlan::spoil(const Error& error) {

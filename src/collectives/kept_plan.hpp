@@ -6,10 +6,12 @@
 
 #include <compare>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "execute/execution.hpp"
@@ -74,6 +76,19 @@ class KeptPlan {
   std::size_t started_ = 0;
   std::mutex mutex_;
   std::optional<Error> fault_;
+};
+
+/// The plans used last, by the sizes of their blocks.
+class RecentPlans {
+ public:
+  /// The plan for these sizes, null where there is none (any more); it is now the one used last, and
+  /// the one longest unused is forgotten if there are too many.
+  std::shared_ptr<KeptPlan>& find(const std::vector<Index>& bytes);
+
+ private:
+  static constexpr std::size_t most = 16;
+  std::list<std::pair<std::vector<Index>, std::shared_ptr<KeptPlan>>>
+      plans_;  ///< the last used first
 };
 
 }  // namespace vicinal

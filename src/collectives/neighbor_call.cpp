@@ -56,6 +56,25 @@ std::unique_ptr<Request> begin_in_blocks(const std::shared_ptr<Graph>& graph,
                                      std::move(receive), bytes);
 }
 
+std::unique_ptr<Request> begin_by_sizes(const std::shared_ptr<Graph>& graph,
+                                        NeighborArguments arguments) {
+  check(arguments.send, "send");
+  check(arguments.receive, "receive");
+  const auto own = static_cast<std::size_t>(graph->neighborhood().rank);
+  const std::int64_t sent = arguments.send.piece(0).bytes();
+  const std::int64_t expected = arguments.receive.piece(own).bytes();
+  require(sent == expected, Fault::count, "this rank sends ", sent,
+          " bytes, but its own receive count says ", expected,
+          "; both describe the same block, so give the same size");
+  std::int64_t all = 0;
+  for (const EdgePiece& piece : arguments.receive.pieces) all += piece.bytes();
+  if (all == 0) return std::make_unique<NoCall>(graph);
+  auto plan = sizes_plan(*graph, arguments.receive);
+  Side receive = Side::end_to_end(std::move(arguments.receive));
+  return std::make_unique<BlockCall>(graph, std::move(plan), Side(std::move(arguments.send)),
+                                     std::move(receive), 1);
+}
+
 std::unique_ptr<Request> begin_directly(const std::shared_ptr<Graph>& graph,
                                         const NeighborArguments& arguments) {
   check(arguments.send, "send");
@@ -74,7 +93,8 @@ std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph
     return std::make_unique<NoCall>(graph);
   }
   const std::string& strategy = graph->settings().strategy;
-  if (!arguments.equal_blocks && strategy != "automatic" && strategy != "direct") {
+  const bool by_sizes = graph->is_complete() && arguments.send.one_block;
+  if (!by_sizes && !arguments.equal_blocks && strategy != "automatic" && strategy != "direct") {
     auto planned = std::make_unique<NeighborExchange>(
         graph, std::move(arguments), graph->settings(), std::move(fault), Ownership::single_use);
     planned->begin();
@@ -83,8 +103,9 @@ std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph
   graph->require_sound();
   try {
     if (fault) throw Error(*fault);
-    return arguments.equal_blocks ? begin_in_blocks(graph, std::move(arguments))
-                                  : begin_directly(graph, arguments);
+    if (arguments.equal_blocks) return begin_in_blocks(graph, std::move(arguments));
+    if (by_sizes) return begin_by_sizes(graph, std::move(arguments));
+    return begin_directly(graph, arguments);
   } catch (const Error& error) {
     graph->give_up(error);
   }

@@ -2,6 +2,7 @@
 //
 //   alltoall, allgather  all blocks have one size, so a plan in blocks fits every call; the graph
 //                        keeps one for each class of block sizes
+//   allgatherv of a complete graph   all ranks know all sizes, so the graph keeps plans by sizes
 //   the others           counts may change on one rank without the others knowing, so no plan that
 //                        depends on them can be kept: one message per edge, with the user's own
 //                        datatypes, or where a strategy was asked for by name, a plan for each call

@@ -79,7 +79,8 @@ NeighborExchange::NeighborExchange(std::shared_ptr<Graph> graph, NeighborArgumen
   } catch (const Error& error) {
     fault = error;
   }
-  auto plan = graph_->plan(pattern, find_planner(settings.strategy), options, std::move(fault));
+  auto plan = graph_->plan(pattern, graph_->planner(settings, options.one_block), options,
+                           std::move(fault));
   execution_ = std::make_unique<Execution>(std::move(plan), false, 0);
 }
 

@@ -48,6 +48,8 @@ Settings read_settings(
   if (const auto text = setting("vicinal_regions")) settings.regions = *text;
   if (const auto text = setting("vicinal_strategy")) settings.strategy = *text;
   find_planner(settings.strategy);
+  if (const auto text = setting("vicinal_allgather")) settings.allgather = *text;
+  find_planner(settings.allgather);
   if (const auto text = setting("vicinal_local")) {
     require(*text == "shared" || *text == "messages", Fault::info, "vicinal_local is '", *text,
             "', but 'shared' or 'messages' is expected");

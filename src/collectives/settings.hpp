@@ -20,6 +20,8 @@ struct Settings {
   PlanOptions options;                  ///< vicinal_local: "shared" or "messages";
                                         ///< vicinal_split_bytes; vicinal_leader_shift;
                                         ///< vicinal_group_size
+  std::string allgather = "automatic";  ///< vicinal_allgather: the planner of allgathers over a
+                                        ///< communicator
   Method exchange = Method::automatic;  ///< vicinal_exchange: how sparse exchanges go
   int in_flight = 4;                    ///< vicinal_in_flight: executions of a halo at once, 1 to 8
 };

@@ -12,20 +12,30 @@
 namespace vicinal {
 namespace {
 
-/// Renumbers labels from 0 in the order of their first appearance; returns how many there are.
+/// Numbers labels from 0 in the order of their first appearance; returns how many there are.
+template <class Label>
+int number(const std::vector<Label>& labels, std::vector<int>& numbers) {
+  std::unordered_map<Label, int> known;
+  numbers.resize(labels.size());
+  for (std::size_t rank = 0; rank < labels.size(); ++rank) {
+    const auto next = static_cast<int>(known.size());
+    numbers[rank] = known.try_emplace(labels[rank], next).first->second;
+  }
+  return static_cast<int>(known.size());
+}
+
 int renumber(std::vector<int>& labels, const char* what) {
-  std::unordered_map<int, int> numbers;
   for (std::size_t rank = 0; rank < labels.size(); ++rank) {
     require(labels[rank] >= 0, Fault::topology, "rank ", rank, " has the ", what, " label ",
             labels[rank], "; labels must not be negative");
-    const auto next = static_cast<int>(numbers.size());
-    labels[rank] = numbers.try_emplace(labels[rank], next).first->second;
   }
-  return static_cast<int>(numbers.size());
+  return number(labels, labels);
 }
 
 constexpr const char* forms =
-    "expected one of: node, numa, blocks:K, round-robin:N, list:L0,L1,... (a label for each rank)";
+    "expected one of: node, numa, blocks:K, round-robin:N, list:L0,L1,... (a label for each rank); "
+    "or "
+    "two of these as OUTER/INNER";
 
 std::optional<int> read_number(std::string_view digits) {
   int value = 0;
@@ -63,34 +73,7 @@ std::vector<int> read_list(std::string_view text, std::string_view list, std::si
   return labels;
 }
 
-}  // namespace
-
-Machine::Machine(std::vector<int> region_of, std::vector<int> host_of)
-    : region_of_(std::move(region_of)), host_of_(std::move(host_of)) {
-  require(region_of_.size() == host_of_.size(), Fault::topology, "a machine was given regions for ",
-          region_of_.size(), " ranks but hosts for ", host_of_.size(),
-          "; both need one label for each rank");
-  const int regions = renumber(region_of_, "region");
-  hosts_ = renumber(host_of_, "host");
-
-  region_start_.assign(static_cast<std::size_t>(regions) + 1, 0);
-  for (const int region : region_of_) ++region_start_[static_cast<std::size_t>(region) + 1];
-  for (std::size_t i = 1; i < region_start_.size(); ++i) region_start_[i] += region_start_[i - 1];
-  members_.resize(region_of_.size());
-  std::vector<int> next(region_start_.begin(), region_start_.end() - 1);
-  for (int rank = 0; rank < size(); ++rank) {
-    int& place = next[static_cast<std::size_t>(this->region_of(rank))];
-    members_[static_cast<std::size_t>(place++)] = rank;
-  }
-}
-
-std::span<const int> Machine::members(int region) const {
-  const auto begin = static_cast<std::size_t>(region_start_[static_cast<std::size_t>(region)]);
-  const auto end = static_cast<std::size_t>(region_start_[static_cast<std::size_t>(region) + 1]);
-  return std::span<const int>(members_).subspan(begin, end - begin);
-}
-
-std::vector<int> read_regions(std::string_view text, const DetectedPlaces& places) {
+std::vector<int> read_one(std::string_view text, const DetectedPlaces& places) {
   if (text == "node") return places.node_of;
   if (text == "numa") return places.numa_of;
   const std::size_t ranks = places.node_of.size();
@@ -110,6 +93,59 @@ std::vector<int> read_regions(std::string_view text, const DetectedPlaces& place
   }
   if (has_argument && form == "list") return read_list(text, argument, ranks);
   fail(Fault::topology, "region specification \"", text, "\" is not known; ", forms);
+}
+
+}  // namespace
+
+Machine::Machine(std::vector<int> region_of, std::vector<int> host_of, std::vector<int> inner_of)
+    : region_of_(std::move(region_of)),
+      host_of_(std::move(host_of)),
+      inner_of_(std::move(inner_of)) {
+  require(region_of_.size() == host_of_.size(), Fault::topology, "a machine was given regions for ",
+          region_of_.size(), " ranks but hosts for ", host_of_.size(),
+          "; both need one label for each rank");
+  const int regions = renumber(region_of_, "region");
+  hosts_ = renumber(host_of_, "host");
+  if (inner_of_.empty()) {
+    inner_of_ = region_of_;
+  } else {
+    require(inner_of_.size() == region_of_.size(), Fault::topology,
+            "a machine was given regions for ", region_of_.size(), " ranks but inner regions for ",
+            inner_of_.size(), "; both need one label for each rank");
+    const int inner = renumber(inner_of_, "inner region");
+    std::vector<std::int64_t> both(inner_of_.size());
+    for (std::size_t i = 0; i < both.size(); ++i) {
+      both[i] = std::int64_t{region_of_[i]} * inner + inner_of_[i];
+    }
+    number(both, inner_of_);
+  }
+
+  region_start_.assign(static_cast<std::size_t>(regions) + 1, 0);
+  for (const int region : region_of_) ++region_start_[static_cast<std::size_t>(region) + 1];
+  for (std::size_t i = 1; i < region_start_.size(); ++i) region_start_[i] += region_start_[i - 1];
+  members_.resize(region_of_.size());
+  std::vector<int> next(region_start_.begin(), region_start_.end() - 1);
+  for (int rank = 0; rank < size(); ++rank) {
+    int& place = next[static_cast<std::size_t>(this->region_of(rank))];
+    members_[static_cast<std::size_t>(place++)] = rank;
+  }
+}
+
+std::span<const int> Machine::members(int region) const {
+  const auto begin = static_cast<std::size_t>(region_start_[static_cast<std::size_t>(region)]);
+  const auto end = static_cast<std::size_t>(region_start_[static_cast<std::size_t>(region) + 1]);
+  return std::span<const int>(members_).subspan(begin, end - begin);
+}
+
+std::vector<int> read_regions(std::string_view text, const DetectedPlaces& places) {
+  read_inner_regions(text, places);
+  return read_one(text.substr(0, text.find('/')), places);
+}
+
+std::vector<int> read_inner_regions(std::string_view text, const DetectedPlaces& places) {
+  const std::size_t slash = text.find('/');
+  return slash == std::string_view::npos ? std::vector<int>()
+                                         : read_one(text.substr(slash + 1), places);
 }
 
 }  // namespace vicinal

@@ -1,7 +1,8 @@
 // Where ranks live. A host is a set of ranks that can share memory, as the system says; a region is a
 // set of ranks among which planners take communication to be cheap, as the system says or as the user
 // overrides it. The two are independent: an overridden region may span hosts, and a host may hold
-// several regions. One Machine is shared by everything on a communicator.
+// several regions. Regions may hold inner regions (the NUMA domains of a node). One Machine is shared
+// by everything on a communicator.
 #pragma once
 
 #include <memory>
@@ -15,13 +16,18 @@ namespace vicinal {
 class Machine {
  public:
   /// Regions and hosts are any non-negative labels, one per rank; they are renumbered from 0 in the
-  /// order of their lowest rank. Throws a topology fault where the two differ in length.
-  Machine(std::vector<int> region_of, std::vector<int> host_of);
+  /// order of their lowest rank. Ranks are in one inner region where they have both labels, outer and
+  /// inner, in common; without inner labels, a region is its own inner region. Throws a topology
+  /// fault where the lists differ in length.
+  Machine(std::vector<int> region_of, std::vector<int> host_of, std::vector<int> inner_of = {});
 
   [[nodiscard]] int size() const { return static_cast<int>(region_of_.size()); }
   [[nodiscard]] int regions() const { return static_cast<int>(region_start_.size()) - 1; }
   [[nodiscard]] int hosts() const { return hosts_; }
   [[nodiscard]] int region_of(int rank) const { return region_of_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int inner_region_of(int rank) const {
+    return inner_of_[static_cast<std::size_t>(rank)];
+  }
   [[nodiscard]] int host_of(int rank) const { return host_of_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] bool same_region(int a, int b) const { return region_of(a) == region_of(b); }
   [[nodiscard]] bool same_host(int a, int b) const { return host_of(a) == host_of(b); }
@@ -31,6 +37,7 @@ class Machine {
  private:
   std::vector<int> region_of_;
   std::vector<int> host_of_;
+  std::vector<int> inner_of_;
   std::vector<int> region_start_;
   std::vector<int> members_;
   int hosts_ = 0;
@@ -48,7 +55,10 @@ struct DetectedPlaces {
 ///   "blocks:K"        ranks 0..K-1, K..2K-1, ...: equal blocks of K, the last one shorter
 ///   "round-robin:N"   rank r in region r mod N
 ///   "list:0,0,1,2"    one label for each rank
+/// or two of these with a slash between them, the regions and the inner regions, as "node/numa".
 /// Throws a topology fault that quotes the text and says what is expected.
 std::vector<int> read_regions(std::string_view text, const DetectedPlaces& places);
+/// The inner regions of the same text, again one label per rank; none where it has none.
+std::vector<int> read_inner_regions(std::string_view text, const DetectedPlaces& places);
 
 }  // namespace vicinal

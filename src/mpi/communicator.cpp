@@ -139,6 +139,7 @@ void Communicator::user_freed(MPI_Comm user) noexcept {
   judge_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
   receive_last_letters();
+  kept_until_freed_.clear();
 }
 
 /// Freeing the user's communicator, all ranks meet once more: a notice of a fault that nobody waited
@@ -226,7 +227,8 @@ void Communicator::set_regions(std::string_view text) {
 std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions) {
   const auto known = machines_.find(regions);
   if (known != machines_.end()) return known->second;
-  auto machine = std::make_shared<const Machine>(read_regions(regions, places_), host_of_);
+  auto machine = std::make_shared<const Machine>(read_regions(regions, places_), host_of_,
+                                                 read_inner_regions(regions, places_));
   return machines_.emplace(regions, std::move(machine)).first->second;
 }
 

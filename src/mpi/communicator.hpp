@@ -107,6 +107,10 @@ class Communicator {
   /// What another layer keeps with the communicator under this name; empty at first. It is destroyed
   /// before the arena. Not for several threads at once.
   std::shared_ptr<void>& kept(const std::string& name) { return kept_[name]; }
+  /// The same of what holds on to this communicator itself, until the user frees theirs.
+  std::shared_ptr<void>& kept_until_freed(const std::string& name) {
+    return kept_until_freed_[name];
+  }
 
   /// Frees the duplicate while MPI still runs; for the end of MPI. Everything else stays usable.
   void close() noexcept;
@@ -135,6 +139,7 @@ class Communicator {
   std::string arena_fault_;
   std::unique_ptr<Mailbox> mailbox_;
   std::map<std::string, std::shared_ptr<void>> kept_;
+  std::map<std::string, std::shared_ptr<void>> kept_until_freed_;
 
   std::mutex mutex_;
   std::string default_regions_ = "node";

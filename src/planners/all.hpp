@@ -15,5 +15,12 @@ Task<Plans> plan_automatic(PlanRequest request);
 Task<Plans> plan_distance_halving(PlanRequest request);
 Task<Plans> plan_distance_halving_pruned(PlanRequest request);
 Task<Plans> plan_common_neighbor(PlanRequest request);
+Task<Plans> plan_bruck(PlanRequest request);
+Task<Plans> plan_dissemination(PlanRequest request);
+Task<Plans> plan_recursive_doubling(PlanRequest request);
+Task<Plans> plan_ring(PlanRequest request);
+Task<Plans> plan_hierarchical(PlanRequest request);
+Task<Plans> plan_multi_lane(PlanRequest request);
+Task<Plans> plan_locality_bruck(PlanRequest request);
 
 }  // namespace vicinal

@@ -3,12 +3,35 @@
 // so a pattern with nothing to gain does not pay for aggregation.
 //
 // Cost: that of `direct` or `split`, pair by pair. Source: the max-rate postal model in cost/relay.
+//
+// An allgather over all ranks is left to the planners made for it: locality-bruck, which brings each
+// block into a region once and in the fewest steps; ring where every region has a single rank and
+// blocks are so large that steps do not matter.
 #include "planners/all.hpp"
 #include "planners/relay/write_plan.hpp"
 
 namespace vicinal {
 
+namespace {
+
+Task<Plans> plan_among_all(PlanRequest request) {
+  const Machine& machine = *request.neighborhood.machine;
+  const LevelCost& link = request.options.profile.non_local;
+  Index elements = 0;
+  for (const InEdge& edge : request.pattern.in) elements += edge.count;
+  const double bytes = static_cast<double>(elements * request.options.element_bytes);
+  const double block_seconds = bytes / machine.size() * link.seconds_per_byte;
+  const bool nobody_near = machine.regions() == machine.size();
+  if (nobody_near && block_seconds > link.latency) return plan_ring(std::move(request));
+  return plan_locality_bruck(std::move(request));
+}
+
+}  // namespace
+
 Task<Plans> plan_automatic(PlanRequest request) {
+  if (request.options.complete && request.options.one_block) {
+    return plan_among_all(std::move(request));
+  }
   RelayPolicy policy;
   policy.decision = RelayPolicy::Decision::cheaper;
   policy.division = RelayPolicy::Division::bytes;

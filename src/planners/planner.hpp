@@ -29,6 +29,7 @@ struct PlanOptions {
   bool shared_memory = true;  ///< ranks of a host hand data over through the arena
   bool with_reverse = false;  ///< also plan the reverse
   bool one_block = false;     ///< all edges of each rank carry the same items, as in an allgather
+  bool complete = false;      ///< each rank has one edge to and from each, itself included
   Index element_bytes = 1;    ///< for cost decisions; the plan itself is in elements
   const char* unit = "elements";  ///< what messages to people call an element
   int leader_shift = 0;       ///< leaders are taken this many members further on: for measurements
@@ -68,6 +69,8 @@ struct Planner {
   std::string_view forward_only = {};
   /// Why all edges of a rank must carry the same items, as in an allgather; empty where they need not.
   std::string_view one_block_only = {};
+  /// Whether, besides that, it needs an edge between any two ranks: an allgather over all of them.
+  bool complete_only = false;
 };
 
 /// All planners, the baseline first.

@@ -10,7 +10,18 @@ namespace {
 constexpr std::string_view no_partial_sums =
     "its reverse would need partial sums at agents, which are not planned";
 
-constexpr std::array<Planner, 10> table{{
+/// An allgather over all ranks of a communicator.
+constexpr Planner among_all(std::string_view name, std::string_view summary,
+                            Task<Plans> (*plan)(PlanRequest)) {
+  return {name,
+          summary,
+          plan,
+          "an allgather has no reverse",
+          "it moves one block of each rank to all ranks",
+          true};
+}
+
+constexpr std::array<Planner, 17> table{{
     {"direct", "one message per edge", plan_direct},
     {"nearest-first", "direct, sent outward from the own rank", plan_nearest_first},
     {"aggregate", "one message per region pair, each item once", plan_aggregate},
@@ -25,6 +36,16 @@ constexpr std::array<Planner, 10> table{{
      plan_distance_halving_pruned, no_partial_sums},
     {"common-neighbor", "ranks of a region deliver for each other to the neighbours they share",
      plan_common_neighbor, "it combines what is sent and has no way back for replies"},
+    among_all("bruck", "allgather in log2 p steps, to the ranks before", plan_bruck),
+    among_all("dissemination", "allgather in log2 p steps, to the ranks after", plan_dissemination),
+    among_all("recursive-doubling", "allgather in log2 p steps, by exchanges between two",
+              plan_recursive_doubling),
+    among_all("ring", "allgather in p - 1 steps, to the next in a ring of regions", plan_ring),
+    among_all("hierarchical", "allgather by one leader per region", plan_hierarchical),
+    among_all("multi-lane", "allgather by all ranks of a region at once, each for its lane",
+              plan_multi_lane),
+    among_all("locality-bruck", "allgather in log_n r steps between r regions of n ranks",
+              plan_locality_bruck),
 }};
 
 }  // namespace
@@ -45,7 +66,8 @@ const Planner& find_planner(std::string_view name) {
 
 bool serves(const Planner& planner, const PlanOptions& options) {
   return (!options.with_reverse || planner.forward_only.empty()) &&
-         (options.one_block || planner.one_block_only.empty());
+         (options.one_block || planner.one_block_only.empty()) &&
+         (options.complete || !planner.complete_only);
 }
 
 void require_serves(const Planner& planner, const PlanOptions& options) {
@@ -53,6 +75,8 @@ void require_serves(const Planner& planner, const PlanOptions& options) {
           planner.name, "' cannot serve an exchange with a reverse: ", planner.forward_only);
   require(options.one_block || planner.one_block_only.empty(), Fault::info, "the strategy '",
           planner.name, "' serves allgathers only: ", planner.one_block_only);
+  require(options.complete || !planner.complete_only, Fault::info, "the strategy '", planner.name,
+          "' serves allgathers over a whole communicator only: ", planner.one_block_only);
 }
 
 }  // namespace vicinal

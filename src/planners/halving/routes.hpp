@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/runs.hpp"
+#include "planners/passage.hpp"
 
 namespace vicinal::halving {
 
@@ -25,14 +26,6 @@ struct Parcel {
   Index offset = -1;  ///< in the main buffer; -1 for an own parcel that is not copied there
   std::vector<CopyRun> source;  ///< own: source buffer -> 0..count-1
   std::vector<Destination> destinations;
-};
-
-/// How data passes between two ranks: through a slot, by message, or not at all.
-struct Passage {
-  std::int64_t tag = -1;
-  std::int64_t slot = -1;
-  int peer_index = -1;  ///< in the slot: that of the rank that is not its owner
-  [[nodiscard]] bool shared() const { return slot >= 0; }
 };
 
 /// What goes to the agent of a step, at the origin.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 
@@ -74,18 +75,21 @@ Wiring cartesian_wiring(const std::vector<int>& sizes, const std::vector<int>& p
   return wiring;
 }
 
-/// Runs all collectives in all forms on a graph that `create` makes with hints.
+/// Runs all collectives in all forms on a graph that `create` makes with hints; with `allgathers`,
+/// by the planners that serve complete graphs only.
 template <class Create>
-void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Create create) {
+void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Create create,
+                bool allgathers = false) {
   const Kinds kinds;
   const int size = world_size();
   int turn = static_cast<int>(seed);
   const std::string regions[] = {few_regions(size), "round-robin:3", "node"};
   for (const Planner& planner : planners()) {
+    if (planner.complete_only != allgathers) continue;
     // A few planners each time where planning takes long.
     if (size > 4 && (turn++ + static_cast<int>(seed)) % (size > 8 ? 4 : 2) != 0) continue;
     const std::string strategy(planner.name);
-    const Hints hints{{"vicinal_strategy", strategy},
+    const Hints hints{{allgathers ? "vicinal_allgather" : "vicinal_strategy", strategy},
                       {"vicinal_regions", regions[seed % 3]},
                       {"vicinal_local", turn % 2 == 0 ? "shared" : "messages"}};
     GraphHandle graph;
@@ -208,6 +212,21 @@ TEST(family_on_cartesian_grids) {
   run_cartesian({1, 2, 2}, {1, 0, 1});
   run_cartesian({2, 3, 2}, {1, 1, 0});
   run_cartesian({}, {});
+}
+
+TEST(family_on_complete_graphs) {
+  const Duplicate comm;
+  std::vector<int> all(static_cast<std::size_t>(world_size()));
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<std::vector<int>> edges(all.size(), all);
+  const Wiring wiring = Wiring::paired(edges, edges);
+  for (const unsigned seed : {0U, 1U, 2U}) {
+    const auto create = [&](MPI_Info info, vicinal_graph* graph) {
+      return vicinal_graph_create_complete(comm, info, graph);
+    };
+    run_family("a complete graph", wiring, seed, create, true);
+    if (seed == 0) run_family("a complete graph", wiring, seed, create);
+  }
 }
 
 TEST(counts_may_change_from_call_to_call) {

@@ -1,0 +1,26 @@
+// The complete graph of a communicator.
+#include "collectives/all_ranks.hpp"
+
+namespace vicinal {
+
+std::shared_ptr<Graph> graph_of_all(MPI_Comm user) {
+  const auto communicator = mpi::Communicator::of(user);
+  auto& kept = communicator->kept_until_freed("graph of all");
+  auto graph = std::static_pointer_cast<Graph>(kept);
+  if (!graph || graph->neighborhood().machine != communicator->machine(graph->settings().regions)) {
+    graph = Graph::complete(user, read_settings(MPI_INFO_NULL));
+    kept = graph;
+  }
+  return graph;
+}
+
+EdgeData own_block(const EdgeData& receive, const Graph& graph) {
+  const EdgePiece& own = receive.piece(static_cast<std::size_t>(graph.neighborhood().rank));
+  EdgeData data;
+  data.buffer = address(receive.buffer, own.offset);
+  data.one_block = true;
+  data.pieces.push_back({0, 0, own.count, own.type});
+  return data;
+}
+
+}  // namespace vicinal

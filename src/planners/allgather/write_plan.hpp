@@ -1,0 +1,20 @@
+// From a schedule to a plan: the ranks tell each other by what passage each transfer goes, and
+// every rank writes its operations out.
+#pragma once
+
+#include <string_view>
+
+#include "planners/allgather/schedule.hpp"
+#include "planners/planner.hpp"
+
+namespace vicinal {
+
+/// Plans an allgather over all ranks of the machine (PlanOptions::complete) whose schedule
+/// `algorithm` writes. One superstep: a letter to each rank that this one gives to.
+///
+/// Each rank knows the counts of all, so letters carry a fingerprint of them: a count fault where a
+/// giver was told others, on whoever takes from it.
+Task<Plans> plan_allgather(PlanRequest request, std::string_view planner,
+                           void (*algorithm)(Schedule&));
+
+}  // namespace vicinal

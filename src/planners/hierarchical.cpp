@@ -1,0 +1,40 @@
+// hierarchical: each region's first rank collects the blocks of its region, these leaders exchange
+// them by Bruck's algorithm, and each hands all blocks to its region.
+//
+// Wins where a region's link is so slow that nothing else matters, or where few ranks of a region may
+// use it. Cost between r regions: ceil(log2 r) messages and all blocks but the own region's, for
+// each leader; the other ranks wait meanwhile.
+//
+// Source: Träff 2006, "Efficient allgather for regular SMP-clusters"; Bienz et al. 2022, section 2.2.
+#include "planners/all.hpp"
+#include "planners/allgather/write_plan.hpp"
+
+namespace vicinal {
+
+namespace {
+
+void gather_by_leaders(Schedule& schedule) {
+  const Machine& machine = schedule.machine();
+  Team leaders, own;
+  for (int region = 0; region < machine.regions(); ++region) {
+    Team team;
+    for (const int rank : machine.members(region)) {
+      team.ranks.push_back(rank);
+      team.holds.emplace_back(rank);
+    }
+    leaders.ranks.push_back(team.ranks.front());
+    leaders.holds.push_back(team.held_by(0, team.size()));
+    if (region == machine.region_of(schedule.rank())) own = std::move(team);
+  }
+  collect(own, 0, schedule);
+  if (own.ranks.front() == schedule.rank()) gather_by_bruck(leaders, schedule);
+  hand_out(own, 0, leaders.held_by(0, leaders.size()), schedule);
+}
+
+}  // namespace
+
+Task<Plans> plan_hierarchical(PlanRequest request) {
+  return plan_allgather(std::move(request), "hierarchical", gather_by_leaders);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,173 @@
+// locality-bruck: Bruck's algorithm between regions, with a base of about the number of ranks in a
+// region in the place of two. The ranks of a region first share their blocks; then, in each step,
+// each of them fetches what another region has, all of them from different regions, and they share
+// what they have fetched.
+//
+// Wins for small blocks where messages between regions are dear: with r regions of n ranks, each
+// rank sends ceil(log_n r) messages between regions, and each block enters a region once, where
+// plain Bruck sends ceil(log2 p) and enters it many times. The price is a sharing after each step.
+//
+// Source: Bienz et al. 2022, algorithm 2. There, the number of regions is a power of their common
+// size, and the first rank of each region stays idle between regions. Here both may be any: a step
+// of base b multiplies by b what each region has, through b - 1 fetches that are dealt among the
+// region's members, and b is what the profile finds cheapest. Regions may hold inner regions (NUMA
+// domains in a node, say): the ranks of a region then share by the same algorithm between those, as
+// the paper proposes.
+#include <algorithm>
+
+#include "planners/all.hpp"
+#include "planners/allgather/write_plan.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// Seconds that the steps between regions take with a base, the smallest region having `smallest`
+/// ranks. Messages of one rank in one step count as if one came after the other: the algorithm is
+/// there to have few of them.
+double seconds_with_base(int base, int regions, int smallest, const Profile& profile) {
+  double seconds = 0;
+  for (int width = 1; width < regions; width *= base) {
+    const int fetches = std::min(base, (regions + width - 1) / width) - 1;
+    const int most = (fetches + smallest - 1) / smallest;
+    seconds +=
+        most * (profile.non_local.latency + 2 * profile.non_local.overhead) + 2 * profile.handover;
+  }
+  return seconds;
+}
+
+int cheapest_base(int regions, int smallest, const Profile& profile) {
+  int best = 2;
+  double least = seconds_with_base(best, regions, smallest, profile);
+  for (int base = 3; base <= regions; ++base) {
+    const double seconds = seconds_with_base(base, regions, smallest, profile);
+    if (seconds < least) {
+      least = seconds;
+      best = base;
+    }
+  }
+  return best;
+}
+
+/// A team by the regions that its members live in: the numbers of their places.
+std::vector<std::vector<int>> places_by_region(const Team& team, const Machine& machine,
+                                               bool inner) {
+  std::vector<std::vector<int>> result;
+  std::vector<int> group_of;  // by region label: its place in the result, or -1
+  for (int place = 0; place < team.size(); ++place) {
+    const int rank = team.ranks[place];
+    const auto label =
+        static_cast<std::size_t>(inner ? machine.inner_region_of(rank) : machine.region_of(rank));
+    if (label >= group_of.size()) group_of.resize(label + 1, -1);
+    if (group_of[label] < 0) {
+      group_of[label] = static_cast<int>(result.size());
+      result.emplace_back();
+    }
+    result[group_of[label]].push_back(place);
+  }
+  return result;
+}
+
+void share(const Team& team, Schedule& schedule, bool inner);
+
+/// The exchange between groups of a team, and the sharing inside them.
+class Groups {
+ public:
+  Groups(const Team& team, std::vector<std::vector<int>> places, Schedule& schedule, bool inner)
+      : team_(team), places_(std::move(places)), schedule_(schedule), inner_(inner) {
+    const int own_place = team.place_of(schedule.rank());
+    std::size_t smallest = places_[0].size();
+    for (int group = 0; group < count(); ++group) {
+      const std::vector<int>& members = places_[group];
+      smallest = std::min(smallest, members.size());
+      Blocks& held = whole_.holds.emplace_back();
+      for (const int place : members) held.add(team.holds[place]);
+      whole_.ranks.push_back(team.ranks[members[0]]);
+      const auto found = std::find(members.begin(), members.end(), own_place);
+      if (found == members.end()) continue;
+      own_ = group;
+      member_ = static_cast<int>(found - members.begin());
+    }
+    base_ = cheapest_base(count(), static_cast<int>(smallest), schedule.profile());
+  }
+
+  void gather() {
+    Team own = members_of_own();
+    for (std::size_t i = 0; i < own.ranks.size(); ++i) {
+      own.holds[i] = team_.holds[places_[own_][i]];
+    }
+    share(own, schedule_, inner_);
+    for (int width = 1; width < count(); width *= base_) {
+      own.holds = fetch(width);
+      share(own, schedule_, inner_);
+    }
+  }
+
+ private:
+  [[nodiscard]] int count() const { return static_cast<int>(places_.size()); }
+
+  [[nodiscard]] Team members_of_own() const {
+    Team team;
+    for (const int place : places_[own_]) team.ranks.push_back(team_.ranks[place]);
+    team.holds.resize(team.ranks.size());
+    return team;
+  }
+
+  /// Which member of a group sees to a step's k-th fetch, counted from 1. The first is idle for as
+  /// long as there are others, as in the paper.
+  [[nodiscard]] int handler(int group, int fetch) const {
+    return fetch % static_cast<int>(places_[group].size());
+  }
+
+  /// A step: every group has what `width` groups, itself and those after it, had in the beginning.
+  /// Returns what each member of the own group has fetched.
+  std::vector<Blocks> fetch(int width) {
+    std::vector<Blocks> fetched(places_[own_].size());
+    for (int k = 1; k < base_ && k * width < count(); ++k) {
+      const int groups = std::min(width, count() - k * width);
+      const int from = (own_ + k * width) % count();
+      const int to = (own_ - k * width + count()) % count();
+      const Blocks coming = whole_.held_by(from, groups);
+      fetched[handler(own_, k)].add(coming);
+      if (handler(own_, k) != member_) continue;
+      schedule_.give(whole_.held_by(own_, groups), {rank_of(to, handler(to, k))});
+      schedule_.take(coming, rank_of(from, handler(from, k)));
+    }
+    return fetched;
+  }
+
+  [[nodiscard]] int rank_of(int group, int member) const {
+    return team_.ranks[places_[group][member]];
+  }
+
+  const Team& team_;
+  std::vector<std::vector<int>> places_;
+  Schedule& schedule_;
+  bool inner_;
+  Team whole_;  ///< one member for each group, with what the group has
+  int own_ = 0;
+  int member_ = 0;
+  int base_ = 2;
+};
+
+/// Inside a region; with `inner`, between the regions inside it.
+void share(const Team& team, Schedule& schedule, bool inner) {
+  auto groups = places_by_region(team, schedule.machine(), true);
+  if (!inner || groups.size() == 1) return gather_inside(team, schedule);
+  Groups(team, std::move(groups), schedule, false).gather();
+}
+
+}  // namespace
+
+void gather_by_locality(const Team& team, Schedule& schedule) {
+  auto groups = places_by_region(team, schedule.machine(), false);
+  Groups(team, std::move(groups), schedule, true).gather();
+}
+
+Task<Plans> plan_locality_bruck(PlanRequest request) {
+  return plan_allgather(std::move(request), "locality-bruck", [](Schedule& schedule) {
+    gather_by_locality(everybody(schedule.machine()), schedule);
+  });
+}
+
+}  // namespace vicinal

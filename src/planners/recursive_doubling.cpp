@@ -1,0 +1,54 @@
+// recursive-doubling: in step i each rank exchanges all that it has with the rank whose number
+// differs in bit i.
+//
+// Wins where Bruck's algorithm does, if the number of ranks is a power of two: ceil(log2 p)
+// messages and p - 1 blocks per rank, and what a rank has is always one stretch. Else some ranks
+// first hand their block to a partner, which in the end hands everything back: two steps more, and
+// the partners send 2 p blocks.
+//
+// Source: the textbook algorithm, as in Thakur, Rabenseifner and Gropp 2005; Bienz et al. 2022,
+// section 2.
+#include <bit>
+
+#include "planners/all.hpp"
+#include "planners/allgather/write_plan.hpp"
+
+namespace vicinal {
+
+void gather_by_recursive_doubling(const Team& team, Schedule& schedule) {
+  const int size = team.size();
+  const int place = team.place_of(schedule.rank());
+  const int active = static_cast<int>(std::bit_floor(static_cast<unsigned>(size)));
+  const int pairs = size - active;  // of an active rank, at an even place, and one that is not
+  const Blocks all = team.held_by(0, size);
+  const bool paired = place < 2 * pairs;
+  if (paired && place % 2 == 1) {
+    schedule.give(team.holds[place], {team.ranks[place - 1]});
+    schedule.take(all, team.ranks[place - 1]);
+    return;
+  }
+  if (paired) schedule.take(team.holds[place + 1], team.ranks[place + 1]);
+
+  // The active ranks are numbered; the first `pairs` of them stand for two places each.
+  const int number = paired ? place / 2 : place - pairs;
+  const auto place_at = [&](int other) { return other < pairs ? 2 * other : other + pairs; };
+  const auto held_from = [&](int other, int count) {
+    const int first = place_at(other);
+    return team.held_by(first, place_at(other + count) - first);
+  };
+  for (int step = 1; step < active; step *= 2) {
+    const int partner = number ^ step;
+    const int rank = team.ranks[place_at(partner)];
+    schedule.give(held_from(number & ~(step - 1), step), {rank});
+    schedule.take(held_from(partner & ~(step - 1), step), rank);
+  }
+  if (paired) schedule.give(all, {team.ranks[place + 1]});
+}
+
+Task<Plans> plan_recursive_doubling(PlanRequest request) {
+  return plan_allgather(std::move(request), "recursive-doubling", [](Schedule& schedule) {
+    gather_by_recursive_doubling(everybody(schedule.machine()), schedule);
+  });
+}
+
+}  // namespace vicinal

@@ -1,0 +1,154 @@
+// Allgathers over a communicator: what the family's tests on complete graphs do not see. Plans kept by
+// sizes, calls in flight, the setting, and faults.
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "planners/planner.hpp"
+#include "world.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+/// An allgatherv with sizes of its own, which checks itself.
+class Gathering {
+ public:
+  Gathering(MPI_Comm comm, int salt) : comm_(comm), salt_(salt) {
+    int place = 0;
+    for (int rank = 0; rank < size_of(comm); ++rank) {
+      counts_.push_back((rank * 7 + salt) % 5);
+      places_.push_back(place);
+      place += counts_.back() + salt % 2;  // with gaps or without
+    }
+    received_.assign(static_cast<std::size_t>(place) + 1, -1);
+    for (int i = 0; i < counts_[own()]; ++i) sent_.push_back(value(rank_in(comm), i));
+    sent_.push_back(-9);
+  }
+
+  int call() {
+    return vicinal_allgatherv(sent_.data(), counts_[own()], MPI_INT, received_.data(),
+                              counts_.data(), places_.data(), MPI_INT, comm_);
+  }
+  int begin(vicinal_request* request) {
+    return vicinal_iallgatherv(sent_.data(), counts_[own()], MPI_INT, received_.data(),
+                               counts_.data(), places_.data(), MPI_INT, comm_, request);
+  }
+
+  void verify() const {
+    std::vector<int> expected(received_.size(), -1);
+    for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+      for (int i = 0; i < counts_[rank]; ++i) {
+        expected[static_cast<std::size_t>(places_[rank] + i)] = value(static_cast<int>(rank), i);
+      }
+    }
+    if (received_ != expected) fail_check(__FILE__, __LINE__, "salt ", salt_, ": wrong values");
+  }
+
+ private:
+  [[nodiscard]] std::size_t own() const { return static_cast<std::size_t>(rank_in(comm_)); }
+  [[nodiscard]] int value(int rank, int i) const { return (rank * 10 + i) * 1000 + salt_; }
+
+  MPI_Comm comm_;
+  int salt_;
+  std::vector<int> counts_, places_, sent_, received_;
+};
+
+}  // namespace
+
+TEST(allgatherv_keeps_plans_by_sizes) {
+  const Duplicate comm;
+  SUCCEEDS(vicinal_set_regions(comm, few_regions(world_size()).c_str()));
+  // More sets of sizes than are kept, and each of them again.
+  for (int round = 0; round < 2; ++round) {
+    for (int salt = 0; salt < 20; ++salt) {
+      Gathering gathering(comm, salt);
+      SUCCEEDS(gathering.call());
+      gathering.verify();
+    }
+  }
+}
+
+TEST(many_allgathers_in_flight) {
+  const Duplicate comm;
+  SUCCEEDS(vicinal_set_regions(comm, few_regions(world_size()).c_str()));
+  std::vector<std::unique_ptr<Gathering>> gatherings;
+  std::vector<vicinal_request> requests(24, VICINAL_REQUEST_NULL);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    gatherings.push_back(std::make_unique<Gathering>(comm, static_cast<int>(i % 4)));
+    SUCCEEDS(gatherings.back()->begin(&requests[i]));
+  }
+  for (std::size_t i = requests.size(); i-- > 0;) {
+    SUCCEEDS(vicinal_wait(&requests[i]));
+    gatherings[i]->verify();
+  }
+}
+
+TEST(the_planner_of_allgathers_can_be_set) {
+  const Duplicate comm;
+  SUCCEEDS(vicinal_set_regions(comm, few_regions(world_size()).c_str()));
+  const int size = world_size();
+  std::vector<int> received(static_cast<std::size_t>(size));
+  for (const Planner& planner : planners()) {
+    const Hints hints{{"vicinal_allgather", std::string(planner.name)}};
+    const int sent = world_rank() + 100;
+    RequestHandle request;
+    SUCCEEDS(vicinal_allgather_init(&sent, 1, MPI_INT, received.data(), 1, MPI_INT, comm, hints,
+                                    &request));
+    for (int round = 0; round < 3; ++round) {
+      std::fill(received.begin(), received.end(), -1);
+      SUCCEEDS(vicinal_start(&request));
+      SUCCEEDS(vicinal_wait(&request));
+      for (int rank = 0; rank < size; ++rank) {
+        CHECK_EQUAL(received[static_cast<std::size_t>(rank)], rank + 100);
+      }
+    }
+  }
+}
+
+TEST(allgathers_refuse_other_regions) {
+  const Duplicate comm;
+  int sent = 1;
+  std::vector<int> received(static_cast<std::size_t>(world_size()));
+  RequestHandle request;
+  CHECK_EQUAL(vicinal_allgather_init(&sent, 1, MPI_INT, received.data(), 1, MPI_INT, comm,
+                                     Hints{{"vicinal_regions", "blocks:1"}}, &request),
+              MPI_ERR_INFO_VALUE);
+  CHECK(std::string(vicinal_error_message()).find("vicinal_set_regions") != std::string::npos);
+}
+
+TEST(planners_of_allgathers_are_refused_to_others_by_name) {
+  const Duplicate comm;
+  GraphHandle graph;
+  SUCCEEDS(vicinal_graph_create_complete(comm, Hints{{"vicinal_strategy", "bruck"}}, &graph));
+  std::vector<int> sent(static_cast<std::size_t>(world_size())), received(sent.size());
+  CHECK_EQUAL(
+      vicinal_neighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph),
+      MPI_ERR_INFO_VALUE);
+  CHECK(std::string(vicinal_error_message()).find("'bruck' serves allgathers only") !=
+        std::string::npos);
+}
+
+TEST(allgatherv_with_counts_that_differ_ends_on_all_ranks) {
+  const int size = world_size();
+  if (size < 2) return;
+  const Duplicate comm;
+  std::vector<int> counts(static_cast<std::size_t>(size), 2), places(counts.size());
+  for (int rank = 0; rank < size; ++rank) places[static_cast<std::size_t>(rank)] = 3 * rank;
+  // The last rank thinks that rank 0 sends more.
+  if (world_rank() == size - 1) counts[0] = 3;
+  const int sent[3] = {1, 2, 3};
+  std::vector<int> received(static_cast<std::size_t>(3 * size));
+  RequestHandle request;
+  const int code = vicinal_allgatherv_init(sent, 2, MPI_INT, received.data(), counts.data(),
+                                           places.data(), MPI_INT, comm, MPI_INFO_NULL, &request);
+  // Whoever exchanges nothing with that rank itself learns of it when the request is started.
+  const int started = code == MPI_SUCCESS ? vicinal_start(&request) : code;
+  const int ended = started == MPI_SUCCESS ? vicinal_wait(&request) : started;
+  CHECK(ended != MPI_SUCCESS);
+  if (world_rank() == size - 1) CHECK_EQUAL(code, MPI_ERR_COUNT);
+}
+
+}  // namespace vicinal
