@@ -22,7 +22,6 @@ namespace {
 
 using bench::Contestant;
 using bench::World;
-using vicinal::ExchangeOptions;
 using vicinal::Method;
 
 constexpr int values_per_rank = 64;

@@ -40,6 +40,13 @@ ALLOWED = CORE | {
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"/]+)/', re.MULTILINE)
 MPI_HEADER = re.compile(r"^\s*#\s*include\s*[<\"](mpi\.h|vicinal/vicinal\.h\w*)[>\"]", re.MULTILINE)
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+NAMESPACE = re.compile(r"^namespace (?P<outer>[\w:]*) *\{", re.MULTILINE)
+# What is defined at the left margin is in the namespace itself.
+TYPE = re.compile(
+    r"^(?:enum class|enum|struct|class|union) (?:alignas\(.*?\) )?(?P<name>\w+)(?: final)?(?: : [^;{]+)? *\{",
+    re.MULTILINE,
+)
+UNNAMED = re.compile(r"^namespace \{.*?^\}(?:  // namespace)?$", re.MULTILINE | re.DOTALL)
 HANDLES = "Aint|Comm|Count|Datatype|Errhandler|File|Fint|Group|Info|Message|Offset|Op|Request|Session|Status|Win"
 MPI_CALL = re.compile(rf"\bP?MPI_(?!(?:{HANDLES})\b)[A-Z][a-z_]+\w*\s*\(")
 
@@ -78,6 +85,24 @@ def test_calls_mpi_only_in_its_layer(path: Path) -> None:
     code = code_of(path.read_text())
     calls = [f"line {code[:call.start()].count(chr(10)) + 1}: {call.group()}" for call in MPI_CALL.finditer(code)]
     assert not calls, "MPI is called outside src/mpi:\n" + "\n".join(calls)
+
+
+def test_types_have_names_of_their_own() -> None:
+    """Two types of one name are two definitions of it to the linker, which keeps one of their functions.
+
+    No compiler says so where no source sees both, and what a vector of the one does is then done to the
+    other.
+    """
+    definitions: dict[str, list[str]] = {}
+    for path in sources():
+        text = UNNAMED.sub("", path.read_text())
+        spaces = [space["outer"] for space in NAMESPACE.finditer(text)]
+        for definition in TYPE.finditer(text):
+            name = "::".join([*spaces, definition["name"]])
+            definitions.setdefault(name, []).append(identify(path))
+    assert len(definitions) > 100, "the pattern no longer finds the sources' types"
+    twice = {name: files for name, files in definitions.items() if len(files) > 1}
+    assert not twice, "\n".join(f"{name} is defined in {', '.join(files)}" for name, files in twice.items())
 
 
 def test_documentation_names_every_layer() -> None:

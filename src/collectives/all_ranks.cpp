@@ -15,7 +15,7 @@ std::shared_ptr<Graph> graph_of_all(MPI_Comm user) {
 }
 
 EdgeData own_block(const EdgeData& receive, const Graph& graph) {
-  const Piece& own = receive.piece(static_cast<std::size_t>(graph.neighborhood().rank));
+  const EdgePiece& own = receive.piece(static_cast<std::size_t>(graph.neighborhood().rank));
   EdgeData data;
   data.buffer = address(receive.buffer, own.offset);
   data.one_block = true;

@@ -65,7 +65,7 @@ std::shared_ptr<KeptPlan> block_plan(Graph& graph, bool one_block, std::int64_t 
 
 std::shared_ptr<KeptPlan> sizes_plan(Graph& graph, const EdgeData& receive) {
   std::vector<Index> bytes;
-  for (const Piece& piece : receive.pieces) bytes.push_back(piece.bytes());
+  for (const EdgePiece& piece : receive.pieces) bytes.push_back(piece.bytes());
   auto& kept = graph.kept_by_sizes(bytes);
   if (!kept) {
     const Settings& settings = graph.settings();

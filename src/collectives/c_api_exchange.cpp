@@ -16,7 +16,6 @@ struct vicinal_received_s {
 
 namespace {
 
-using vicinal::Error;
 using vicinal::Fault;
 using vicinal::Index;
 using vicinal::MessageData;

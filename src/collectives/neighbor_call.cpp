@@ -67,7 +67,7 @@ std::unique_ptr<Request> begin_by_sizes(const std::shared_ptr<Graph>& graph,
           " bytes, but its own receive count says ", expected,
           "; both describe the same block, so give the same size");
   std::int64_t all = 0;
-  for (const Piece& piece : arguments.receive.pieces) all += piece.bytes();
+  for (const EdgePiece& piece : arguments.receive.pieces) all += piece.bytes();
   if (all == 0) return std::make_unique<NoCall>(graph);
   auto plan = sizes_plan(*graph, arguments.receive);
   Side receive = Side::end_to_end(std::move(arguments.receive));

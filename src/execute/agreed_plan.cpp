@@ -42,7 +42,7 @@ Channel& AgreedPlan::channel(bool reverse, int index) {
   return *channel;
 }
 
-std::shared_ptr<AgreedPlan> agree(std::shared_ptr<mpi::Communicator> communicator,
+std::shared_ptr<AgreedPlan> agree(const std::shared_ptr<mpi::Communicator>& communicator,
                                   mpi::ConversationKey key, const Planner& planner,
                                   const Neighborhood& neighborhood, const Pattern& pattern,
                                   const PlanOptions& options, std::optional<Error> fault) {

@@ -73,7 +73,7 @@ class AgreedPlan {
 /// Runs a planner on this rank. `sequence` numbers the plans of a graph, the same on all its ranks.
 /// Collective over the ranks of the graph that have neighbours. Throws the fault of this rank, or one
 /// of kind `elsewhere` where another rank has one.
-std::shared_ptr<AgreedPlan> agree(std::shared_ptr<mpi::Communicator> communicator,
+std::shared_ptr<AgreedPlan> agree(const std::shared_ptr<mpi::Communicator>& communicator,
                                   mpi::ConversationKey key, const Planner& planner,
                                   const Neighborhood& neighborhood, const Pattern& pattern,
                                   const PlanOptions& options, std::optional<Error> fault);

@@ -96,7 +96,7 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
   const int key = user_key();
   void* attribute = nullptr;
   int found = 0;
-  check(MPI_Comm_get_attr(user, key, &attribute, &found), "MPI_Comm_get_attr");
+  check(MPI_Comm_get_attr(user, key, static_cast<void*>(&attribute), &found), "MPI_Comm_get_attr");
   if (found != 0) return *static_cast<Handle*>(attribute);
 
   int between_groups = 0;
@@ -108,7 +108,7 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
   made->make(user);
   auto kept = std::make_unique<Handle>(made);
   check(MPI_Comm_set_attr(user, key, kept.get()), "MPI_Comm_set_attr");
-  kept.release();
+  static_cast<void>(kept.release());
   return made;
 }
 
@@ -194,9 +194,10 @@ void Communicator::make(MPI_Comm user) {
 
   int* largest_tag = nullptr;
   int found = 0;
-  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest_tag, &found), "MPI_Comm_get_attr");
+  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest_tag), &found),
+        "MPI_Comm_get_attr");
   const std::int64_t tags = (found != 0 ? std::int64_t{*largest_tag} : 32767) + 1;
-  tag_limit_ = (tags - reserved_tags) / (channels_per_plan * 2);
+  tag_limit_ = (tags - reserved_tags) / (std::int64_t{channels_per_plan} * 2);
 
   std::int64_t number = 0;
   {
@@ -226,8 +227,8 @@ void Communicator::set_regions(std::string_view text) {
 std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions) {
   const auto known = machines_.find(regions);
   if (known != machines_.end()) return known->second;
-  auto machine = std::make_shared<const Machine>(
-      read_regions(regions, places_), host_of_, read_inner_regions(regions, places_));
+  auto machine = std::make_shared<const Machine>(read_regions(regions, places_), host_of_,
+                                                 read_inner_regions(regions, places_));
   return machines_.emplace(regions, std::move(machine)).first->second;
 }
 

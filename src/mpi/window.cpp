@@ -10,8 +10,8 @@ namespace vicinal::mpi {
 
 Window::Window(MPI_Comm communicator, std::size_t bytes) : communicator_(communicator) {
   std::byte* base = nullptr;
-  check(MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, communicator, &base,
-                         &window_),
+  check(MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, communicator,
+                         static_cast<void*>(&base), &window_),
         "MPI_Win_allocate");
   check(MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
   memory_ = {base, bytes};

@@ -12,7 +12,7 @@
 #include "planners/all.hpp"
 #include "planners/allgather/write_plan.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 void gather_by_bruck(const Team& team, Schedule& schedule) {
   const int size = team.size();
@@ -26,9 +26,13 @@ void gather_by_bruck(const Team& team, Schedule& schedule) {
   }
 }
 
+}  // namespace vicinal::allgather
+
+namespace vicinal {
+
 Task<Plans> plan_bruck(PlanRequest request) {
-  return plan_allgather(std::move(request), "bruck", [](Schedule& schedule) {
-    gather_by_bruck(everybody(schedule.machine()), schedule);
+  return allgather::plan_allgather(std::move(request), "bruck", [](allgather::Schedule& schedule) {
+    allgather::gather_by_bruck(allgather::everybody(schedule.machine()), schedule);
   });
 }
 

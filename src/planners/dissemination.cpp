@@ -10,7 +10,7 @@
 #include "planners/all.hpp"
 #include "planners/allgather/write_plan.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 void gather_by_dissemination(const Team& team, Schedule& schedule) {
   const int size = team.size();
@@ -25,10 +25,15 @@ void gather_by_dissemination(const Team& team, Schedule& schedule) {
   }
 }
 
+}  // namespace vicinal::allgather
+
+namespace vicinal {
+
 Task<Plans> plan_dissemination(PlanRequest request) {
-  return plan_allgather(std::move(request), "dissemination", [](Schedule& schedule) {
-    gather_by_dissemination(everybody(schedule.machine()), schedule);
-  });
+  return allgather::plan_allgather(
+      std::move(request), "dissemination", [](allgather::Schedule& schedule) {
+        allgather::gather_by_dissemination(allgather::everybody(schedule.machine()), schedule);
+      });
 }
 
 }  // namespace vicinal

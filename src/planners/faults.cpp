@@ -5,27 +5,33 @@
 
 namespace vicinal {
 
+SettledFault fault_elsewhere(const Status& status) {
+  std::ostringstream text;
+  text << "planning failed because of a " << name(static_cast<Fault>(status.fault()))
+       << " fault on rank " << status.rank() << "; the message on that rank says more";
+  return SettledFault(Error(Fault::elsewhere, text.str()));
+}
+
+Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit) {
+  std::ostringstream text;
+  text << "the counts of the edge from rank " << from << " to rank " << to << " differ: rank "
+       << from << " sends " << sent << " " << unit << ", but rank " << to << " expects " << expected
+       << "; both ends of an edge must give the same count";
+  return Error(Fault::count, text.str());
+}
+
 void FaultRecord::blame(const Error& error) {
   if (!own_fault_) own_fault_ = error;
   status_.report(error.fault(), rank_);
 }
 
 void FaultRecord::compare(int from, int to, Index sent, Index expected) {
-  if (sent == expected) return;
-  std::ostringstream text;
-  text << "the counts of the edge from rank " << from << " to rank " << to << " differ: rank "
-       << from << " sends " << sent << " " << unit_ << ", but rank " << to << " expects "
-       << expected << "; both ends of an edge must give the same count";
-  blame(Error(Fault::count, text.str()));
+  if (sent != expected) blame(counts_differ(from, to, sent, expected, unit_));
 }
 
 void FaultRecord::settle() const {
   if (own_fault_) throw SettledFault(*own_fault_);
-  if (status_.good()) return;
-  std::ostringstream text;
-  text << "planning failed because of a " << name(static_cast<Fault>(status_.fault()))
-       << " fault on rank " << status_.rank() << "; the message on that rank says more";
-  throw SettledFault(Error(Fault::elsewhere, text.str()));
+  if (!status_.good()) throw fault_elsewhere(status_);
 }
 
 }  // namespace vicinal

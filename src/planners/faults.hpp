@@ -32,6 +32,12 @@ class Status {
   int rank_ = -1;
 };
 
+/// What a rank throws that was told of another's fault.
+SettledFault fault_elsewhere(const Status& status);
+
+/// The fault of an edge whose ends give different counts.
+Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit);
+
 /// What one rank knows of faults while it negotiates: the status that its letters carry, and its own
 /// first fault, which may be a later one.
 class FaultRecord {

@@ -9,7 +9,7 @@
 #include "planners/all.hpp"
 #include "planners/allgather/write_plan.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 namespace {
 
@@ -33,8 +33,13 @@ void gather_by_leaders(Schedule& schedule) {
 
 }  // namespace
 
+}  // namespace vicinal::allgather
+
+namespace vicinal {
+
 Task<Plans> plan_hierarchical(PlanRequest request) {
-  return plan_allgather(std::move(request), "hierarchical", gather_by_leaders);
+  return allgather::plan_allgather(std::move(request), "hierarchical",
+                                   allgather::gather_by_leaders);
 }
 
 }  // namespace vicinal

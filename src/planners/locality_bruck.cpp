@@ -18,7 +18,7 @@
 #include "planners/all.hpp"
 #include "planners/allgather/write_plan.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 namespace {
 
@@ -164,10 +164,15 @@ void gather_by_locality(const Team& team, Schedule& schedule) {
   Groups(team, std::move(groups), schedule, true).gather();
 }
 
+}  // namespace vicinal::allgather
+
+namespace vicinal {
+
 Task<Plans> plan_locality_bruck(PlanRequest request) {
-  return plan_allgather(std::move(request), "locality-bruck", [](Schedule& schedule) {
-    gather_by_locality(everybody(schedule.machine()), schedule);
-  });
+  return allgather::plan_allgather(
+      std::move(request), "locality-bruck", [](allgather::Schedule& schedule) {
+        allgather::gather_by_locality(allgather::everybody(schedule.machine()), schedule);
+      });
 }
 
 }  // namespace vicinal

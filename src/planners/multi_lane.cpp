@@ -16,7 +16,7 @@
 #include "planners/all.hpp"
 #include "planners/allgather/write_plan.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 namespace {
 
@@ -53,8 +53,12 @@ void gather_by_lanes(Schedule& schedule) {
 
 }  // namespace
 
+}  // namespace vicinal::allgather
+
+namespace vicinal {
+
 Task<Plans> plan_multi_lane(PlanRequest request) {
-  return plan_allgather(std::move(request), "multi-lane", gather_by_lanes);
+  return allgather::plan_allgather(std::move(request), "multi-lane", allgather::gather_by_lanes);
 }
 
 }  // namespace vicinal

@@ -13,7 +13,7 @@
 #include "planners/all.hpp"
 #include "planners/allgather/write_plan.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 void gather_by_recursive_doubling(const Team& team, Schedule& schedule) {
   const int size = team.size();
@@ -45,10 +45,15 @@ void gather_by_recursive_doubling(const Team& team, Schedule& schedule) {
   if (paired) schedule.give(all, {team.ranks[place + 1]});
 }
 
+}  // namespace vicinal::allgather
+
+namespace vicinal {
+
 Task<Plans> plan_recursive_doubling(PlanRequest request) {
-  return plan_allgather(std::move(request), "recursive-doubling", [](Schedule& schedule) {
-    gather_by_recursive_doubling(everybody(schedule.machine()), schedule);
-  });
+  return allgather::plan_allgather(
+      std::move(request), "recursive-doubling", [](allgather::Schedule& schedule) {
+        allgather::gather_by_recursive_doubling(allgather::everybody(schedule.machine()), schedule);
+      });
 }
 
 }  // namespace vicinal

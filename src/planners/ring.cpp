@@ -8,7 +8,7 @@
 #include "planners/all.hpp"
 #include "planners/allgather/write_plan.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 void gather_by_ring(const Team& team, Schedule& schedule) {
   const int size = team.size();
@@ -21,9 +21,13 @@ void gather_by_ring(const Team& team, Schedule& schedule) {
   }
 }
 
+}  // namespace vicinal::allgather
+
+namespace vicinal {
+
 Task<Plans> plan_ring(PlanRequest request) {
-  return plan_allgather(std::move(request), "ring", [](Schedule& schedule) {
-    gather_by_ring(by_region(schedule.machine()), schedule);
+  return allgather::plan_allgather(std::move(request), "ring", [](allgather::Schedule& schedule) {
+    allgather::gather_by_ring(allgather::by_region(schedule.machine()), schedule);
   });
 }
 

@@ -154,7 +154,7 @@ struct Edges {
     data.assign(static_cast<std::size_t>(next), fill);
   }
   std::int64_t& at(std::size_t edge, int i) {
-    return data[static_cast<std::size_t>(displacements[edge] + i)];
+    return data[static_cast<std::size_t>(displacements[edge]) + static_cast<std::size_t>(i)];
   }
 };
 
@@ -170,7 +170,7 @@ inline int plan_exchange(Edges& send, Edges& receive, vicinal_graph graph, MPI_I
 /// values depend on the two ranks of an edge and on the round.
 class Shifts {
  public:
-  Shifts(MPI_Comm comm, std::vector<int> shifts, const std::string& regions, int salt = 0)
+  Shifts(MPI_Comm comm, const std::vector<int>& shifts, const std::string& regions, int salt = 0)
       : rank_(rank_in(comm)), salt_(salt) {
     const int size = size_of(comm);
     for (const int shift : shifts) {

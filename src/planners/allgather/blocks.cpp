@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 Blocks Blocks::joined(std::vector<Range> ranges) {
   std::sort(ranges.begin(), ranges.end(),
@@ -47,4 +47,4 @@ Blocks Blocks::without(const Blocks& others) const {
   return result;
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather

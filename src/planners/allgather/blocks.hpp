@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 class Blocks {
  public:
@@ -36,4 +36,4 @@ class Blocks {
   std::vector<Range> ranges_;
 };
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather

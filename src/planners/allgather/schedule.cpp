@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 void Schedule::give(Blocks blocks, std::vector<int> takers) {
   if (blocks.empty() || takers.empty()) return;
@@ -117,4 +117,4 @@ void hand_out(const Team& team, int root, const Blocks& blocks, Schedule& schedu
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather

@@ -13,7 +13,7 @@
 #include "locality/machine.hpp"
 #include "planners/allgather/blocks.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 /// Blocks on their way to other ranks, or from one. A rank may be given blocks that it has already,
 /// and ignores them.
@@ -84,4 +84,4 @@ void gather_inside(const Team& team, Schedule& schedule);
 void collect(const Team& team, int root, Schedule& schedule);
 void hand_out(const Team& team, int root, const Blocks& blocks, Schedule& schedule);
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather

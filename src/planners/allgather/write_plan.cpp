@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "base/scramble.hpp"
@@ -13,7 +12,7 @@
 #include "planners/faults.hpp"
 #include "planners/passage.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 namespace {
 
@@ -29,12 +28,13 @@ class AllgatherPlanner {
       : request_(request),
         machine_(*request.neighborhood.machine),
         schedule_(machine_, request.neighborhood.rank, request.options.shared_memory,
-                  request.options.profile) {
-    if (request.fault) blame(*request.fault);
+                  request.options.profile),
+        faults_(schedule_.rank(), request.options.unit) {
+    if (request.fault) faults_.blame(*request.fault);
     try {
       read_pattern();
     } catch (const Error& error) {
-      blame(error);
+      faults_.blame(error);
     }
     algorithm(schedule_);
     for (const Transfer& transfer : schedule_.transfers()) {
@@ -61,12 +61,13 @@ class AllgatherPlanner {
       if (letter.words[0] >= 0) {
         theirs.report(static_cast<Fault>(letter.words[0]), static_cast<int>(letter.words[1]));
       }
-      theirs.pass_on(status_);
-      if (theirs.good() && !own_fault_ && letter.words[2] != fingerprint_) {
-        blame(Error(Fault::count, "rank " + std::to_string(letter.peer) +
-                                      " was given other counts for this allgather than rank " +
-                                      std::to_string(schedule_.rank()) +
-                                      "; all ranks must give the same counts for all blocks"));
+      theirs.pass_on(faults_.status());
+      if (theirs.good() && !faults_.own() && letter.words[2] != fingerprint_) {
+        faults_.blame(
+            Error(Fault::count, "rank " + std::to_string(letter.peer) +
+                                    " was given other counts for this allgather than rank " +
+                                    std::to_string(schedule_.rank()) +
+                                    "; all ranks must give the same counts for all blocks"));
       }
       std::vector<Passage>& passages = taken_from_.at(letter.peer);
       for (std::size_t at = 3; at + 3 <= letter.words.size(); at += 3) {
@@ -77,8 +78,7 @@ class AllgatherPlanner {
   }
 
   Plan write(std::string_view planner) {
-    if (own_fault_) throw SettledFault(*own_fault_);
-    if (!status_.good()) throw fault_elsewhere(status_);
+    faults_.settle();
     PlanBuilder plan(schedule_.rank(), machine_.size(), planner, false);
     keep_own(plan);
     std::map<int, std::size_t> taken;
@@ -102,11 +102,6 @@ class AllgatherPlanner {
     std::vector<std::pair<int, std::int64_t>> messages;  ///< taker and tag
   };
 
-  void blame(const Error& error) {
-    if (!own_fault_) own_fault_ = error;
-    status_.report(error.fault(), schedule_.rank());
-  }
-
   void read_pattern() {
     const Pattern& pattern = request_.pattern;
     places_.assign(static_cast<std::size_t>(machine_.size()), {});
@@ -128,11 +123,8 @@ class AllgatherPlanner {
     for (const ItemRun& run : pattern.out.front().items) {
       append_run(own_, {run.position, total(own_), run.count});
     }
-    const Index expected = places_[schedule_.rank()].count;
-    if (total(own_) != expected) {
-      throw counts_differ(schedule_.rank(), schedule_.rank(), total(own_), expected,
-                          request_.options.unit);
-    }
+    faults_.compare(schedule_.rank(), schedule_.rank(), total(own_),
+                    places_[schedule_.rank()].count);
   }
 
   void open_passages(const Transfer& transfer, std::map<int, Words>& letters) {
@@ -142,7 +134,9 @@ class AllgatherPlanner {
     int next_reader = 0;
     for (const int taker : transfer.peers) {
       Words& words = letters[taker];
-      if (words.empty()) words = {status_.fault(), status_.rank(), fingerprint_};
+      if (words.empty()) {
+        words = {faults_.status().fault(), faults_.status().rank(), fingerprint_};
+      }
       if (schedule_.shares_with(taker)) {
         words.insert(words.end(), {-1, given.slot, next_reader++});
       } else {
@@ -275,8 +269,7 @@ class AllgatherPlanner {
   const PlanRequest& request_;
   const Machine& machine_;
   Schedule schedule_;
-  std::optional<Error> own_fault_;
-  Status status_;
+  FaultRecord faults_;
   std::vector<Place> places_;  ///< by rank
   std::vector<CopyRun> own_;   ///< source buffer -> own block
   std::int64_t fingerprint_ = 0;
@@ -303,4 +296,4 @@ Task<Plans> plan_allgather(PlanRequest request, std::string_view planner,
   co_return plans;
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather

@@ -7,7 +7,7 @@
 #include "planners/allgather/schedule.hpp"
 #include "planners/planner.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather {
 
 /// Plans an allgather over all ranks of the machine (PlanOptions::complete) whose schedule
 /// `algorithm` writes. One superstep: a letter to each rank that this one gives to.
@@ -17,4 +17,4 @@ namespace vicinal {
 Task<Plans> plan_allgather(PlanRequest request, std::string_view planner,
                            void (*algorithm)(Schedule&));
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather

@@ -55,19 +55,18 @@ class ForwardWriter {
   }
 
   /// This rank's own items of a message that it leads.
-  const Share* own_share(std::size_t outbound) const {
+  const Share& own_share(std::size_t outbound) const {
     for (const Share& share : routes_.contributions) {
-      if (share.via == Via::self && share.peer_index == static_cast<int>(outbound)) return &share;
+      if (share.via == Via::self && share.peer_index == static_cast<int>(outbound)) return share;
     }
-    return nullptr;
+    fail(Fault::internal, "message ", outbound, " that this rank leads has no items of its own");
   }
 
   void outbound(std::size_t index) {
     const Relay& relay = routes_.outbound[index];
-    const Share* own = own_share(index);
-    if (own != nullptr && relay.partners.size() == 1) {
-      plan_.pack_and_send(Phase::non_local, false, Plan::source, own->runs, relay.count, relay.peer,
-                          relay.tag, {});
+    if (relay.partners.size() == 1 && relay.partners.front().via == Via::self) {
+      plan_.pack_and_send(Phase::non_local, false, Plan::source, own_share(index).runs, relay.count,
+                          relay.peer, relay.tag, {});
       return;
     }
     const int peers = shared_partners(relay);
@@ -81,7 +80,7 @@ class ForwardWriter {
         filled.push_back(plan_.receive(Phase::gather, true, buffer, partner.offset, partner.count,
                                        partner.rank, partner.tag, {}));
       } else {
-        std::vector<CopyRun> runs = own->runs;
+        std::vector<CopyRun> runs = own_share(index).runs;
         for (CopyRun& run : runs) run.target += partner.offset;
         filled.push_back(plan_.copy(Phase::gather, Plan::source, buffer, std::move(runs), {}));
       }

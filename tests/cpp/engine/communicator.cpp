@@ -159,7 +159,7 @@ TEST(communicator_tags_are_reused_as_late_as_possible) {
   CHECK(limit >= 1000);
   int* largest = nullptr;
   int found = 0;
-  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &found);
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest), &found);
   CHECK(Communicator::data_tag(limit - 1, channels_per_plan - 1, true) <= *largest);
   CHECK_EQUAL(Communicator::data_tag(0, 0, false), static_cast<int>(reserved_tags));
   std::set<int> tags;
@@ -169,7 +169,7 @@ TEST(communicator_tags_are_reused_as_late_as_possible) {
       tags.insert(Communicator::data_tag(tag, channel, true));
     }
   }
-  CHECK_EQUAL(tags.size(), std::size_t{3 * 2 * channels_per_plan});
+  CHECK_EQUAL(tags.size(), std::size_t{3} * 2 * channels_per_plan);
 
   CHECK_EQUAL(communicator->acquire_tag(), 0);
   CHECK_EQUAL(communicator->acquire_tag(), 1);

@@ -58,7 +58,7 @@ void check_round(mpi::Communicator& communicator, Method method, int round) {
       expected.push_back({peer, std::move(words)});
     }
   }
-  const std::vector<Letter> inbox = exchange_letters(communicator, std::move(outbox), method);
+  const std::vector<Letter> inbox = exchange_letters(communicator, outbox, method);
   CHECK_EQUAL(inbox.size(), expected.size());
   for (std::size_t i = 0; i < inbox.size(); ++i) {
     CHECK_EQUAL(inbox[i].peer, expected[i].peer);
@@ -90,7 +90,7 @@ TEST(exchange_rounds_in_a_row_do_not_mix) {
       for (int peer = 0; peer < size; ++peer) outbox.push_back({peer, {round, peer}});
     }
     const Method method = round % 7 < 4 ? Method::nonblocking : Method::personalized;
-    const std::vector<Letter> inbox = exchange_letters(*communicator, std::move(outbox), method);
+    const std::vector<Letter> inbox = exchange_letters(*communicator, outbox, method);
     CHECK_EQUAL(inbox.size(), std::size_t{1});
     CHECK_EQUAL(inbox.front().peer, 0);
     CHECK_EQUAL(text_of(inbox.front().words), text_of({round, rank}));

@@ -103,8 +103,9 @@ void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Cr
         const auto call = [&] {
           return collective.call(form, turn % 2 == 0, graph, hints, &request);
         };
-        const std::string which =
-            what + ", " + strategy + ", form " + std::to_string(static_cast<int>(form));
+        std::string which = what;
+        which.append(", ").append(strategy).append(", form ");
+        which.append(std::to_string(static_cast<int>(form)));
         if (form == Form::persistent) SUCCEEDS(call());
         for (int round = 1; round <= 2; ++round) {
           collective.fill(round);

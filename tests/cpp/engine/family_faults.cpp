@@ -17,7 +17,7 @@ struct Ring {
   std::vector<int> sources{around(rank - 1, size), rank};
   std::vector<int> destinations{around(rank + 1, size), rank};
   GraphHandle graph;
-  std::int64_t sent[2] = {rank * 10, rank * 10 + 1};
+  std::int64_t sent[2] = {std::int64_t{10} * rank, std::int64_t{10} * rank + 1};
   std::int64_t received[2] = {-1, -1};
 
   explicit Ring(const std::string& strategy = "automatic") {

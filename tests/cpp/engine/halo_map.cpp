@@ -250,13 +250,13 @@ TEST(halo_faults_reach_every_rank) {
   std::iota(owned.begin(), owned.end(), first);
   const Indices good{0, 1, 5};
   for (const Method method : methods) {
-    const auto by_range = [&](Indices needed) {
+    const auto by_range = [&](const Indices& needed) {
       return form_halo(*communicator, {first, first + 10}, mine ? needed : good, method);
     };
-    const auto by_array = [&](Indices own, Indices needed) {
+    const auto by_array = [&](const Indices& own, const Indices& needed) {
       return form_halo(*communicator, mine ? own : owned, mine ? needed : good, method);
     };
-    const auto given = [&](Indices needed, std::vector<int> owners) {
+    const auto given = [&](const Indices& needed, const std::vector<int>& owners) {
       return form_halo(*communicator, owned, mine ? needed : good,
                        mine ? owners : std::vector<int>(3, 0), method);
     };

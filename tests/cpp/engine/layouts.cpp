@@ -256,7 +256,7 @@ TEST(elements_of_one_identity_travel_once) {
         graph, Hints{{"vicinal_strategy", strategy}}, &request));
     for (int round = 0; round < 3; ++round) {
       for (std::size_t i = 0; i < items.size(); ++i) {
-        send.data[i] = items[i] / 1000000007 * 10 + rank * 1000 + round;
+        send.data[i] = items[i] / 1000000007 * 10 + std::int64_t{1000} * rank + round;
       }
       SUCCEEDS(vicinal_start(&request));
       SUCCEEDS(vicinal_wait(&request));

@@ -156,7 +156,8 @@ TEST(drive_in_several_threads) {
     running.emplace_back([&, key] {
       Conversation conversation;
       auto task = ring(conversation, communicator->rank(), communicator->size(), 20);
-      if (drive(*communicator, key, conversation, task) == 20 * communicator->rank()) ++right;
+      if (drive(*communicator, key, conversation, task) == std::int64_t{20} * communicator->rank())
+        ++right;
     });
   }
   for (std::thread& thread : running) thread.join();

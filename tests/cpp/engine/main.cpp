@@ -45,18 +45,18 @@ int main(int argc, char** argv) {
       test.run();
     } catch (const std::exception& error) {
       fault = error.what();
-      std::cerr << "rank " << rank << ": " << test.name << ": " << fault << std::endl;
+      std::cerr << "rank " << rank << ": " << test.name << ": " << fault << '\n' << std::flush;
     }
     fault = lowest_message(fault);
     ++(fault.empty() ? passed : failed);
     if (rank != 0) continue;
     if (fault.empty()) {
-      std::cout << "ok " << test.name << std::endl;
+      std::cout << "ok " << test.name << '\n' << std::flush;
     } else {
-      std::cout << "FAILED " << test.name << ": " << fault << std::endl;
+      std::cout << "FAILED " << test.name << ": " << fault << '\n' << std::flush;
     }
   }
-  if (rank == 0) std::cout << passed << " passed, " << failed << " failed" << std::endl;
+  if (rank == 0) std::cout << passed << " passed, " << failed << " failed" << '\n' << std::flush;
   MPI_Finalize();
   return failed > 0 || passed == 0 ? 1 : 0;
 }

@@ -13,7 +13,7 @@ using namespace testing;
 int largest_tag() {
   int* largest = nullptr;
   int found = 0;
-  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &found);
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest), &found);
   return found != 0 ? *largest : 32767;
 }
 

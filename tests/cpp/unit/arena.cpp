@@ -64,14 +64,14 @@ void check_shared(Arena::Backing backing) {
       const auto mine = Arena::attach(arena->invitation(), index, members);
       const std::int64_t offset = mine->allocate(100000);
       std::memset(mine->at(offset), index, 100000);
-      std::memcpy(mine->at(board) + index * 8, &offset, 8);
+      std::memcpy(mine->at(board) + std::ptrdiff_t{8} * index, &offset, 8);
     }));
   }
   for (const pid_t child : children) CHECK_EQUAL(outcome(child), 0);
   arena->seal();
   for (int index = 1; index < members; ++index) {
     std::int64_t offset = 0;
-    std::memcpy(&offset, arena->at(board) + index * 8, 8);
+    std::memcpy(&offset, arena->at(board) + std::ptrdiff_t{8} * index, 8);
     CHECK(offset >= index * (arena->size() / members) - (4 << 20));
     CHECK(offset < (index + 1) * (arena->size() / members));
     for (const int place : {0, 99999}) {

@@ -10,7 +10,7 @@
 namespace vicinal::common_neighbor {
 
 TEST(groups_are_formed_by_common_neighbours) {
-  const auto link = [](std::vector<int> destinations) {
+  const auto link = [](const std::vector<int>& destinations) {
     std::vector<OutgoingLink> out;
     for (const int it : destinations) out.push_back({it, 1});
     return out;

@@ -176,7 +176,7 @@ TEST(halving_agents_are_as_good_as_the_papers) {
       std::cout << "  " << ranks << "  " << per_region << "  " << density << "   " << ours.pairs
                 << " of " << paper.pairs << ", sharing " << ours.sharing << "   " << ours.common
                 << " of " << paper.common << "   " << selection.letters << ", " << paper_letters
-                << std::endl;
+                << '\n';
       CHECK(100 * ours.pairs >= 95 * paper.pairs);
       CHECK(100 * ours.common >= 95 * paper.common);
       CHECK(selection.letters < paper_letters);

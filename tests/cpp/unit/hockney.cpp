@@ -85,7 +85,7 @@ TEST(halving_sends_few_messages_where_direct_sends_hundreds) {
             << "    planned, whole buffer     " << whole.off_region << ", " << whole.in_region
             << "  (direct: " << neighbours << ")\n"
             << "    planned, pruned           " << pruned.off_region << ", " << pruned.in_region
-            << std::endl;
+            << '\n';
   CHECK(whole.in_region <= per_region - 1);
   CHECK(pruned.in_region <= per_region - 1);
   // 100 regions are alone after 7 cuts, so that 7 messages at most go to agents.

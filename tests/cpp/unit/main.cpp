@@ -13,13 +13,13 @@ int main(int argc, char** argv) {
     if (std::strstr(test.name, filter) == nullptr) continue;
     try {
       test.run();
-      std::cout << "ok " << test.name << std::endl;
+      std::cout << "ok " << test.name << '\n' << std::flush;
       ++passed;
     } catch (const std::exception& error) {
-      std::cout << "FAILED " << test.name << ": " << error.what() << std::endl;
+      std::cout << "FAILED " << test.name << ": " << error.what() << '\n' << std::flush;
       ++failed;
     }
   }
-  std::cout << passed << " passed, " << failed << " failed" << std::endl;
+  std::cout << passed << " passed, " << failed << " failed" << '\n' << std::flush;
   return failed > 0 || passed == 0 ? 1 : 0;
 }

@@ -68,7 +68,7 @@ TEST(counts_that_differ_are_named) {
       const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
       patterns[f].out.push_back({to, {{0, 0, 5}}});
       const Index expected = from == 1 && to == 2 ? 4 : 5;
-      patterns[t].in.push_back({from, expected, {{0, from * 5, expected}}});
+      patterns[t].in.push_back({from, expected, {{0, Index{5} * from, expected}}});
     }
   }
   for (const Planner& planner : planners()) {
@@ -99,7 +99,7 @@ TEST(aggregation_sends_one_message_per_region_pair_and_each_item_once) {
   for (int from = 0; from < 3; ++from) {
     for (int to = 3; to < 6; ++to) {
       patterns[static_cast<std::size_t>(from)].out.push_back({to, {{7, 7, 2}}});
-      patterns[static_cast<std::size_t>(to)].in.push_back({from, 2, {{0, from * 2, 2}}});
+      patterns[static_cast<std::size_t>(to)].in.push_back({from, 2, {{0, Index{2} * from, 2}}});
     }
   }
   const auto sent = [&](const char* name) {
