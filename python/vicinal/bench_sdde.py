@@ -121,7 +121,10 @@ def sdde(request: Request) -> int:
         for index, contestant in enumerate(terms.all_contestants)
     ]
     title = f"sparse exchange on {request.ranks:,} ranks ({results.mpi.abi}), regions {terms.regions}"
-    notes = terms.notes("exchange", "MPI_Alltoall of counts and then messages")
+    notes = [
+        *terms.notes("exchange", "MPI_Alltoall of counts and then messages"),
+        "methods: vicinal.sparse_exchange, in which the ranks also agree on a type, by an allreduce",
+    ]
     return conclude(terms, title, TIMED_COLUMNS, notes, rows, {"sparse exchange": rows})
 
 

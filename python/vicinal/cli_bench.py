@@ -172,6 +172,11 @@ def _run_sdde(
 ) -> int:
     from .bench_sdde import METHODS, Request, count, sdde
 
+    if "one-sided" in options.methods:
+        raise CommandError(
+            "the method one-sided is for messages of one size (vicinal_sparse_alltoall in C), and those here differ; "
+            f"choose all or some of {', '.join(METHODS)}"
+        )
     methods = _contestants(options.methods, "method", METHODS, METHODS)
     _check_counting(options, plot)
     asked = options.probability or options.partners or options.matrix

@@ -95,6 +95,12 @@ bool is_empty(Method method, const Posted& message) {
          message.bytes == static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
+/// Between few enough ranks that some regions have nothing to say to some others.
+std::vector<Bytes> sparsely(int from, int to, int round, std::size_t most) {
+  if ((from + 3 * to + round) % 7 != 0) return {};
+  return between(from, to, round, most);
+}
+
 void check_exchange(const ExchangeOptions& options, const std::string& regions, int round,
                     std::size_t most) {
   const auto communicator = world();
@@ -104,15 +110,14 @@ void check_exchange(const ExchangeOptions& options, const std::string& regions, 
 
   std::vector<SentMessage> all;
   std::vector<Message> mine;
-  for (int from = 0; from < size && most > 0; ++from) {
+  for (int from = 0; from < size; ++from) {
     for (int to = 0; to < size; ++to) {
-      for (Bytes& bytes : between(from, to, round, most)) {
+      for (Bytes& bytes : sparsely(from, to, round, most)) {
         all.push_back({from, to, static_cast<std::int64_t>(bytes.size())});
         if (from == rank) mine.push_back({to, std::move(bytes)});
       }
     }
   }
-  exchange(*communicator, {}, options);  // what is set up once is no part of an exchange
   watch.begin();
   exchange(*communicator, parcels_of(mine), options);
   std::int64_t payload = 0, protocol = 0;
@@ -140,10 +145,9 @@ void check_exchange(const ExchangeOptions& options, const std::string& regions, 
 }  // namespace
 
 TEST(sparse_exchange_posts_as_many_messages_as_are_counted) {
-  // What a rank sends to other regions is counted for flat methods too, which know of no regions.
   for (const std::string& regions : region_kinds(world_size())) {
-    std::vector<ExchangeOptions> all;
-    for (const Method method : flat_methods) all.emplace_back(method);
+    // Of the flat methods, too, what counts is where their messages go.
+    std::vector<ExchangeOptions> all(flat_methods.begin(), flat_methods.end());
     for (const Method method : locality_methods) {
       for (const bool shared : {true, false}) {
         ExchangeOptions& options = all.emplace_back(method);
@@ -152,7 +156,7 @@ TEST(sparse_exchange_posts_as_many_messages_as_are_counted) {
       }
     }
     for (const ExchangeOptions& options : all) {
-      check_exchange(options, regions, 0, 0);
+      exchange(*world(), {}, options);  // what is set up once is no part of an exchange
       check_exchange(options, regions, 1, 100);
       check_exchange(options, regions, 2, 200'000);
     }

@@ -76,7 +76,7 @@ TEST(sparse_exchanges_in_a_row_do_not_mix) {
   const auto communicator = world();
   const int rank = communicator->rank(), size = communicator->size();
   const std::vector<ExchangeOptions> all = all_options(size);
-  const int rounds = size <= 3 ? 10'000 : size <= 8 ? 1'000 : 300;
+  const int rounds = size <= 4 ? 10'000 : size <= 8 ? 1'000 : 300;
   // Mostly of one method for a while; then they take turns.
   for (std::int64_t round = 0; round < rounds; ++round) {
     const auto which = static_cast<std::size_t>(round % 50 < 40 ? round / 50 : round);
