@@ -77,7 +77,7 @@ def graphs_from_one_side(comm: MPI.Intracomm) -> None:
         assert from_sources.sources.tolist() == list(edges.sources)
         assert from_sources.destinations.tolist() == sorted(edges.destinations)
     wrong = [comm.size] if comm.rank == comm.size - 1 else []
-    kind = "rank" if wrong else "elsewhere"
+    kind = "rank" if wrong else "remote"
     expect_error(kind, f"rank {comm.size}" if wrong else "", lambda: vicinal.Graph.from_sources(comm, wrong))
 
 
