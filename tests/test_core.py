@@ -221,6 +221,19 @@ def test_refusals_name_what_was_given() -> None:
         _core.halo_patterns(3, np.array([0, 2, 4]), np.array([], np.int32), np.array([], np.int64))
 
 
+def test_traffic_refuses_what_does_not_fit() -> None:
+    machine = _core.Machine(np.array([0, 0, 1], np.int32), np.array([0, 0, 1], np.int32))
+    ranks, sizes = np.array([0, 2], np.int32), np.array([8, 8])
+    with pytest.raises(vicinal.Error, match="2 sources, 1 targets"):
+        _core.Traffic(machine, ranks, ranks[:1], sizes)
+    with pytest.raises(vicinal.Error, match="ranks 0 to 2"):
+        _core.Traffic(machine, ranks, ranks + 1, sizes)
+    traffic = _core.Traffic(machine, ranks, ranks[::-1], sizes)
+    with pytest.raises(vicinal.Error, match="one-sided"):
+        traffic.count("one-sided")
+    assert traffic.region_pairs().tolist() == [1, 1]
+
+
 def test_importing_needs_no_mpi() -> None:
     """What plans without a launcher must work where there is no MPI at all."""
     import subprocess
