@@ -3,6 +3,7 @@
 #include "collectives/direct_call.hpp"
 
 #include <cstring>
+#include <ostream>
 #include <vector>
 
 #include "mpi/backoff.hpp"
@@ -55,7 +56,10 @@ std::shared_ptr<KeptPlan> tag_plan(Graph& graph) {
 
 DirectCall::DirectCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> tags,
                        const EdgeData& send, const EdgeData& receive)
-    : graph_(std::move(graph)), tags_(std::move(tags)), messages_(graph_->communicator().handle()) {
+    : graph_(std::move(graph)),
+      tags_(std::move(tags)),
+      messages_(graph_->communicator().handle()),
+      note_([this](std::ostream& out) { describe(out); }) {
   const Neighborhood& neighborhood = graph_->neighborhood();
   copy_own(send, receive);
   for (std::size_t edge = 0; edge < neighborhood.sources.size(); ++edge) {
@@ -72,6 +76,19 @@ DirectCall::DirectCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> t
     messages_.send(address(send.buffer, piece.offset), piece.count, piece.type.handle, peer,
                    tags_->send_tag(peer));
   }
+}
+
+/// Which of the messages are complete only this call's own thread may ask MPI.
+void DirectCall::describe(std::ostream& out) const {
+  const auto list = [&](const char* what, const std::vector<int>& ranks) {
+    out << what;
+    for (const int rank : ranks) out << ' ' << rank;
+  };
+  const Neighborhood& neighborhood = graph_->neighborhood();
+  out << "vicinal: rank " << neighborhood.rank << ": a neighborhood call with one message per edge,";
+  list(" from ranks", neighborhood.sources);
+  list(", to ranks", neighborhood.destinations);
+  out << (in_flight_ ? ", has not been found complete\n" : ", is complete\n");
 }
 
 void DirectCall::copy_own(const EdgeData& send, const EdgeData& receive) {

@@ -11,6 +11,7 @@
 #include "collectives/graph.hpp"
 #include "collectives/kept_plan.hpp"
 #include "collectives/request.hpp"
+#include "execute/execution.hpp"
 #include "mpi/messages.hpp"
 
 namespace vicinal {
@@ -31,6 +32,7 @@ class DirectCall final : public Request {
   [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
 
  private:
+  void describe(std::ostream& out) const;
   void copy_own(const EdgeData& send, const EdgeData& receive);
 
   std::shared_ptr<Graph> graph_;
@@ -38,6 +40,7 @@ class DirectCall final : public Request {
   mpi::MessageBatch messages_;
   bool in_flight_ = true;
   int polls_ = 0;
+  PendingNote note_;  ///< destroyed first
 };
 
 /// The plan that gives each pair of ranks a tag, made when first asked for: then collective over

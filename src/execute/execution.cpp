@@ -12,6 +12,8 @@
 #include <ostream>
 #include <string_view>
 #include <thread>
+#include <unordered_set>
+#include <utility>
 
 #include "mpi/backoff.hpp"
 #include "mpi/drive.hpp"
@@ -88,6 +90,16 @@ class EntryList {
 EntryList& entries() {
   static auto* const list = new EntryList;  // outlives whatever is destroyed at the end
   return *list;
+}
+
+struct Notes {
+  std::mutex mutex;
+  std::unordered_set<const PendingNote*> live;
+};
+
+Notes& notes() {
+  static auto* const all = new Notes;  // outlives whatever is destroyed at the end
+  return *all;
 }
 
 /// How often an execution is polled under one claim while its wait still spins.
@@ -288,6 +300,17 @@ void prepare_process() {
   static ProgressThread thread;
 }
 
+PendingNote::PendingNote(std::function<void(std::ostream&)> describe)
+    : describe_(std::move(describe)) {
+  const std::lock_guard lock(notes().mutex);
+  notes().live.insert(this);
+}
+
+PendingNote::~PendingNote() {
+  const std::lock_guard lock(notes().mutex);
+  notes().live.erase(this);
+}
+
 void describe_pending(std::ostream& out) {
   entries().for_each([&](ProgressEntry& entry) {
     if (!entry.try_claim()) return;
@@ -298,6 +321,8 @@ void describe_pending(std::ostream& out) {
     }
     entry.release();
   });
+  const std::lock_guard lock(notes().mutex);
+  for (const PendingNote* note : notes().live) note->describe(out);
 }
 
 }  // namespace vicinal

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 
@@ -62,6 +63,20 @@ void progress() noexcept;
 /// the signal that asks for a dump, where the environment wants them (VICINAL_PROGRESS_THREAD=1,
 /// VICINAL_DUMP_SIGNAL). A fault where MPI does not allow several threads.
 void prepare_process();
+
+/// Something in flight that is no execution of a plan, as describe_pending is to tell it. The function
+/// is called under a lock, by any thread, between this object's beginning and its end.
+class PendingNote {
+ public:
+  explicit PendingNote(std::function<void(std::ostream&)> describe);
+  PendingNote(const PendingNote&) = delete;
+  PendingNote& operator=(const PendingNote&) = delete;
+  ~PendingNote();
+  void describe(std::ostream& out) const { describe_(out); }
+
+ private:
+  std::function<void(std::ostream&)> describe_;
+};
 
 /// Writes what every execution in flight waits for, for diagnosing a hang.
 void describe_pending(std::ostream& out);

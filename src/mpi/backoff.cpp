@@ -11,13 +11,13 @@
 namespace vicinal::mpi {
 namespace {
 
-constexpr int spin_pauses = 32;
 constexpr int yield_pauses = 1000;
 constexpr auto nap = std::chrono::microseconds(50);
 
 }  // namespace
 
 void Backoff::pause() {
+  const int spin_pauses = spin_pauses_.load(std::memory_order_relaxed);
   if (pauses_ < spin_pauses) {
     ++pauses_;
   } else if (pauses_ < spin_pauses + yield_pauses) {
@@ -28,6 +28,6 @@ void Backoff::pause() {
   }
 }
 
-bool Backoff::yields() const { return pauses_ >= spin_pauses; }
+bool Backoff::yields() const { return pauses_ >= spin_pauses_.load(std::memory_order_relaxed); }
 
 }  // namespace vicinal::mpi

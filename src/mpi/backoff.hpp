@@ -1,7 +1,10 @@
 // Waiting without blocking inside MPI. Where ranks outnumber cores, the awaited rank may need the
-// core that waits for it, so waiting spins briefly, then yields, then sleeps. Every wait of the
-// library also progresses the active plans, on which another rank may depend.
+// core that waits for it, so waiting spins briefly (where they are known to, not at all), then
+// yields, then sleeps. Every wait of the library also progresses the active plans, on which another
+// rank may depend.
 #pragma once
+
+#include <atomic>
 
 namespace vicinal::mpi {
 
@@ -11,10 +14,14 @@ class Backoff {
   void reset() { pauses_ = 0; }
   /// Lets a little time pass, more with each call in a row.
   void pause();
+  /// From now on, pauses of this process give the core to others at once: there are more ranks than
+  /// cores.
+  static void share_cores() { spin_pauses_.store(0, std::memory_order_relaxed); }
   /// Whether the next pause gives the core to others.
   [[nodiscard]] bool yields() const;
 
  private:
+  static inline std::atomic<int> spin_pauses_ = 32;
   int pauses_ = 0;
 };
 

@@ -1,6 +1,9 @@
 // Where the ranks of a new communicator live, and who of a host shares memory: the private part of
 // setting it up in which all ranks tell all others a few words. A host where not all could join the
 // arena tries the other backing, and keeps the arena that more have joined.
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/detect.hpp"
@@ -81,6 +85,9 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
     if (places_.node_of[i] != places_.node_of[static_cast<std::size_t>(rank_)]) continue;
     share_memory_ = share_memory_ && all[i * words + wish_word] == agrees;
   }
+  const int own = places_.node_of[static_cast<std::size_t>(rank_)];
+  const auto neighbours = std::count(places_.node_of.begin(), places_.node_of.end(), own);
+  if (neighbours > sysconf(_SC_NPROCESSORS_ONLN)) Backoff::share_cores();
   if (!regions.empty()) {
     default_regions_ = regions;
     regions_forced_ = true;

@@ -38,6 +38,12 @@ int main(int argc, char** argv) {
                                 MPI_UNWEIGHTED, info, 0, &graph);
   vicinal_neighbor_alltoallv_init(sent, counts, places, MPI_INT, received, counts, places, MPI_INT,
                                   graph, info, &request);
+  /* And once straight, without a plan of its own. */
+  vicinal_graph straight = VICINAL_GRAPH_NULL;
+  vicinal_request call = VICINAL_REQUEST_NULL;
+  int arrived[most];
+  vicinal_graph_create_complete(MPI_COMM_WORLD, MPI_INFO_NULL, &straight);
+  vicinal_neighbor_alltoallv(sent, counts, places, MPI_INT, arrived, counts, places, MPI_INT, straight);
   int wrong = 0;
   for (int round = 0; round < rounds; ++round) {
     if (strcmp(trouble, "killed") == 0 && round == rounds / 2 && rank == size - 1) {
@@ -55,12 +61,17 @@ int main(int argc, char** argv) {
         while (stat(argv[2], &file) != 0 || file.st_size == 0) nanosleep(&pause, NULL);
       }
     }
+    vicinal_ineighbor_alltoallv(sent, counts, places, MPI_INT, arrived, counts, places, MPI_INT,
+                                straight, &call);
     vicinal_start(&request);
     vicinal_wait(&request);
+    vicinal_wait(&call);
+    for (int i = 0; i < size; ++i) wrong += arrived[i] != i * most + rank;
     for (int i = 0; i < size; ++i) wrong += received[i] != i * most + rank;
   }
   vicinal_request_free(&request);
   vicinal_graph_free(&graph);
+  vicinal_graph_free(&straight);
   MPI_Info_free(&info);
   MPI_Finalize();
   return wrong > 0;
