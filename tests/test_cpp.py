@@ -46,10 +46,11 @@ def test_engine(mpi: str, ranks: int, totals: dict[str, list[int]]) -> None:
 
 
 @pytest.mark.parametrize("ranks", [5, 12])
-def test_sparse_exchanges(mpi: str, ranks: int, totals: dict[str, list[int]]) -> None:
+@pytest.mark.parametrize("cases", ["sparse_", "allgather"])
+def test_collectives_of_all_ranks(mpi: str, cases: str, ranks: int, totals: dict[str, list[int]]) -> None:
     """Numbers of ranks that leave uneven regions, and rounds in which not all have something to pass on."""
     name = f"vicinal_engine_tests_{abi_of(mpi)}"
-    result = run_ranks(mpi, ranks, [BUILD / "bin" / name, "sparse_"], env=SANITIZERS, timeout=280, check=False)
+    result = run_ranks(mpi, ranks, [BUILD / "bin" / name, cases], env=SANITIZERS, timeout=280, check=False)
     check_cases(result, name, totals)
 
 

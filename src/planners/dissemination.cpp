@@ -12,17 +12,12 @@
 
 namespace vicinal::allgather {
 
+/// With the ranks in the opposite order, Bruck's algorithm sends the other way.
 void gather_by_dissemination(const Team& team, Schedule& schedule) {
-  const int size = team.size();
-  const int place = team.place_of(schedule.rank());
-  for (int step = 1; step < size; step *= 2) {
-    const int count = std::min(step, size - step);
-    const int before = (place - step + size) % size;
-    const int after = (place + step) % size;
-    // What a rank has ends with its own block.
-    schedule.give(team.held_by((place - count + 1 + size) % size, count), {team.ranks[after]});
-    schedule.take(team.held_by((before - count + 1 + size) % size, count), team.ranks[before]);
-  }
+  Team reversed = team;
+  std::reverse(reversed.ranks.begin(), reversed.ranks.end());
+  std::reverse(reversed.holds.begin(), reversed.holds.end());
+  gather_by_bruck(reversed, schedule);
 }
 
 }  // namespace vicinal::allgather

@@ -247,7 +247,7 @@ TEST(a_rank_out_of_range_on_one_side_is_told_to_all) {
   CHECK_EQUAL(code, world_rank() == 0 ? MPI_ERR_RANK : MPI_ERR_OTHER);
 }
 
-TEST(family_on_complete_graphs) {
+TEST(family_and_allgathers_on_complete_graphs) {
   const Duplicate comm;
   std::vector<int> all(static_cast<std::size_t>(world_size()));
   std::iota(all.begin(), all.end(), 0);
