@@ -102,7 +102,8 @@ Notes& notes() {
   return *all;
 }
 
-/// How often an execution is polled under one claim while its wait still spins.
+/// How often an execution is polled under one claim, and before the core is given to others: Open MPI
+/// looks for what has come over TCP at some of its polls only.
 constexpr int polls_in_a_row = 8;
 
 /// How many executions in flight others may depend on.
@@ -227,9 +228,9 @@ void Execution::wait() {
   mpi::Backoff backoff;
   const int own = channel_.relays() ? 1 : 0;
   while (true) {
-    // What waits for nobody else's polls keeps its claim for a few.
+    // Who has nothing else to progress keeps its claim for a few polls.
     const bool alone = active_executions.load(std::memory_order_relaxed) <= own;
-    if (poll(alone && !backoff.yields() ? polls_in_a_row : 1)) return;
+    if (poll(alone ? polls_in_a_row : 1)) return;
     if (!alone) progress();
     backoff.pause();
   }
