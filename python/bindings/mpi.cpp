@@ -135,7 +135,7 @@ NB_MODULE(VICINAL_MODULE, m) {
   m.doc() = "Graphs and halos over one kind of MPI.";
   nb::set_leak_warnings(false);  // objects in a program's globals live to its end
   py::translate_errors();
-  nb::class_<py::Pending>(m, "Pending", "Something that can be waited for.");
+  const nb::class_<py::Pending> pending(m, "Pending", "Something that can be waited for.");
   m.def("set_regions", &py::set_regions, "comm"_a, "text"_a);
   m.def("get_regions", &py::get_regions, "comm"_a);
   m.def("wait_any", &py::wait_any_of, "pending"_a);

@@ -85,7 +85,8 @@ void DirectCall::describe(std::ostream& out) const {
     for (const int rank : ranks) out << ' ' << rank;
   };
   const Neighborhood& neighborhood = graph_->neighborhood();
-  out << "vicinal: rank " << neighborhood.rank << ": a neighborhood call with one message per edge,";
+  out << "vicinal: rank " << neighborhood.rank
+      << ": a neighborhood call with one message per edge,";
   list(" from ranks", neighborhood.sources);
   list(", to ranks", neighborhood.destinations);
   out << (in_flight_ ? ", has not been found complete\n" : ", is complete\n");

@@ -43,7 +43,8 @@ int main(int argc, char** argv) {
   vicinal_request call = VICINAL_REQUEST_NULL;
   int arrived[most];
   vicinal_graph_create_complete(MPI_COMM_WORLD, MPI_INFO_NULL, &straight);
-  vicinal_neighbor_alltoallv(sent, counts, places, MPI_INT, arrived, counts, places, MPI_INT, straight);
+  vicinal_neighbor_alltoallv(sent, counts, places, MPI_INT, arrived, counts, places, MPI_INT,
+                             straight);
   int wrong = 0;
   for (int round = 0; round < rounds; ++round) {
     if (strcmp(trouble, "killed") == 0 && round == rounds / 2 && rank == size - 1) {

@@ -66,8 +66,8 @@ TEST(more_elements_than_an_int_counts) {
                           Hints{{"vicinal_strategy", strategy}, {"vicinal_regions", "blocks:1"}},
                           &graph));
     // Straight with the user's datatype, and by a plan in bytes.
-    SUCCEEDS(vicinal_neighbor_alltoallv_c(data.data(), counts, places, MPI_CHAR, data.data(), counts,
-                                          places, MPI_CHAR, graph));
+    SUCCEEDS(vicinal_neighbor_alltoallv_c(data.data(), counts, places, MPI_CHAR, data.data(),
+                                          counts, places, MPI_CHAR, graph));
     if (!sends) {
       verify(data, strategy);
       std::fill(data.begin(), data.end(), '\0');
