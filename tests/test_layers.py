@@ -40,10 +40,10 @@ ALLOWED = CORE | {
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"/]+)/', re.MULTILINE)
 MPI_HEADER = re.compile(r"^\s*#\s*include\s*[<\"](mpi\.h|vicinal/vicinal\.h\w*)[>\"]", re.MULTILINE)
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-NAMESPACE = re.compile(r"^namespace (?P<outer>[\w:]*) *\{", re.MULTILINE)
 # What is defined at the left margin is in the namespace itself.
-TYPE = re.compile(
-    r"^(?:enum class|enum|struct|class|union) (?:alignas\(.*?\) )?(?P<name>\w+)(?: final)?(?: : [^;{]+)? *\{",
+TYPE_OR_NAMESPACE = re.compile(
+    r"^namespace (?P<opened>[\w:]+) *\{|^(?P<closed>\})  // namespace [\w:]+$"
+    r"|^(?:enum class|enum|struct|class|union) (?:alignas\(.*?\) )?(?P<type>\w+)(?: final)?(?: : [^;{]+)? *\{",
     re.MULTILINE,
 )
 UNNAMED = re.compile(r"^namespace \{.*?^\}(?:  // namespace)?$", re.MULTILINE | re.DOTALL)
@@ -95,11 +95,14 @@ def test_types_have_names_of_their_own() -> None:
     """
     definitions: dict[str, list[str]] = {}
     for path in sources():
-        text = UNNAMED.sub("", path.read_text())
-        spaces = [space["outer"] for space in NAMESPACE.finditer(text)]
-        for definition in TYPE.finditer(text):
-            name = "::".join([*spaces, definition["name"]])
-            definitions.setdefault(name, []).append(identify(path))
+        spaces: list[str] = []
+        for found in TYPE_OR_NAMESPACE.finditer(UNNAMED.sub("", path.read_text())):
+            if found["opened"]:
+                spaces.append(found["opened"])
+            elif found["closed"]:
+                spaces.pop()
+            else:
+                definitions.setdefault("::".join([*spaces, found["type"]]), []).append(identify(path))
     assert len(definitions) > 100, "the pattern no longer finds the sources' types"
     twice = {name: files for name, files in definitions.items() if len(files) > 1}
     assert not twice, "\n".join(f"{name} is defined in {', '.join(files)}" for name, files in twice.items())
