@@ -41,7 +41,8 @@ class Gathering {
     std::vector<int> expected(received_.size(), -1);
     for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
       for (int i = 0; i < counts_[rank]; ++i) {
-        expected[static_cast<std::size_t>(places_[rank] + i)] = value(static_cast<int>(rank), i);
+        expected[static_cast<std::size_t>(places_[rank]) + static_cast<std::size_t>(i)] =
+            value(static_cast<int>(rank), i);
       }
     }
     if (received_ != expected) fail_check(__FILE__, __LINE__, "salt ", salt_, ": wrong values");

@@ -32,8 +32,9 @@ void prove(const std::shared_ptr<const Machine>& machine, const std::vector<Inde
       try {
         verify(planned_allgather(name, machine, patterns, allgather_options(shared)), patterns);
       } catch (const Error& error) {
-        throw std::runtime_error(name + ", " + what + (shared ? ", shared: " : ", messages: ") +
-                                 error.what());
+        std::string text = name;
+        text.append(", ").append(what).append(shared ? ", shared: " : ", messages: ");
+        throw std::runtime_error(text.append(error.what()));
       }
     }
   }
