@@ -64,15 +64,15 @@ static void run(int in_place) {
        &request);
   ONCE(allgather_c, 1, 0, in_place, from, 2, MPI_INT, received, 2, MPI_INT, comm);
   ONCE(iallgather_c, 1, 1, in_place, from, 2, MPI_INT, received, 2, MPI_INT, comm, &request);
-  ONCE(allgather_init_c, 1, 2, in_place, from, 2, MPI_INT, received, 2, MPI_INT, comm, MPI_INFO_NULL,
-       &request);
+  ONCE(allgather_init_c, 1, 2, in_place, from, 2, MPI_INT, received, 2, MPI_INT, comm,
+       MPI_INFO_NULL, &request);
   ONCE(allgatherv, 0, 0, in_place, from, own, MPI_INT, received, counts, places, MPI_INT, comm);
   ONCE(iallgatherv, 0, 1, in_place, from, own, MPI_INT, received, counts, places, MPI_INT, comm,
        &request);
   ONCE(allgatherv_init, 0, 2, in_place, from, own, MPI_INT, received, counts, places, MPI_INT, comm,
        MPI_INFO_NULL, &request);
-  ONCE(allgatherv_c, 0, 0, in_place, from, own, MPI_INT, received, large_counts, large_places, MPI_INT,
-       comm);
+  ONCE(allgatherv_c, 0, 0, in_place, from, own, MPI_INT, received, large_counts, large_places,
+       MPI_INT, comm);
   ONCE(iallgatherv_c, 0, 1, in_place, from, own, MPI_INT, received, large_counts, large_places,
        MPI_INT, comm, &request);
   ONCE(allgatherv_init_c, 0, 2, in_place, from, own, MPI_INT, received, large_counts, large_places,
@@ -98,8 +98,7 @@ static void run_wrong(void) {
              MPI_ERR_INFO_VALUE,
          "a planner that does not exist");
   MPI_Info_free(&info);
-  const int code =
-      vicinal_allgather(sent, rank == 0 ? -1 : 2, MPI_INT, received, 2, MPI_INT, comm);
+  const int code = vicinal_allgather(sent, rank == 0 ? -1 : 2, MPI_INT, received, 2, MPI_INT, comm);
   expect(rank == 0 ? code == MPI_ERR_COUNT : code != MPI_SUCCESS, "a negative count on one rank");
 }
 
