@@ -73,7 +73,10 @@ def run(body: Callable[[RankProcess], None]) -> None:
         text = " ".join(str(error).split()) or type(error).__name__
         where = f"rank {comm.rank}" if comm is not None else "a rank"
         kind = ELSEWHERE if getattr(error, "kind", None) == "remote" else ""
-        (folder / f"fault-{os.getpid()}").write_text(f"{kind}{where}: {text}")
+        # Renamed when it is whole: another rank's fault may end this process at any time.
+        unfinished = folder / f"unfinished-{os.getpid()}"
+        unfinished.write_text(f"{kind}{where}: {text}")
+        unfinished.rename(folder / f"fault-{os.getpid()}")
         if comm is None:
             sys.exit(1)
         comm.Abort(1)
