@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .bench_allgather import BY_HAND
 from .bench_worker import Exchange, compete
 from .neighbor_allgather_worker import Blocks, Planned
 from .rank_process import RankProcess, run
@@ -43,6 +44,24 @@ class Own:
         """It holds nothing."""
 
 
+class ByHand(Own):
+    """Bruck's algorithm (Bienz et al. 2022, algorithm 1) as a program would write it with MPI_Sendrecv."""
+
+    def run(self) -> None:
+        comm, rank, size = self._comm, self._comm.rank, self._comm.size
+        data = np.empty_like(self._case.receive)
+        data[0] = self._case.send
+        step = 1
+        while step < size:
+            count = min(step, size - step)
+            comm.Sendrecv(
+                data[:count], (rank - step) % size, recvbuf=data[step : step + count], source=(rank + step) % size
+            )
+            step *= 2
+        self._case.receive[rank:] = data[: size - rank]
+        self._case.receive[:rank] = data[size - rank :]
+
+
 class OfAll(Planned):
     """A planner's."""
 
@@ -59,6 +78,8 @@ def main(process: RankProcess) -> None:
     def set_up(case: AllBlocks, contestant: str | None) -> Exchange:
         if contestant is None:
             return Own(process.comm, case)
+        if contestant == BY_HAND:
+            return ByHand(process.comm, case)
         return OfAll(process.comm, case, contestant, process.task["regions"])
 
     compete(process, lambda number: AllBlocks(process, number), set_up)

@@ -7,7 +7,7 @@ none: it plans for virtual ranks, and prices what they send by a postal model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from .bench import MPI_AGAIN, MPI_OWN, Terms, compete, conclude
@@ -15,6 +15,8 @@ from .bench_tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, p
 from .outputs import progress
 from .tables import COUNTED, Counts, as_json, duration, size
 
+BY_HAND = "bruck by hand"
+"""Bruck's algorithm written with MPI_Sendrecv: what the planners' overhead is to be seen by."""
 BUILDS = 3
 """How often each contestant is set up; the fastest counts."""
 
@@ -87,7 +89,7 @@ def planners() -> list[str]:
 
 def allgather(request: Request) -> int:
     """Run, check and time; show the table and write the files.  Returns the exit status."""
-    terms = request.terms
+    terms = replace(request.terms, contestants=[BY_HAND, *request.terms.contestants])
     cases = [{"block_bytes": each, "local": request.local} for each in request.sizes]
     results = compete(terms, "allgather_worker", request.ranks, cases, {}, BUILDS)
     rows = []
@@ -107,12 +109,16 @@ def allgather(request: Request) -> int:
                 local_messages=None,
                 correct=results.correct(number, index),
             )
-            if contestant not in (MPI_OWN, MPI_AGAIN):
+            if contestant not in (MPI_OWN, BY_HAND, MPI_AGAIN):
                 of_planner = dict(zip(COUNTED, results.counts(number, index).T, strict=True))
                 row.update(_count(of_planner, 1))
             rows.append(row)
     title = f"allgather on {request.ranks:,} ranks ({results.mpi.abi}), regions {terms.regions}, local: {request.local}"
-    notes = [*terms.notes("exchange", "MPI_Allgather"), f"set-up: the best of {BUILDS}"]
+    notes = [
+        *terms.notes("exchange", "MPI_Allgather"),
+        f"{BY_HAND}: as a program would write it, with MPI_Sendrecv",
+        f"set-up: the best of {BUILDS}",
+    ]
     panels = {_workload(each): [row for row in rows if row["block_bytes"] == each] for each in request.sizes}
     return conclude(terms, title, TIMED_COLUMNS, notes, rows, panels)
 
