@@ -6,6 +6,7 @@
 #include "mpi/topology.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -51,22 +52,27 @@ std::vector<int> graph_neighbors(MPI_Comm user, int rank) {
   return ranks;
 }
 
-/// MPI asks for symmetry and need not check it. Every rank knows the whole graph; this one looks at
-/// the edges that it would wait on, or be waited for.
+/// MPI asks for symmetry and need not check it. Every rank knows the whole graph, so each looks at all
+/// of it, and all come to the same end.
 Topology graph(MPI_Comm user) {
   int rank = 0;
   int size = 0;
   check(MPI_Comm_rank(user, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(user, &size), "MPI_Comm_size");
-  const std::vector<int> mine = graph_neighbors(user, rank);
-  for (int other = 0; other < size; ++other) {
-    const std::vector<int> theirs = graph_neighbors(user, other);
-    const auto there = std::count(mine.begin(), mine.end(), other);
-    const auto back = std::count(theirs.begin(), theirs.end(), rank);
-    require(there == back, Fault::topology, "in the communicator's graph rank ", rank,
-            " names rank ", other, " ", there, " times, and rank ", other, " names rank ", rank,
-            " ", back, " times; both must name each other as often, or use a distributed graph");
+  using Edge = std::pair<int, int>;
+  std::map<Edge, int> edges;
+  for (int from = 0; from < size; ++from) {
+    for (const int to : graph_neighbors(user, from)) ++edges[{from, to}];
   }
+  for (const auto& [edge, there] : edges) {
+    const auto [from, to] = edge;
+    const auto reverse = edges.find({to, from});
+    const int back = reverse == edges.end() ? 0 : reverse->second;
+    require(there == back, Fault::topology, "in the communicator's graph rank ", from,
+            " names rank ", to, " ", there, " times, and rank ", to, " names rank ", from, " ",
+            back, " times; both must name each other as often, or use a distributed graph");
+  }
+  const std::vector<int> mine = graph_neighbors(user, rank);
   return {in_order(mine), in_order(mine)};
 }
 
