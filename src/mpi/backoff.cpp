@@ -17,7 +17,7 @@ constexpr auto nap = std::chrono::microseconds(50);
 }  // namespace
 
 void Backoff::pause() {
-  const int spin_pauses = spin_pauses_.load(std::memory_order_relaxed);
+  const int spin_pauses = spins.load(std::memory_order_relaxed);
   if (pauses_ < spin_pauses) {
     ++pauses_;
   } else if (pauses_ < spin_pauses + yield_pauses) {
@@ -28,6 +28,6 @@ void Backoff::pause() {
   }
 }
 
-bool Backoff::yields() const { return pauses_ >= spin_pauses_.load(std::memory_order_relaxed); }
+bool Backoff::yields() const { return pauses_ >= spins.load(std::memory_order_relaxed); }
 
 }  // namespace vicinal::mpi

@@ -16,12 +16,12 @@ class Backoff {
   void pause();
   /// From now on, pauses of this process give the core to others at once: there are more ranks than
   /// cores.
-  static void share_cores() { spin_pauses_.store(0, std::memory_order_relaxed); }
+  static void share_cores() { spins.store(0, std::memory_order_relaxed); }
   /// Whether the next pause gives the core to others.
   [[nodiscard]] bool yields() const;
 
  private:
-  static inline std::atomic<int> spin_pauses_ = 32;
+  static inline std::atomic<int> spins = 32;  ///< pauses before the first that yields
   int pauses_ = 0;
 };
 
