@@ -73,7 +73,7 @@ Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& 
   }
   const std::int64_t mark = fingerprint(meeting.settings);
   std::array<std::int64_t, 5> least{vote(*communicator, finding), mark, -mark, mine[0], mine[1]};
-  mpi::allreduce(communicator->handle(), least, mpi::Reduction::min);
+  mpi::allreduce_min(communicator->handle(), least);
   settle(*communicator, least[0], finding);
   require(least[1] == -least[2], Fault::info,
           "the ranks gave different settings; give the same strategy, regions, local, in_flight, "

@@ -36,7 +36,7 @@ void settle(mpi::Communicator& communicator, std::int64_t least_vote,
 
 void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine) {
   std::int64_t least = vote(communicator, mine);
-  mpi::allreduce(communicator.handle(), std::span(&least, 1), mpi::Reduction::min);
+  mpi::allreduce_min(communicator.handle(), std::span(&least, 1));
   settle(communicator, least, mine);
 }
 

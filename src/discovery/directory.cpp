@@ -148,7 +148,7 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
     least[0] = owned.front().source;
     least[1] = -(owned.back().source + owned.back().count - 1);
   }
-  mpi::allreduce(communicator.handle(), least, mpi::Reduction::min);
+  mpi::allreduce_min(communicator.handle(), least);
   settle(communicator, least[2], mine);
   const Blocks blocks(least[0], -least[1], communicator.size());
 

@@ -42,7 +42,7 @@ void finish(std::vector<mpi::Request>& requests) {
 void meet(mpi::Communicator& communicator, std::int64_t bytes, const std::optional<Finding>& mine) {
   // A rank with a finding goes along with any size.
   std::array<std::int64_t, 3> least{vote(communicator, mine), bytes, -bytes};
-  mpi::allreduce(communicator.handle(), least, mpi::Reduction::min);
+  mpi::allreduce_min(communicator.handle(), least);
   settle(communicator, least[0], mine);
   require(least[1] == -least[2], Fault::count, "the ranks exchange blocks of ", least[1], " to ",
           -least[2], " bytes (this one, rank ", communicator.rank(), ", of ", bytes,

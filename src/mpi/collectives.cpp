@@ -14,7 +14,6 @@ namespace {
 
 MPI_Op operator_of(Reduction reduction) {
   switch (reduction) {
-    case Reduction::sum: return MPI_SUM;
     case Reduction::min: return MPI_MIN;
     case Reduction::max: return MPI_MAX;
   }
@@ -73,9 +72,24 @@ std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::
   return gathered;
 }
 
-void allreduce(MPI_Comm communicator, std::span<std::int64_t> values, Reduction reduction) {
-  Request request = iallreduce(communicator, values, reduction);
-  poll_until([&] { return request.test(); });
+void allreduce_min(MPI_Comm communicator, std::span<std::int64_t> values) {
+  int rank = 0;
+  int size = 0;
+  check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
+  std::vector<std::int64_t> theirs(values.size());
+  const ByteSpan span(static_cast<std::int64_t>(values.size_bytes()));
+  for (int step = 1; step < size; step *= 2) {
+    MPI_Request arriving = MPI_REQUEST_NULL;
+    check(MPI_Irecv(theirs.data(), span.count(), span.type(), (rank - step + size) % size,
+                    tag_allgather, communicator, &arriving),
+          "MPI_Irecv");
+    Request leaving =
+        isend(communicator, std::as_bytes(values), (rank + step) % size, tag_allgather);
+    wait(arriving, "MPI_Irecv");
+    poll_until([&] { return leaving.test(); });
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::min(values[i], theirs[i]);
+  }
 }
 
 void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root) {

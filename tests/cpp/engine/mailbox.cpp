@@ -168,11 +168,16 @@ TEST(collectives_of_the_set_up) {
   const auto communicator = world();
   const int size = communicator->size();
   const int rank = communicator->rank();
-  std::vector<std::int64_t> values{rank, -rank, rank};
-  allreduce(communicator->handle(), std::span(values).subspan(0, 1), Reduction::sum);
-  allreduce(communicator->handle(), std::span(values).subspan(1, 1), Reduction::min);
-  allreduce(communicator->handle(), std::span(values).subspan(2, 1), Reduction::max);
-  CHECK((values == std::vector<std::int64_t>{size * (size - 1) / 2, -(size - 1), size - 1}));
+  std::vector<std::int64_t> values{-rank, rank, (rank + 1) % size};
+  allreduce_min(communicator->handle(), values);
+  CHECK((values == std::vector<std::int64_t>{-(size - 1), 0, 0}));
+  values = {rank, rank};
+  for (const Reduction reduction : {Reduction::min, Reduction::max}) {
+    const auto value = std::span(values).subspan(reduction == Reduction::min ? 0 : 1, 1);
+    Request request = iallreduce(communicator->handle(), value, reduction);
+    poll_until([&] { return request.test(); });
+  }
+  CHECK((values == std::vector<std::int64_t>{0, size - 1}));
   std::vector<std::int64_t> contributions(static_cast<std::size_t>(size));
   for (int to = 0; to < size; ++to) contributions[static_cast<std::size_t>(to)] = 100 * to + rank;
   const std::int64_t sum = 100 * rank * size + size * (size - 1) / 2;
