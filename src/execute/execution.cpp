@@ -102,10 +102,6 @@ Notes& notes() {
   return *all;
 }
 
-/// How often an execution is polled under one claim, and before the core is given to others: Open MPI
-/// looks for what has come over TCP at some of its polls only.
-constexpr int polls_in_a_row = 8;
-
 /// How many executions in flight others may depend on.
 std::atomic<int> active_executions = 0;
 
@@ -230,7 +226,7 @@ void Execution::wait() {
   while (true) {
     // Who has nothing else to progress keeps its claim for a few polls.
     const bool alone = active_executions.load(std::memory_order_relaxed) <= own;
-    if (poll(alone ? polls_in_a_row : 1)) return;
+    if (poll(alone ? mpi::polls_in_a_row : 1)) return;
     if (!alone) progress();
     backoff.pause();
   }

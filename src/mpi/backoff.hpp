@@ -33,11 +33,18 @@ inline void no_progress() {}
 /// between polls, holds no lock of this layer, and must not throw.
 inline void (*progress_hook)() = detail::no_progress;
 
+/// How often something is polled before the core is given to others: Open MPI looks for what has come
+/// over TCP at some of its polls only.
+constexpr int polls_in_a_row = 8;
+
 /// Polls until `done()` says so.
 template <class Done>
 void poll_until(Done&& done) {
   Backoff backoff;
-  while (!done()) {
+  while (true) {
+    for (int poll = 0; poll < polls_in_a_row; ++poll) {
+      if (done()) return;
+    }
     progress_hook();
     backoff.pause();
   }
