@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -137,9 +138,13 @@ TEST(drive_progresses_active_plans) {
   progress_calls = 0;
   const auto before = progress_hook;
   progress_hook = [] { ++progress_calls; };
-  Conversation conversation;
-  auto task = ring(conversation, communicator->rank(), communicator->size(), 50);
-  drive(*communicator, fresh_key(), conversation, task);
+  // Each rank in turn comes late, so that all others have to wait.
+  for (int late = 0; late < communicator->size(); ++late) {
+    if (late == communicator->rank()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    Conversation conversation;
+    auto task = ring(conversation, communicator->rank(), communicator->size(), 50);
+    drive(*communicator, fresh_key(), conversation, task);
+  }
   progress_hook = before;
   CHECK(progress_calls > 0);
 }
