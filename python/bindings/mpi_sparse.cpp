@@ -58,13 +58,6 @@ class Messages {
   std::deque<Array> arrays_;
 };
 
-ExchangeOptions options_of(const Settings& settings) {
-  ExchangeOptions options(settings.exchange);
-  options.regions = settings.regions;
-  options.shared_memory = settings.options.shared_memory;
-  return options;
-}
-
 /// The type that all ranks agree on.
 std::int64_t common_type(const Meeting& meeting) {
   require(meeting.least[0] == any_type || meeting.least[0] == -meeting.least[1], Fault::type,
@@ -102,7 +95,7 @@ nb::tuple sparse_exchange(Address comm, const ArrayArgument<int>& ranks, const n
     const Meeting meeting = meet_with_type(user, type, given, fault);
     type = common_type(meeting);
     inbox = exchange(*mpi::Communicator::of(user), parcels_of(ranks, messages),
-                     options_of(meeting.settings));
+                     exchange_options(meeting.settings));
   }
   return received(type, inbox);
 }
@@ -119,7 +112,7 @@ class PythonQuery {
     const Meeting meeting = meet_with_type(user, type, given_, fault);
     type_ = common_type(meeting);
     communicator_ = mpi::Communicator::of(user);
-    query_.emplace(*communicator_, parcels_of(ranks, messages), options_of(meeting.settings));
+    query_.emplace(*communicator_, parcels_of(ranks, messages), exchange_options(meeting.settings));
   }
   [[nodiscard]] nb::tuple requests() const { return received(type_, query_->requests()); }
   nb::tuple answer(const nb::list& arrays, std::int64_t type, const GivenFault& fault) {

@@ -96,9 +96,8 @@ std::shared_ptr<Graph> Graph::from_one_side(MPI_Comm user, std::vector<int> know
   }
   std::vector<Letter> letters;
   for (const auto& [rank, count] : edges) letters.push_back({rank, {count}});
-  ExchangeOptions how(settings.exchange);
-  if (!fault) how.regions = settings.regions;
-  how.shared_memory = settings.options.shared_memory;
+  ExchangeOptions how = exchange_options(settings);
+  if (fault) how.regions.clear();  // they may be what is wrong
   std::optional<Finding> finding;
   if (fault) finding.emplace(*fault);
   std::vector<int> found;

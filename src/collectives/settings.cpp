@@ -33,6 +33,13 @@ Index whole_number(const std::string& key, const std::string& text, Index least,
 
 }  // namespace
 
+ExchangeOptions exchange_options(const Settings& settings) {
+  ExchangeOptions options(settings.exchange);
+  options.regions = settings.regions;
+  options.shared_memory = settings.options.shared_memory;
+  return options;
+}
+
 Settings read_settings(MPI_Info info) {
   return read_settings(
       [info](const std::string& key) { return mpi::info_value(info, key.c_str()); });

@@ -26,6 +26,9 @@ struct Settings {
   int in_flight = 4;                    ///< vicinal_in_flight: executions of a halo at once, 1 to 8
 };
 
+/// What settings say of sparse exchanges.
+ExchangeOptions exchange_options(const Settings& settings);
+
 /// Throws an info fault that names the key, the value and what is expected.
 Settings read_settings(MPI_Info info);
 

@@ -10,13 +10,6 @@
 namespace vicinal {
 namespace {
 
-ExchangeOptions options_of(const Settings& settings) {
-  ExchangeOptions options(settings.exchange);
-  options.regions = settings.regions;
-  options.shared_memory = settings.options.shared_memory;
-  return options;
-}
-
 /// Bytes of data in `count` elements. What cannot be counted is a count fault.
 std::int64_t bytes_of(Index count, const mpi::Datatype& type, std::size_t message) {
   require(count >= 0, Fault::count, "the count of message ", message, " is ", count,
@@ -33,17 +26,6 @@ struct Outbox {
   std::vector<Parcel> parcels;
   std::optional<Finding> finding;
 };
-
-/// Runs a step that only looks at this rank's arguments; its fault, if any, becomes the finding.
-template <class Step>
-void attempt(std::optional<Finding>& finding, Step step) {
-  if (finding) return;
-  try {
-    step();
-  } catch (const Error& error) {
-    finding.emplace(error);
-  }
-}
 
 Outbox outbox_of(const std::vector<int>& destinations, const MessageData& data,
                  MPI_Comm communicator, std::optional<Error> fault) {
@@ -96,7 +78,7 @@ Received Received::exchange(MPI_Comm user, const std::vector<int>& destinations,
   Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
   attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
   received.inbox_ = vicinal::exchange(*communicator, std::move(outbox.parcels),
-                                      options_of(settings), std::move(outbox.finding));
+                                      exchange_options(settings), std::move(outbox.finding));
   received.count_elements();
   return received;
 }
@@ -119,7 +101,7 @@ Received Received::exchange_blocks(MPI_Comm user, const std::vector<int>& destin
     received.element_bytes_ = mpi::describe(received_type).size;
   });
   received.inbox_ = vicinal::exchange_blocks(*communicator, std::move(outbox.parcels), bytes,
-                                             options_of(settings), std::move(outbox.finding));
+                                             exchange_options(settings), std::move(outbox.finding));
   received.count_elements();
   return received;
 }
@@ -132,7 +114,7 @@ Received Received::ask(MPI_Comm user, const std::vector<int>& destinations, cons
   Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
   attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
   received.query_ = std::make_unique<Query>(*communicator, std::move(outbox.parcels),
-                                            options_of(settings), std::move(outbox.finding));
+                                            exchange_options(settings), std::move(outbox.finding));
   received.count_elements();
   return received;
 }

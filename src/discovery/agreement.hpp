@@ -19,6 +19,18 @@ struct Finding {
   bool common;  ///< what several ranks gave does not fit together: every rank throws it as it is
 };
 
+/// Runs a step that only looks at this rank's arguments, unless there is a finding already; its fault,
+/// if any, becomes the finding.
+template <class Step>
+void attempt(std::optional<Finding>& finding, Step step) {
+  if (finding) return;
+  try {
+    step();
+  } catch (const Error& error) {
+    finding.emplace(error);
+  }
+}
+
 /// Returns where no rank has a finding. Elsewhere a rank that has one throws it, and the others
 /// throw the lowest such rank's: as Fault::elsewhere, or as it is where it is common. Collective;
 /// one allreduce, and two broadcasts where there is a fault.

@@ -85,17 +85,6 @@ Needed sort_needed(std::span<const Index> given) {
   return needed;
 }
 
-/// Runs a step that only looks at this rank's arguments; its fault, if any, comes into `finding`.
-template <class Step>
-void attempt(std::optional<Finding>& finding, Step step) {
-  if (finding) return;
-  try {
-    step();
-  } catch (const Error& error) {
-    finding = error;
-  }
-}
-
 void check_owners(const Needed& needed, std::span<const int> owners) {
   const auto lost = std::find(owners.begin(), owners.end(), no_owner);
   if (lost == owners.end()) return;
