@@ -120,7 +120,7 @@ class NeighborRequest final : public Pending {
   /// With settings it is persistent, and planned; without, a call that has begun.
   NeighborRequest(std::shared_ptr<Graph> graph, const Collective& collective, const GivenSide& send,
                   const GivenSide& receive, bool in_place, std::optional<std::vector<Index>> items,
-                  const std::optional<GivenSettings>& given, const GivenFault& given_fault)
+                  const std::optional<GivenSettings>& given, Form form, const GivenFault& given_fault)
       : datatypes_(send.datatypes) {
     datatypes_.insert(datatypes_.end(), receive.datatypes.begin(), receive.datatypes.end());
     NeighborArguments arguments;
@@ -137,8 +137,10 @@ class NeighborRequest final : public Pending {
       if (receive_.given()) receive_.require_writable("recvbuf");
       if (items) check_items(*items, arguments.send);
       arguments.items = std::move(items);
-    } catch (const Error& error) {
-      fault = error;  // it is told to the neighbours, who are waiting for this rank
+    } catch (const nb::python_error&) {
+      throw;
+    } catch (...) {
+      fault = current_fault();  // it is told to the neighbours, who are waiting for this rank
     }
     const nb::gil_scoped_release released;
     if (given) {
@@ -147,7 +149,7 @@ class NeighborRequest final : public Pending {
       plan_ = &planned->plan().forward();
       request_ = std::move(planned);
     } else {
-      request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault));
+      request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault), form);
     }
   }
 
@@ -233,13 +235,14 @@ std::unique_ptr<NeighborRequest> neighbor(
     const ArrayArgument<Index>& recvcounts, const ArrayArgument<Index>& recvdispls,
     const std::vector<nb::object>& recvtypes, bool in_place,
     const std::optional<ArrayArgument<Index>>& items, const std::optional<GivenSettings>& given,
-    const GivenFault& fault) {
+    bool blocking, const GivenFault& fault) {
   const GivenSide send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtypes};
   const GivenSide receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtypes};
   std::optional<std::vector<Index>> identities;
   if (items) identities = vector_of(*items);
   return std::make_unique<NeighborRequest>(std::move(graph), read_collective(collective), send,
-                                           receive, in_place, std::move(identities), given, fault);
+                                           receive, in_place, std::move(identities), given,
+                                           blocking ? Form::blocking : Form::nonblocking, fault);
 }
 
 }  // namespace
@@ -267,7 +270,7 @@ void bind_graph(nb::module_& module) {
   module.def("kept_complete_graph", &kept_complete_graph, "comm"_a);
   module.def("neighbor", &neighbor, "graph"_a, "collective"_a, "sendbuf"_a.none(), "sendcounts"_a,
              "senddispls"_a, "sendtypes"_a, "recvbuf"_a.none(), "recvcounts"_a, "recvdispls"_a,
-             "recvtypes"_a, "in_place"_a, "items"_a.none(), "settings"_a.none(), "fault"_a.none());
+             "recvtypes"_a, "in_place"_a, "items"_a.none(), "settings"_a.none(), "blocking"_a, "fault"_a.none());
 }
 
 }  // namespace vicinal::python

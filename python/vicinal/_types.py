@@ -105,7 +105,7 @@ class Native(Protocol):
         self, graph: NativeGraph, collective: str,
         sendbuf: Any, sendcounts: Any, senddispls: Any, sendtypes: list[Any],
         recvbuf: Any, recvcounts: Any, recvdispls: Any, recvtypes: list[Any],
-        in_place: bool, items: Any, settings: dict[str, str] | None, fault: Fault | None,
+        in_place: bool, items: Any, settings: dict[str, str] | None, blocking: bool, fault: Fault | None,
     ) -> NativeRequest: ...
     def sparse_exchange(
         self, comm: int, ranks: Any, arrays: list[NDArray[Any]], type: int,

@@ -48,6 +48,25 @@ int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std
   });
 }
 
+/// Starts what `start` does with a request, unless the arguments cannot be read: then the others, whose
+/// exchange it is as well, learn of it.
+template <class Start>
+int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start start) noexcept {
+  return guarded(user_of(halo), [&] {
+    require_handle(halo, "halo");
+    const auto read = [&](auto arguments) {
+      try {
+        require_handle(request, "request");
+        return arguments();
+      } catch (...) {
+        halo->halo->start_at_fault(reverse);
+        throw;
+      }
+    };
+    *request = handle(&start(*halo->halo, read));
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -82,34 +101,30 @@ int vicinal_halo_free(vicinal_halo* halo) {
 
 int vicinal_halo_start(vicinal_halo halo, const void* owned, void* ghosts, int64_t values,
                        MPI_Datatype type, vicinal_request* request) {
-  return guarded(user_of(halo), [&] {
-    require_handle(halo, "halo");
-    require_handle(request, "request");
-    *request = handle(&halo->halo->start(owned, ghosts, shape_of(values, type)));
+  return start_halo(halo, false, request, [&](vicinal::Halo& it, auto read) -> auto& {
+    return it.start(owned, ghosts, read([&] { return shape_of(values, type); }));
   });
 }
 
 int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned, int64_t owned_stride,
                                void* ghosts, int64_t ghost_stride, int64_t vectors, int64_t values,
                                MPI_Datatype type, vicinal_request* request) {
-  return guarded(user_of(halo), [&] {
-    require_handle(halo, "halo");
-    require_handle(request, "request");
-    vicinal::ValueShape shape = shape_of(values, type);
+  return start_halo(halo, false, request, [&](vicinal::Halo& it, auto read) -> auto& {
+    vicinal::ValueShape shape = read([&] { return shape_of(values, type); });
     shape.vectors = vectors;
     shape.source_stride = owned_stride;
     shape.target_stride = ghost_stride;
-    *request = handle(&halo->halo->start(owned, ghosts, shape));
+    return it.start(owned, ghosts, shape);
   });
 }
 
 int vicinal_halo_reverse_start(vicinal_halo halo, void* owned, const void* ghosts, int64_t values,
                                MPI_Datatype type, MPI_Op op, vicinal_request* request) {
-  return guarded(user_of(halo), [&] {
-    require_handle(halo, "halo");
-    require_handle(request, "request");
-    *request = handle(&halo->halo->start_reverse(owned, ghosts, shape_of(values, type),
-                                                 vicinal::combine_of(op, type, values)));
+  return start_halo(halo, true, request, [&](vicinal::Halo& it, auto read) -> auto& {
+    const auto [shape, combine] = read([&] {
+      return std::pair(shape_of(values, type), vicinal::combine_of(op, type, values));
+    });
+    return it.start_reverse(owned, ghosts, shape, combine);
   });
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "collectives/c_api_shared.hpp"
-#include "execute/execution.hpp"
+#include "execute/activity.hpp"
 
 namespace {
 

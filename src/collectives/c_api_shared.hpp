@@ -4,9 +4,7 @@
 
 #include <vicinal/vicinal.h>
 
-#include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <vector>
 
@@ -30,12 +28,8 @@ int guarded(MPI_Comm user, Body body) noexcept {
   try {
     body();
     return MPI_SUCCESS;
-  } catch (const Error& error) {
-    return mpi::raise(user, error);
-  } catch (const std::bad_alloc&) {
-    return mpi::raise(user, Error(Fault::memory, "out of memory"));
-  } catch (const std::exception& error) {
-    return mpi::raise(user, Error(Fault::internal, error.what()));
+  } catch (...) {
+    return mpi::raise(user, current_fault());
   }
 }
 
@@ -74,8 +68,8 @@ template <class Read>
 std::optional<Error> fault_of(Read read) {
   try {
     read();
-  } catch (const Error& error) {
-    return error;
+  } catch (...) {
+    return current_fault();
   }
   return std::nullopt;
 }

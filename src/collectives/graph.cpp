@@ -1,14 +1,11 @@
-// Graph creation, and agreeing on plans for a graph. A rank at fault tells its neighbours and its
-// region, and so does every rank that learns of a fault: the news floods all who depend on each
-// other, without a collective operation that the others would pay for. Only where there is no graph
-// yet, a fault is told to every rank.
+// Graph creation, and agreeing on plans for a graph.
 #include "collectives/graph.hpp"
 
 #include <algorithm>
 #include <numeric>
 
+#include "collectives/call_queue.hpp"
 #include "discovery/exchange.hpp"
-#include "execute/execution.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal {
@@ -55,6 +52,7 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
     Conversation conversation;
     auto task = meet(conversation, machine, communicator_->rank(), std::move(from), std::move(to));
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
+    tags_ = std::make_shared<const mpi::GraphTags>(communicator_, id_);
   } catch (const mpi::FaultElsewhere&) {
     throw;  // all have been told
   } catch (const Error&) {
@@ -66,6 +64,8 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
     throw;
   }
 }
+
+Graph::~Graph() = default;
 
 std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
                                             std::optional<Error> fault) {
@@ -119,59 +119,39 @@ std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,
   return graph;
 }
 
-void Graph::tell(std::int64_t sequence, mpi::Notice notice, int origin) noexcept {
-  mpi::give_notice(*communicator_, {id_, sequence}, notice, origin, neighborhood_.company());
+std::shared_ptr<Planning> Graph::begin_planning(const Pattern& pattern, const Planner* planner,
+                                                const PlanOptions& options,
+                                                std::optional<Error> fault, int channels) {
+  PlanningTask task{communicator_, {id_, ++plans_}, planner,  neighborhood_,
+                    pattern,       options,         channels, std::move(fault)};
+  task.options.complete = complete_;
+  return Planning::begin(std::move(task));
 }
 
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
-                                        const PlanOptions& asked, std::optional<Error> fault) {
-  require_sound();
-  PlanOptions options = asked;
-  options.complete = complete_;
-  const std::int64_t sequence = ++plans_;
-  try {
-    require_serves(planner, options);
-    return agree(communicator_, {id_, sequence}, planner, neighborhood_, pattern, options, fault);
-  } catch (const SettledFault&) {
-    tell(sequence, mpi::notice_ended, communicator_->rank());
-    throw;
-  } catch (const mpi::FaultElsewhere& error) {
-    tell(sequence, mpi::notice_left, error.origin());
-    if (fault) throw *fault;
-    throw;
-  } catch (const std::exception&) {
-    tell(sequence, mpi::notice_left, communicator_->rank());
-    throw;
-  }
+                                        const PlanOptions& options, std::optional<Error> fault,
+                                        int channels) {
+  const auto planning = begin_planning(pattern, &planner, options, std::move(fault), channels);
+  planning->wait();
+  return planning->plan();
 }
 
 const Planner& Graph::planner(const Settings& settings, bool one_block) const {
   return find_planner(complete_ && one_block ? settings.allgather : settings.strategy);
 }
 
-void Graph::keep(std::shared_ptr<KeptPlan>& kept, const Pattern& pattern, const Planner& planner,
-                 const PlanOptions& options, int executions) {
-  try {
-    kept = std::make_shared<KeptPlan>(plan(pattern, planner, options, std::nullopt), executions);
-  } catch (const Error& error) {
-    kept = std::make_shared<KeptPlan>(error);
-    throw;
-  }
-}
-
-void Graph::give_up(const Error& fault) {
-  if (!given_up_) {
-    tell(mpi::sequence_given_up, mpi::notice_left, communicator_->rank());
-    given_up_.emplace(fault.fault(),
-                      std::string("the graph was given up when a call on it failed (") +
-                          fault.what() + "); create another");
-  }
-  throw fault;
-}
-
 void Graph::refuse_plan(const Error& fault) {
-  tell(++plans_, mpi::notice_left, communicator_->rank());
+  begin_planning({}, nullptr, {}, fault, 1);
   throw fault;
 }
+
+CallQueue& Graph::calls(CallKind kind) {
+  const std::lock_guard lock(mutex_);
+  auto& queue = calls_[static_cast<std::size_t>(kind)];
+  if (!queue) queue = std::make_unique<CallQueue>(kind, *this);
+  return *queue;
+}
+
+bool Graph::may_relay() const { return true; }
 
 }  // namespace vicinal

@@ -11,6 +11,7 @@ class Halo::Exchange final : public Request {
       : execution_(std::move(plan), reverse, channel) {}
 
   void launch(const Binding& binding) { execution_.start(binding); }
+  void start_at_fault() { execution_.start_at_fault(); }
   void start() override {
     fail(Fault::request, "a request of a halo cannot be started by itself; start the halo again");
   }
@@ -75,7 +76,7 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
   const int channels = settings.in_flight;
   graph_ = std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
                                    std::move(settings));
-  plan_ = graph_->plan(map_.pattern, planner, options, std::nullopt);
+  plan_ = graph_->plan(map_.pattern, planner, options, std::nullopt, channels);
   for (const bool reverse : {false, true}) {
     for (int channel = 0; channel < channels; ++channel) {
       exchanges_[reverse ? 1 : 0].push_back(std::make_unique<Exchange>(plan_, reverse, channel));
@@ -85,31 +86,53 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
 
 Halo::~Halo() = default;
 
-Request& Halo::launch(bool reverse, const Binding& binding) {
-  auto& exchanges = exchanges_[reverse ? 1 : 0];
-  Exchange& exchange = *exchanges[started_[reverse ? 1 : 0] % exchanges.size()];
-  require(!exchange.in_flight(), Fault::request, "the exchange started ", exchanges.size(),
-          " starts before this one is still in flight, and the halo was made for ",
-          exchanges.size(), " at a time; wait for it, or set vicinal_in_flight");
-  exchange.launch(binding);
+Halo::Exchange& Halo::next_exchange(bool reverse) {
+  const auto& exchanges = exchanges_[reverse ? 1 : 0];
+  return *exchanges[started_[reverse ? 1 : 0] % exchanges.size()];
+}
+
+template <class Bind>
+Request& Halo::launch(bool reverse, Bind bind) {
+  const std::size_t most = exchanges_[reverse ? 1 : 0].size();
+  Exchange& exchange = next_exchange(reverse);
+  require(!exchange.in_flight(), Fault::request, "the exchange started ", most,
+          " starts before this one is still in flight, and the halo was made for ", most,
+          " at a time; wait for it, or set vicinal_in_flight");
+  Binding binding;
+  try {
+    binding = bind();
+  } catch (...) {
+    start_at_fault(reverse);
+    throw;
+  }
   ++started_[reverse ? 1 : 0];
+  exchange.launch(binding);
   return exchange;
 }
 
+void Halo::start_at_fault(bool reverse) {
+  next_exchange(reverse).start_at_fault();
+  ++started_[reverse ? 1 : 0];
+}
+
 Request& Halo::start(const void* owned, void* ghosts, const ValueShape& shape) {
-  Binding binding = describe(shape);
-  binding.source = static_cast<const std::byte*>(owned);
-  binding.target = static_cast<std::byte*>(ghosts);
-  return launch(false, binding);
+  return launch(false, [&] {
+    Binding binding = describe(shape);
+    binding.source = static_cast<const std::byte*>(owned);
+    binding.target = static_cast<std::byte*>(ghosts);
+    return binding;
+  });
 }
 
 Request& Halo::start_reverse(void* owned, const void* ghosts, const ValueShape& shape,
                              const Combine& combine) {
-  Binding binding = describe(shape);
-  binding.source = static_cast<const std::byte*>(ghosts);
-  binding.target = static_cast<std::byte*>(owned);
-  binding.combine = combine;
-  return launch(true, binding);
+  return launch(true, [&] {
+    Binding binding = describe(shape);
+    binding.source = static_cast<const std::byte*>(ghosts);
+    binding.target = static_cast<std::byte*>(owned);
+    binding.combine = combine;
+    return binding;
+  });
 }
 
 }  // namespace vicinal

@@ -1,7 +1,7 @@
 // Waiting for any of several requests.
 #include "collectives/request.hpp"
 
-#include "execute/execution.hpp"
+#include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal {

@@ -47,23 +47,6 @@ Side::Side(EdgeData data, std::int64_t block_bytes, const Ends& ends)
   }
 }
 
-Side Side::end_to_end(EdgeData data) {
-  Side side(std::move(data));
-  std::int64_t bytes = 0;
-  bool in_place = true;
-  for (std::size_t i = 0; i < side.places_.size(); ++i) {
-    const std::int64_t size = side.data_.pieces[i].bytes();
-    in_place = in_place && (size == 0 || side.places_[i] == bytes);
-    side.places_[i] = bytes;
-    bytes += size;
-  }
-  if (!side.packed_ && !in_place) {
-    side.packed_ = true;
-    side.bytes_.resize(static_cast<std::size_t>(bytes));
-  }
-  return side;
-}
-
 void Side::pack(MPI_Comm communicator) {
   if (!packed_) return;
   for (std::size_t i = 0; i < data_.pieces.size(); ++i) {

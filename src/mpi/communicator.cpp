@@ -197,7 +197,11 @@ void Communicator::make(MPI_Comm user) {
   check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest_tag), &found),
         "MPI_Comm_get_attr");
   const std::int64_t tags = (found != 0 ? std::int64_t{*largest_tag} : 32767) + 1;
-  tag_limit_ = (tags - reserved_tags) / (std::int64_t{channels_per_plan} * 2);
+  // Those of plans come first, then those of graphs.
+  constexpr std::int64_t plan_tags = std::int64_t{channels_per_plan} * 2;
+  constexpr std::int64_t graph_tags = std::int64_t{GraphTags::kinds} * GraphTags::turns;
+  graph_limit_ = std::min<std::int64_t>(1 << 16, (tags - reserved_tags) / 2 / graph_tags);
+  tag_limit_ = (tags - reserved_tags - graph_limit_ * graph_tags) / plan_tags;
 
   std::int64_t number = 0;
   {
@@ -249,6 +253,23 @@ void Communicator::release_tag(std::int64_t tag) {
   const std::lock_guard lock(mutex_);
   require(live_tags_.erase(tag) == 1, Fault::internal, "message number ", tag,
           " was released, but is not in use");
+}
+
+GraphTags::GraphTags(std::shared_ptr<Communicator> communicator, std::int64_t graph)
+    : communicator_(std::move(communicator)) {
+  Communicator& all = *communicator_;
+  const std::lock_guard lock(all.mutex_);
+  number_ = graph % all.graph_limit_;
+  require(all.live_graphs_.insert(number_).second, Fault::memory, "a graph made ", all.graph_limit_,
+          " graphs ago is still alive on this communicator, which has no more message numbers; free "
+          "graphs that are not needed, or use several communicators");
+  first_ = Communicator::data_tag(all.tag_limit_, 0, false) +
+           static_cast<int>(number_) * kinds * turns;
+}
+
+GraphTags::~GraphTags() {
+  const std::lock_guard lock(communicator_->mutex_);
+  communicator_->live_graphs_.erase(number_);
 }
 
 std::int64_t Communicator::next_graph_id() {

@@ -41,6 +41,28 @@ enum ReservedTag : int {
 /// How many executions of one plan may be in flight, each with a tag of its own.
 constexpr int channels_per_plan = 8;
 
+class Communicator;
+
+/// Tags for the messages of calls that have no plan. They follow from the graph's number, so nobody has
+/// to be told; no other live graph of this rank on the communicator has them.
+class GraphTags {
+ public:
+  static constexpr int kinds = 4;  ///< of calls
+  static constexpr int turns = 8;  ///< calls of a kind that are told apart
+
+  /// A memory fault where a graph that is still alive has the same tags.
+  GraphTags(std::shared_ptr<Communicator> communicator, std::int64_t graph);
+  GraphTags(const GraphTags&) = delete;
+  GraphTags& operator=(const GraphTags&) = delete;
+  ~GraphTags();
+  [[nodiscard]] int tag(int kind, int turn) const { return first_ + kind * turns + turn; }
+
+ private:
+  std::shared_ptr<Communicator> communicator_;
+  std::int64_t number_ = 0;
+  int first_ = 0;
+};
+
 class Communicator {
  public:
   /// Collective over `user` the first time, then local. Throws a communicator fault for
@@ -116,6 +138,8 @@ class Communicator {
   void close() noexcept;
 
  private:
+  friend class GraphTags;
+
   Communicator();
   void make(MPI_Comm user);
   /// Tells all ranks where each of them lives, and makes sure that they agree on what must be the
@@ -146,6 +170,8 @@ class Communicator {
   bool regions_forced_ = false;  ///< by the environment
   std::map<std::string, std::shared_ptr<const Machine>, std::less<>> machines_;
   std::int64_t tag_limit_ = 0;
+  std::int64_t graph_limit_ = 0;  ///< how many graphs have tags of their own
+  std::unordered_set<std::int64_t> live_graphs_;
   std::int64_t next_tag_ = 0;
   std::unordered_set<std::int64_t> live_tags_;
   std::int64_t graphs_ = 0;  ///< the next graph's number

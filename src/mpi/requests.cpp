@@ -30,6 +30,69 @@ void RequestSet::receive_init(std::size_t index, void* buffer, std::int64_t byte
       "MPI_Recv_init");
 }
 
+bool RequestSet::test_all(std::size_t first, int count) {
+  if (count == 0) return true;
+  if (all_complete_) early_.clear();
+  int done = 0;
+  const int code = MPI_Testall(count, &requests_[first], &done, statuses_.data());
+  any_failed_ = false;
+  if (code != MPI_SUCCESS) {
+    // Some are complete, and are inactive in later tests: what is known of them is kept.
+    heed(code, static_cast<std::size_t>(count));
+    done = 1;
+    early_.resize(static_cast<std::size_t>(count), unknown);
+    for (std::size_t i = 0; i < early_.size(); ++i) {
+      if (statuses_[i].MPI_ERROR == MPI_ERR_PENDING) {
+        done = 0;
+      } else if (early_[i] == unknown) {
+        early_[i] = length(i);
+      }
+    }
+  }
+  all_complete_ = done != 0;
+  return all_complete_;
+}
+
+int RequestSet::test_some(std::size_t first, int count, int* completed) {
+  if (count == 0) return 0;
+  if (!early_.empty()) early_.clear();
+  int done = 0;
+  const int code = MPI_Testsome(count, &requests_[first], &done, completed, statuses_.data());
+  any_failed_ = false;
+  if (code != MPI_SUCCESS) heed(code, static_cast<std::size_t>(done));
+  return done == MPI_UNDEFINED ? 0 : done;
+}
+
+/// Throws unless what has failed is that a message was too long: that is the caller's to judge.
+void RequestSet::heed(int code, std::size_t complete) {
+  int kind = MPI_SUCCESS;
+  MPI_Error_class(code, &kind);
+  if (kind != MPI_ERR_IN_STATUS) check(code, "testing messages");
+  any_failed_ = true;
+  for (std::size_t i = 0; i < complete; ++i) {
+    const int error = statuses_[i].MPI_ERROR;
+    if (error == MPI_SUCCESS || error == MPI_ERR_PENDING) continue;
+    MPI_Error_class(error, &kind);
+    if (kind != MPI_ERR_TRUNCATE) check(error, "testing messages");
+  }
+}
+
+std::int64_t RequestSet::received(std::size_t position) const {
+  if (position < early_.size() && early_[position] != unknown) return early_[position];
+  return length(position);
+}
+
+std::int64_t RequestSet::length(std::size_t position) const {
+  const MPI_Status& status = statuses_[position];
+  if (any_failed_ && status.MPI_ERROR != MPI_SUCCESS) return -1;
+  int bytes = 0;
+  check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+  if (bytes != MPI_UNDEFINED) return bytes;
+  MPI_Count many = 0;
+  check(MPI_Get_elements_x(&status, MPI_BYTE, &many), "MPI_Get_elements_x");
+  return many;
+}
+
 void RequestSet::cancel_receive(std::size_t index) {
   MPI_Request& request = requests_[index];
   int done = 0;
