@@ -1,7 +1,7 @@
 // Graph creation, and agreeing on plans for a graph. A rank at fault tells its neighbours and its
 // region, and so does every rank that learns of a fault: the news floods all who depend on each
-// other, without a collective operation that the others would pay for. Only where there is no graph
-// yet, a fault is told to every rank.
+// other, without a collective operation that the others would pay for. Creation is collective: there a
+// fault goes with the letters of all, and only a rank that cannot write any tells every other one.
 #include "collectives/graph.hpp"
 
 #include <algorithm>
@@ -43,22 +43,31 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
       sources_(std::move(sources)),
       destinations_(std::move(destinations)),
       communicator_(mpi::Communicator::of(user)) {
-  prepare_process();
   id_ = communicator_->next_graph_id();
   neighborhood_.rank = communicator_->rank();
   try {
-    if (fault) throw *fault;
-    const auto machine = communicator_->machine(settings_.regions);
     std::vector<int> from = peers(sources_), to = peers(destinations_);
-    check_neighbours(from, communicator_->size(), "source");
-    check_neighbours(to, communicator_->size(), "destination");
+    std::shared_ptr<const Machine> machine;
+    try {
+      if (fault) throw *fault;
+      prepare_process();
+      check_neighbours(from, communicator_->size(), "source");
+      check_neighbours(to, communicator_->size(), "destination");
+      machine = communicator_->machine(settings_.regions);
+    } catch (const Error& error) {
+      fault = error;
+      machine = communicator_->machine("node");
+    }
     Conversation conversation;
-    auto task = meet(conversation, machine, communicator_->rank(), std::move(from), std::move(to));
+    auto task = meet(conversation, machine, communicator_->rank(), std::move(from), std::move(to),
+                     {given_settings(settings_, communicator_->default_regions()), std::move(fault)});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
+  } catch (const SettledFault&) {
+    throw;  // all know
   } catch (const mpi::FaultElsewhere&) {
     throw;  // all have been told
-  } catch (const Error&) {
-    // Who waits for this rank is known to them, not to it: tell everybody.
+  } catch (const std::exception&) {
+    // All wait for this rank, which cannot go on: tell everybody.
     std::set<int> everybody;
     for (int rank = 0; rank < communicator_->size(); ++rank) everybody.insert(rank);
     everybody.erase(communicator_->rank());
