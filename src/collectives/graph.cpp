@@ -1,4 +1,5 @@
-// Graph creation, and agreeing on plans for a graph.
+// Graph creation, and agreeing on plans for a graph. Creation is collective: a fault goes with the letters
+// of all, and only a rank that cannot write any tells every other one.
 #include "collectives/graph.hpp"
 
 #include <algorithm>
@@ -40,23 +41,32 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
       sources_(std::move(sources)),
       destinations_(std::move(destinations)),
       communicator_(mpi::Communicator::of(user)) {
-  prepare_process();
   id_ = communicator_->next_graph_id();
   neighborhood_.rank = communicator_->rank();
   try {
-    if (fault) throw *fault;
-    const auto machine = communicator_->machine(settings_.regions);
     std::vector<int> from = peers(sources_), to = peers(destinations_);
-    check_neighbours(from, communicator_->size(), "source");
-    check_neighbours(to, communicator_->size(), "destination");
+    std::shared_ptr<const Machine> machine;
+    try {
+      if (fault) throw *fault;
+      prepare_process();
+      check_neighbours(from, communicator_->size(), "source");
+      check_neighbours(to, communicator_->size(), "destination");
+      machine = communicator_->machine(settings_.regions);
+      tags_ = std::make_shared<const mpi::GraphTags>(communicator_, id_);
+    } catch (...) {
+      fault = current_fault();
+      machine = communicator_->machine("node");
+    }
     Conversation conversation;
-    auto task = meet(conversation, machine, communicator_->rank(), std::move(from), std::move(to));
+    auto task = meet(conversation, machine, communicator_->rank(), std::move(from), std::move(to),
+                     {given_settings(settings_, communicator_->default_regions()), std::move(fault)});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
-    tags_ = std::make_shared<const mpi::GraphTags>(communicator_, id_);
+  } catch (const SettledFault&) {
+    throw;  // all know
   } catch (const mpi::FaultElsewhere&) {
     throw;  // all have been told
-  } catch (const Error&) {
-    // Who waits for this rank is known to them, not to it: tell everybody.
+  } catch (const std::exception&) {
+    // All wait for this rank, which cannot go on: tell everybody.
     std::set<int> everybody;
     for (int rank = 0; rank < communicator_->size(); ++rank) everybody.insert(rank);
     everybody.erase(communicator_->rank());

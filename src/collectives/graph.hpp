@@ -1,6 +1,6 @@
-// A graph: who talks to whom on a communicator. Creating the first one on a communicator is
-// collective (private duplicate, locality, arena); for later ones only the ranks of a region
-// exchange letters.
+// A graph: who talks to whom on a communicator. Creating one is collective: all ranks make sure that
+// they agree on its edges and on the settings. Creating the first one on a communicator also sets that
+// up (private duplicate, locality, arena).
 #pragma once
 
 #include <mpi.h>

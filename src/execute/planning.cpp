@@ -79,8 +79,7 @@ const std::shared_ptr<AgreedPlan>& Planning::plan() const {
 
 void Planning::describe(std::ostream& out) const {
   if (over_) return;
-  out << "vicinal: rank " << task_.communicator->rank() << ", planning "
-      << (task_.planner != nullptr ? task_.planner->name : "nothing") << ", waits for ";
+  out << "vicinal: rank " << task_.communicator->rank() << " waits for ";
   driver_.describe(out);
   out << "\n";
 }

@@ -228,6 +228,11 @@ void Communicator::set_regions(std::string_view text) {
   if (!regions_forced_) default_regions_ = text;
 }
 
+std::string Communicator::default_regions() {
+  const std::lock_guard lock(mutex_);
+  return default_regions_;
+}
+
 std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions) {
   const auto known = machines_.find(regions);
   if (known != machines_.end()) return known->second;

@@ -92,6 +92,7 @@ class Communicator {
   std::shared_ptr<const Machine> machine(std::string_view regions = {});
   /// The default for machine(); checked at once. Local; all ranks must give the same text.
   void set_regions(std::string_view text);
+  [[nodiscard]] std::string default_regions();
 
   /// Shared by the ranks of this host; null where there is none, and then no other rank is on this
   /// rank's host as machine() tells it.

@@ -94,9 +94,8 @@ class Driver {
 
   /// Says for whom it waits.
   void describe(std::ostream& out) const {
-    const std::size_t arrived = communicator_.mailbox().count(key_, conversation_.superstep());
-    out << conversation_.pending().expected - arrived << " of "
-        << conversation_.pending().expected << " letters";
+    out << describe_wait(conversation_.pending(),
+                         communicator_.mailbox().look(key_, conversation_.superstep()));
   }
 
  private:

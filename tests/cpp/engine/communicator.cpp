@@ -134,6 +134,31 @@ TEST(communicator_without_shared_memory) {
   MPI_Comm_free(&copy);
 }
 
+TEST(communicator_wants_the_same_environment_everywhere) {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size < 2) return;
+  const int odd = size - 1;
+  for (const char* variable :
+       {"VICINAL_STRATEGY", "VICINAL_ALLGATHER", "VICINAL_REGIONS", "VICINAL_EXCHANGE",
+        "VICINAL_LOCAL", "VICINAL_IN_FLIGHT", "VICINAL_PROGRESS", "VICINAL_SPLIT_BYTES",
+        "VICINAL_LEADER_SHIFT", "VICINAL_GROUP_SIZE", "VICINAL_PROGRESS_THREAD"}) {
+    const char* before = std::getenv(variable);
+    const std::string kept = before == nullptr ? "" : before;
+    MPI_Comm copy = duplicate_world();
+    const std::string common = variable;
+    setenv(variable, world_rank() == odd ? "" : "4", 1);
+    CHECK_THROWS(Fault::info, Communicator::of(copy),
+                 common + " is '4' on rank 0, but not set on rank " + std::to_string(odd));
+    setenv(variable, world_rank() == odd ? "8" : "4", 1);
+    CHECK_THROWS(Fault::info, Communicator::of(copy),
+                 common + " is '4' on rank 0, but '8' on rank " + std::to_string(odd));
+    setenv(variable, kept.c_str(), 1);
+    CHECK_EQUAL(Communicator::of(copy)->size(), size);
+    MPI_Comm_free(&copy);
+  }
+}
+
 TEST(communicator_agrees_on_regions) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -142,7 +167,8 @@ TEST(communicator_agrees_on_regions) {
   if (size < 2) return;
   MPI_Comm copy = duplicate_world();
   setenv("VICINAL_REGIONS", world_rank() == 1 ? "blocks:2" : "node", 1);
-  CHECK_THROWS(Fault::topology, Communicator::of(copy), "VICINAL_REGIONS differs");
+  CHECK_THROWS(Fault::info, Communicator::of(copy),
+               "VICINAL_REGIONS is 'node' on rank 0, but 'blocks:2' on rank 1");
   setenv("VICINAL_REGIONS", "blocks:1", 1);
   const auto forced = Communicator::of(copy);
   forced->set_regions("node");
