@@ -1,10 +1,12 @@
 // Waiting without blocking inside MPI. Where ranks outnumber cores, the awaited rank may need the
 // core that waits for it, so waiting spins briefly (where they are known to, not at all), then
 // yields, then sleeps. Every wait of the library also progresses the active plans, on which another
-// rank may depend.
+// rank may depend, and does a chore.
 #pragma once
 
 #include <atomic>
+
+#include "mpi/chores.hpp"
 
 namespace vicinal::mpi {
 
@@ -46,6 +48,7 @@ void poll_until(Done&& done) {
       if (done()) return;
     }
     progress_hook();
+    if (chores_left() > 0) do_chores(1);
     backoff.pause();
   }
 }
