@@ -227,6 +227,7 @@ void Execution::wait() {
     const bool alone = active_count() <= 1;
     if (poll(alone ? mpi::polls_in_a_row : 1)) return;
     if (!alone) progress();
+    if (mpi::chores_left() > 0) mpi::do_chores(1);
     if (++pauses % pauses_between_probes == 0) {
       const Claim claim(*run_);
       run_->let_mpi_work();

@@ -1,13 +1,16 @@
 // Waiting without blocking inside MPI. Where ranks outnumber cores, the awaited rank may need the
 // core that waits for it, so waiting spins briefly (where they are known to, not at all), then
 // yields, then sleeps. Every wait of the library also progresses the active plans, on which another
-// rank may depend. And every wait can say what for: a dump asks it, and who waits long says so unasked.
+// rank may depend, and does a chore. And every wait can say what for: a dump asks it, and who waits long
+// says so unasked.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <concepts>
 #include <iosfwd>
+
+#include "mpi/chores.hpp"
 
 namespace vicinal::mpi {
 
@@ -105,6 +108,7 @@ void poll_until(Done&& done, Reason reason = "the other ranks of its communicato
       if (done()) return;
     }
     progress_hook();
+    if (chores_left() > 0) do_chores(1);
     wait.pause();
   }
 }

@@ -1,13 +1,15 @@
 // What the library keeps for a communicator of the user's: a private duplicate, so that no message
 // of ours can meet one of theirs; where its ranks live; an arena for each host; tags and mail. It
 // is made once, when the first graph is, and then found as an attribute of the user's communicator.
-// Graphs and requests share in it, so the user may free the communicator before them.
+// Graphs and requests share in it, so the user may free the communicator before them. When the last of
+// them lets go, freeing the duplicate is left to later calls; nobody waits for the other ranks.
 #pragma once
 
 #include <mpi.h>
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -119,9 +121,14 @@ class Communicator {
   /// other communicator of this process, so that a letter that comes late meets nobody.
   std::int64_t next_graph_id();
 
-  /// Messages may be under way that nobody will receive. The duplicate is then never freed, lest they
-  /// turn up in a communicator that MPI makes later.
-  void keep_for_good() noexcept { kept_for_good_ = true; }
+  /// This rank has left exchanges that other ranks may still be in, so that messages may be under way to
+  /// it that nobody will receive. The duplicate is freed the later for it.
+  void keep_for_good() noexcept { troubled_ = true; }
+
+  /// Something under way that sends or receives here, and owns no share in this object. When the last
+  /// owner has let go, `done` is polled until it returns true, and only then does this rank tell the
+  /// others that it has nothing more to say. It must not throw.
+  void finish_before_retiring(std::function<bool()> done);
 
   /// Which of two tags the next exchange of discovery takes, 0 or 1; the same on all ranks, since
   /// those are collective.
@@ -135,7 +142,7 @@ class Communicator {
     return kept_until_freed_[name];
   }
 
-  /// Frees the duplicate while MPI still runs; for the end of MPI. Everything else stays usable.
+  /// Frees the duplicate at once, for the end of MPI. Everything else stays usable.
   void close() noexcept;
 
  private:
@@ -150,7 +157,10 @@ class Communicator {
   void join_host();
   /// An arena of this rank's host, made by the host's lowest rank; null where this rank cannot join.
   std::unique_ptr<Arena> try_arena(Arena::Backing backing);
-  void receive_last_letters() noexcept;
+  /// What is done with a communicator when its last owner lets go.
+  static void retire(Communicator* unused) noexcept;
+  /// Hands the duplicate over to be freed, once nothing of this rank's is under way there; false until then.
+  bool finish_business();
   std::shared_ptr<const Machine> machine_of(std::string_view regions);
 
   MPI_Comm handle_ = MPI_COMM_NULL;
@@ -176,7 +186,8 @@ class Communicator {
   std::int64_t next_tag_ = 0;
   std::unordered_set<std::int64_t> live_tags_;
   std::int64_t graphs_ = 0;  ///< the next graph's number
-  std::atomic<bool> kept_for_good_ = false;
+  std::vector<std::function<bool()>> unfinished_;
+  std::atomic<bool> troubled_ = false;
   bool discovery_odd_ = false;
 };
 
