@@ -12,9 +12,10 @@ for folder in (ROOT / "python", ROOT / "tests"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from launching import requested_mpis  # noqa: E402  (found through the path set above)
+from counting import Totals, closing_lines  # noqa: E402  (found through the path set above)
+from launching import requested_mpis  # noqa: E402
 
-TOTALS = pytest.StashKey[dict[str, list[int]]]()
+TOTALS = pytest.StashKey[Totals]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,11 +29,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def totals(pytestconfig: pytest.Config) -> dict[str, list[int]]:
-    """Passed and failed cases of each C++ program, added up over its runs."""
+def totals(pytestconfig: pytest.Config) -> Totals:
+    """What the cases of each program came to, added up over its runs."""
     return pytestconfig.stash[TOTALS]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for name, (passed, failed) in sorted(config.stash[TOTALS].items()):
-        terminalreporter.write_line(f"{name}: {passed} passed, {failed} failed")
+    for line in closing_lines(config.stash[TOTALS]):
+        terminalreporter.write_line(line)
