@@ -6,11 +6,16 @@ import os
 import sys
 
 import pytest
-from launching import BUILD, Result, abi_of, run_command, run_ranks
+from launching import BUILD, Result, abi_of, requested_mpis, run_command, run_ranks
 from test_python_mpi import PATH
 from vicinal.launch import find_mpi
 
-CODE = "import vicinal; from mpi4py import MPI; vicinal.Graph(MPI.COMM_WORLD, [], []); vicinal.Halo(MPI.COMM_WORLD, (0, 1), [])"
+CODE = """
+import vicinal
+from mpi4py import MPI
+for comm in (MPI.COMM_WORLD, MPI.COMM_WORLD, MPI.COMM_WORLD.Dup()):
+    vicinal.Graph(comm, [], [])
+"""
 TOLD = ("PMI_SIZE", "PMI_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_STEP_NUM_TASKS",
         "SLURM_PROCID", "SLURM_NTASKS")
 FOREIGN = {"openmpi": ("PMI_SIZE", "PMI_RANK", "libmpi.so.12"),
@@ -57,8 +62,7 @@ def test_who_is_not_alone_says_nothing(mpi: str) -> None:
         assert "alone" not in run_ranks(mpi, ranks, program, env=around).output
 
 
-@pytest.mark.skipif({"mpich", "openmpi"} - {abi_of(name) for name in os.environ.get("VICINAL_TEST_MPI", "").split(",")
-                                            if name} != set(), reason="needs MPICH and Open MPI")
+@pytest.mark.skipif(not {"mpich", "openmpi"} <= set(requested_mpis()), reason="needs MPICH and Open MPI")
 def test_launcher_of_one_mpi_and_library_of_the_other() -> None:
     library = dict(find_mpi("openmpi").env)
     result = run_ranks("mpich", 3, [sys.executable, "-W", "ignore", "-c", CODE], env={**library, "PYTHONPATH": PATH})
