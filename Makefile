@@ -33,7 +33,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test test-sanitize test-sanitize-short check-all bench hosts-test hosts-bench format lint docs install-check clean distclean
+.PHONY: help build demo test test-sanitize test-sanitize-short clone-check check-all bench hosts-test hosts-bench format lint docs install-check clean distclean
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -59,9 +59,18 @@ test-sanitize-short: build/sanitize/build.ninja ## the same in part: the unit te
 	@VICINAL_BUILD_DIR=build/sanitize VICINAL_TEST_MPI=$(MPI) \
 	  $(RUN) -m pytest tests/test_cpp.py -k "test_unit or test_engine and -4]" $(ARGS)
 
+# Where a path is taken apart at its space, something is missing.
+CLONE := build/a clone/vicinal
+clone-check: .venv/.ready ## clone this state to a path with a space, and run the demo and the unit tests there
+	@rm -rf "build/a clone" && git clone --quiet . "$(CLONE)"
+	@$(MAKE) --no-print-directory -C "$(CLONE)" demo
+	@cd "$(CLONE)" && .venv/bin/cmake --build build/release --parallel $(JOBS) --target vicinal_unit_tests && \
+	  .venv/bin/python -m pytest tests/test_cpp.py -k test_unit
+	@rm -rf "build/a clone"
+
 check-all: ## every check there is; hosts-test needs root
 	@$(MAKE) --no-print-directory test
-	@$(MAKE) --no-print-directory lint docs install-check
+	@$(MAKE) --no-print-directory lint docs install-check clone-check
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory hosts-test
 
