@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "mpi/alone.hpp"
 #include "mpi/chores.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
@@ -95,6 +96,7 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
   require(between_groups == 0, Fault::communicator,
           "the communicator is an inter-communicator; neighborhoods need an intra-communicator, "
           "which MPI_Intercomm_merge makes of it");
+  tell_if_alone();
   do_chores(chores_left());
   Handle made(new Communicator, retire);
   made->make(user);
