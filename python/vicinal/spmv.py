@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .matrices import Integers, Matrix, block_starts, read_matrix
+from .matrices import Integers, Matrix, block_starts, read_matrix, require_finite
 from .outputs import CommandError, OutputFile
 from .tables import COUNTED, LOCAL_NOTE, Row, as_json, make_row, show
 from .workers import check_regions, find_launcher, run_ranks, write_run
@@ -46,6 +46,7 @@ def spmv(request: Request) -> int:
     mpi = find_launcher(request.mpi)
     check_regions(request.regions, request.ranks)
     matrix = read_matrix(request.matrix)
+    require_finite(matrix)
     starts = block_starts(matrix, request.ranks)
     with tempfile.TemporaryDirectory(prefix="vicinal-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
