@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .matrices import Integers, Matrix, block_starts, read_matrix
+from .matrices import Integers, Matrix, block_starts, read_matrix, require_finite
 from .outputs import CommandError, OutputFile
 from .tables import COUNTED, LOCAL_NOTE, Row, as_json, make_row, show
 from .workers import check_regions, find_launcher, run_folder, run_ranks, write_run
@@ -45,6 +45,7 @@ def spmv(request: Request) -> int:
     mpi = find_launcher(request.mpi)
     check_regions(request.regions, request.ranks)
     matrix = read_matrix(request.matrix)
+    require_finite(matrix)
     starts = block_starts(matrix, request.ranks)
     with run_folder() as folder:
         _write_run(folder, request, matrix, starts)

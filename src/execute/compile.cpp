@@ -87,6 +87,7 @@ void Channel::place_requests() {
   for (int i = linked_; i < static_cast<int>(request_table_.size()); ++i) {
     if (operation_of(i).kind == OperationKind::receive) unlinked_receives_.push_back(i);
   }
+  requests_ = mpi::RequestSet(communicator_->handle(), request_table_.size());
 }
 
 void Channel::compile_graph() {
@@ -222,8 +223,8 @@ std::vector<CopyRun> Channel::spread(const Operation& operation) const {
 }
 
 void Channel::bind_requests(bool all) {
-  // Persistent requests name their memory, so those into the user's buffers are renewed.
-  if (all) requests_ = mpi::RequestSet(communicator_->handle(), request_table_.size());
+  // Persistent requests name their memory, so those into the user's buffers may have to be renewed;
+  // with another geometry, others too. A set keeps those that name what they named before.
   for (std::size_t i = 0; i < request_table_.size(); ++i) {
     const Operation& operation = plan_->operations[at(request_table_[i].plan_operation)];
     const bool sends = operation.kind == OperationKind::send;

@@ -14,8 +14,21 @@ RequestSet::~RequestSet() {
   }
 }
 
+bool RequestSet::renew(std::size_t index, const Prepared& message) {
+  MPI_Request& request = requests_[index];
+  if (request != MPI_REQUEST_NULL) {
+    if (prepared_[index] == message) return false;
+    // MPI keeps a persistent request, and its memory, until it is freed: the handle alone must not be
+    // overwritten.
+    check(MPI_Request_free(&request), "MPI_Request_free");
+  }
+  prepared_[index] = message;
+  return true;
+}
+
 void RequestSet::send_init(std::size_t index, const void* buffer, std::int64_t bytes, int peer,
                            int tag) {
+  if (!renew(index, {buffer, bytes, peer, tag, true})) return;
   const ByteSpan span(bytes);
   check(
       MPI_Send_init(buffer, span.count(), span.type(), peer, tag, communicator_, &requests_[index]),
@@ -24,6 +37,7 @@ void RequestSet::send_init(std::size_t index, const void* buffer, std::int64_t b
 
 void RequestSet::receive_init(std::size_t index, void* buffer, std::int64_t bytes, int peer,
                               int tag) {
+  if (!renew(index, {buffer, bytes, peer, tag, false})) return;
   const ByteSpan span(bytes);
   check(
       MPI_Recv_init(buffer, span.count(), span.type(), peer, tag, communicator_, &requests_[index]),

@@ -19,14 +19,19 @@ class RequestSet {
  public:
   RequestSet() = default;
   RequestSet(MPI_Comm communicator, std::size_t count)
-      : communicator_(communicator), requests_(count, MPI_REQUEST_NULL), statuses_(count) {}
+      : communicator_(communicator),
+        requests_(count, MPI_REQUEST_NULL),
+        prepared_(count),
+        statuses_(count) {}
   RequestSet(RequestSet&& other) noexcept
       : communicator_(other.communicator_),
         requests_(std::exchange(other.requests_, {})),
+        prepared_(std::exchange(other.prepared_, {})),
         statuses_(std::move(other.statuses_)) {}
   RequestSet& operator=(RequestSet&& other) noexcept {
     std::swap(communicator_, other.communicator_);
     std::swap(requests_, other.requests_);
+    std::swap(prepared_, other.prepared_);
     std::swap(statuses_, other.statuses_);
     return *this;
   }
@@ -37,8 +42,9 @@ class RequestSet {
 
   [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
-  /// Prepares request `index`: raw bytes, any number of them. The buffer is kept in place by the
-  /// caller for the life of the set.
+  /// Prepares request `index`: raw bytes, any number of them, in place of what it was prepared for
+  /// before; it must not be active. Costs nothing where that was the same. The buffer is kept in place
+  /// by the caller for the life of the set.
   void send_init(std::size_t index, const void* buffer, std::int64_t bytes, int peer, int tag);
   void receive_init(std::size_t index, void* buffer, std::int64_t bytes, int peer, int tag);
 
@@ -74,13 +80,25 @@ class RequestSet {
   [[nodiscard]] std::int64_t received(std::size_t position) const;
 
  private:
+  /// What a request was prepared for.
+  struct Prepared {
+    const void* buffer = nullptr;
+    std::int64_t bytes = 0;
+    int peer = MPI_PROC_NULL;
+    int tag = -1;
+    bool sends = false;
+    friend bool operator==(const Prepared&, const Prepared&) = default;
+  };
   static constexpr std::int64_t unknown = -2;
 
+  /// Whether a request is to be made: it is none as yet, or one for something else, which is freed.
+  bool renew(std::size_t index, const Prepared& message);
   void heed(int code, std::size_t complete);
   [[nodiscard]] std::int64_t length(std::size_t position) const;
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::vector<MPI_Request> requests_;
+  std::vector<Prepared> prepared_;
   std::vector<MPI_Status> statuses_;  ///< of those that the last test has found complete
   bool any_failed_ = false;           ///< of them; else the statuses say nothing of errors
   std::vector<std::int64_t> early_;   ///< lengths by request, where a test of all has failed
