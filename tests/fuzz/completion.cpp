@@ -98,7 +98,7 @@ void complete_all(Trial& trial, std::vector<InFlight> requests) {
     std::vector<InFlight> some(requests.end() - count, requests.end());
     requests.resize(requests.size() - some.size());
     switch (own.below(4)) {
-      case 0: wait_each(some, own.chance(30)); break;
+      case 0: wait_each(some, own.chance(30) && trial.options().free_requests); break;
       case 1: wait_all(some); break;
       case 2: wait_any(trial, some); break;
       default: test_in_turn(trial, some); break;

@@ -35,7 +35,9 @@ constexpr const char* help =
     "  --faults      one rank is at fault now and then\n"
     "  --free-types  datatypes are freed while calls use them\n"
     "  --lone-tests  a request is tested until it is complete, and nothing else is called\n"
-    "  --components  components of a graph use blocks of different sizes\n";
+    "  --free-requests  a nonblocking call's request is freed in the place of a wait\n"
+    "  --components  components of a graph use blocks of different sizes\n"
+    "  --all-promises  all of these\n";
 
 [[noreturn]] void misuse(const std::string& what) {
   std::cerr << what << '\n' << help;
@@ -61,7 +63,10 @@ fuzz::Options read(int argc, char** argv) {
     else if (word == "--faults") options.faults = true;
     else if (word == "--free-types") options.free_types = true;
     else if (word == "--lone-tests") options.lone_tests = true;
+    else if (word == "--free-requests") options.free_requests = true;
     else if (word == "--components") options.components = true;
+    else if (word == "--all-promises") options.faults = options.free_types = options.lone_tests =
+        options.free_requests = options.components = true;
     else misuse("unknown argument " + word);
   }
   if (options.only >= 0 && options.family.empty()) misuse("--case wants --family");

@@ -30,6 +30,7 @@ struct CallPlan {
   Form form = Form::blocking;
   int unit = 0;
   bool derived = false;
+  bool may_be_empty = false;  ///< blocks of one size, and that may be nothing
   bool one_source = false;  ///< alltoallv sends along all edges from one place
   std::uint64_t number = 0;
   std::function<int(int rank, int edge)> units;

@@ -105,8 +105,12 @@ class Program {
   }
 
   void refer(Running& each) {
-    const bool wanted = graphs_[each.graph].reference != MPI_COMM_NULL;
-    if (wanted && each.call->plan().wrong == Wrong::nothing) each.call->refer();
+    const CallPlan& plan = each.call->plan();
+    // Open MPI returns at once from a call whose count is 0, but not from one whose datatype is empty:
+    // ranks that have the one wait for ever for those that have the other.
+    const bool risky = plan.may_be_empty;
+    const bool wanted = graphs_[each.graph].reference != MPI_COMM_NULL && !risky;
+    if (wanted && plan.wrong == Wrong::nothing) each.call->refer();
   }
 
   void free_request(Running& each) {

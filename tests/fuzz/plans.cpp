@@ -77,7 +77,7 @@ CallPlan random_plan(Trial& trial, const TestedGraph& graph, std::uint64_t numbe
     const auto units = static_cast<int>(drawn / 8 % static_cast<std::uint64_t>(most + 1));
     return derived ? (units + units_at_once - 1) / units_at_once * units_at_once : units;
   };
-  // One block for all must be of one size on a rank, also where its data is used twice.
+  plan.may_be_empty = has_equal_blocks(plan.op) && (by_component || plan.units(0, 0) == 0);
   const bool faulty = common.chance(6);
   if (faulty && trial.options().faults) choose_fault(plan, graph.wiring, common);
   return plan;

@@ -75,6 +75,7 @@ std::string reproduction(const Options& options, const std::string& family, std:
   if (options.faults) text += " --faults";
   if (options.free_types) text += " --free-types";
   if (options.lone_tests) text += " --lone-tests";
+  if (options.free_requests) text += " --free-requests";
   if (options.components) text += " --components";
   return text;
 }
