@@ -23,6 +23,7 @@ struct Family {
 
 constexpr Family families[] = {
     {"neighborhood", fuzz::run_neighborhood, 5},
+    {"allgather", fuzz::run_allgather, 2},
 };
 
 constexpr const char* help =

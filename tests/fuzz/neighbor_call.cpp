@@ -125,6 +125,8 @@ std::string NeighborCall::text() const {
   text << "call " << plan_.number << ": " << form_names[static_cast<int>(plan_.form)] << ' '
        << op_names[static_cast<int>(plan_.op)] << (large_ ? "_c" : "");
   if (absolute_) text << " by address";
+  if (graph_.whole != MPI_COMM_NULL) text << " of all ranks";
+  if (plan_.in_place) text << " in place";
   if (plan_.one_source) text << " from one place";
   const auto list = [&](const char* what, const std::vector<Piece>& pieces) {
     text << ", " << what;
@@ -155,6 +157,8 @@ void NeighborCall::fill(int round) {
       source_.put(send_[e], origin(rank_, static_cast<int>(e)));
     }
   }
+  // Where a block is found in place, what is sent is not looked at.
+  if (plan_.in_place) target_.put(receive_[static_cast<std::size_t>(rank_)], origin(rank_, 0));
   for (std::size_t e = 0; e < receive_.size(); ++e) {
     if (origins[e].rank >= 0) target_.expect(receive_[e], origin(origins[e].rank, origins[e].entry));
   }
@@ -183,14 +187,19 @@ NeighborCall::Arguments NeighborCall::arguments() {
     result.from = MPI_BOTTOM;
     result.to = MPI_BOTTOM;
   }
+  if (plan_.in_place) {
+    result.from = MPI_IN_PLACE;
+    result.send_counts = {0};
+    result.send_types = {MPI_DATATYPE_NULL};
+  }
   return result;
 }
 
 /// Puts in what is wrong, on the side on which this rank has neighbours.
 void NeighborCall::spoil(Arguments& arguments) const {
   const auto& destinations = graph_.wiring.destinations[static_cast<std::size_t>(rank_)];
-  const bool sends = std::any_of(destinations.begin(), destinations.end(),
-                                 [](int rank) { return rank >= 0; });
+  const bool sends = !plan_.in_place && std::any_of(destinations.begin(), destinations.end(),
+                                                    [](int rank) { return rank >= 0; });
   const auto real = [&](std::size_t e) {
     if (!sends) return graph_.wiring.origins[static_cast<std::size_t>(rank_)][e].rank >= 0;
     return gathers(plan_.op) || destinations[e] >= 0;
@@ -218,12 +227,15 @@ void NeighborCall::spoil(Arguments& arguments) const {
 int NeighborCall::call(MPI_Info info, vicinal_request* request) {
   Arguments given = arguments();
   if (at_fault()) spoil(given);
+  if (graph_.whole != MPI_COMM_NULL) {
+    return allgather_vicinal(plan_.op, plan_.form, large_, given, graph_.whole, info, request);
+  }
   return call_vicinal(plan_.op, plan_.form, large_, given, graph_.graph, info, request);
 }
 
 void NeighborCall::refer() {
-  const std::vector<std::uint8_t> before = target_.copy();
-  std::vector<std::uint8_t> theirs = before;
+  if (released_) return;
+  std::vector<std::uint8_t> theirs = target_.copy();
   Arguments given = arguments();
   if (absolute_) {
     MPI_Aint mine = 0, copied = 0;
@@ -233,7 +245,9 @@ void NeighborCall::refer() {
   } else {
     given.to = theirs.data() + target_.zero();
   }
-  if (call_mpi(plan_.op, given, graph_.reference) != MPI_SUCCESS) {
+  const int code = graph_.whole != MPI_COMM_NULL ? allgather_mpi(plan_.op, given, graph_.whole)
+                                                 : call_mpi(plan_.op, given, graph_.reference);
+  if (code != MPI_SUCCESS) {
     trial_.fail("MPI's own fails: ", text());
     return;
   }
@@ -273,6 +287,7 @@ void NeighborCall::check_refused() {
 }
 
 void NeighborCall::release_types() {
+  released_ = true;
   for (auto* pieces : {&send_, &receive_}) {
     for (const Piece& piece : *pieces) piece.layout->release();
   }

@@ -31,6 +31,7 @@ struct CallPlan {
   int unit = 0;
   bool derived = false;
   bool may_be_empty = false;  ///< blocks of one size, and that may be nothing
+  bool in_place = false;       ///< an allgather over a communicator that finds its block in place
   bool one_source = false;  ///< alltoallv sends along all edges from one place
   std::uint64_t number = 0;
   std::function<int(int rank, int edge)> units;
@@ -55,7 +56,7 @@ class NeighborCall {
   void check();
   /// The same after a persistent call that was at fault on some rank, and is never started.
   void check_refused();
-  /// Gives up the datatypes while the library may still use them.
+  /// Gives up the datatypes while the library may still use them. MPI cannot do the same afterwards.
   void release_types();
   /// What a call or its completion has returned: an error where none was due is a finding.
   void returned(int code, const char* by);
@@ -67,7 +68,9 @@ class NeighborCall {
  private:
   std::vector<Piece> place(const std::vector<int>& units, bool in_blocks, bool by_bytes);
   [[nodiscard]] Origin origin(int rank, int edge) const;
-  [[nodiscard]] bool at_fault() const { return plan_.at_fault == rank_; }
+  [[nodiscard]] bool at_fault() const {
+    return plan_.wrong != Wrong::nothing && plan_.at_fault == rank_;
+  }
   [[nodiscard]] Arguments arguments();
   void spoil(Arguments& arguments) const;
 
@@ -79,6 +82,7 @@ class NeighborCall {
   bool absolute_ = false;  ///< by addresses from MPI_BOTTOM
   int round_ = 0;
   bool failed_ = false;
+  bool released_ = false;
   std::vector<Piece> send_, receive_;
   Image source_, target_;
 };
@@ -95,5 +99,9 @@ struct NeighborCall::Arguments {
 int call_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& arguments,
                  vicinal_graph graph, MPI_Info info, vicinal_request* request);
 int call_mpi(Op op, NeighborCall::Arguments arguments, MPI_Comm comm);
+/// The same over a whole communicator.
+int allgather_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& arguments,
+                      MPI_Comm comm, MPI_Info info, vicinal_request* request);
+int allgather_mpi(Op op, const NeighborCall::Arguments& arguments, MPI_Comm comm);
 
 }  // namespace fuzz

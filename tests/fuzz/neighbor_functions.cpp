@@ -41,12 +41,13 @@ Functions<Blocking, Nonblocking, Persistent> functions(Blocking blocking, Nonblo
   return {blocking, nonblocking, persistent};
 }
 
-template <class Blocking, class Nonblocking, class Persistent, class... Arguments>
-int in_form(Form form, vicinal_graph graph, MPI_Info info, vicinal_request* request,
+/// `over` is a graph or a communicator.
+template <class Over, class Blocking, class Nonblocking, class Persistent, class... Arguments>
+int in_form(Form form, Over over, MPI_Info info, vicinal_request* request,
             Functions<Blocking, Nonblocking, Persistent> of, Arguments... arguments) {
-  if (form == Form::blocking) return of.blocking(arguments..., graph);
-  if (form == Form::nonblocking) return of.nonblocking(arguments..., graph, request);
-  return of.persistent(arguments..., graph, info, request);
+  if (form == Form::blocking) return of.blocking(arguments..., over);
+  if (form == Form::nonblocking) return of.nonblocking(arguments..., over, request);
+  return of.persistent(arguments..., over, info, request);
 }
 
 }  // namespace
@@ -128,6 +129,43 @@ int call_mpi(Op op, NeighborCall::Arguments given, MPI_Comm comm) {
                                     given.receive_places.data(), given.receive_types.data(), comm);
   }
   return MPI_ERR_INTERN;
+}
+
+#define FUZZ_ALLGATHER(Count, Displacement, suffix)                                             \
+  const Counts<Count> counts(given);                                                            \
+  const auto into = as<Displacement>(given.receive_places);                                     \
+  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);     \
+  if (op == Op::allgather) {                                                                    \
+    return in_form(form, comm, info, request,                                                   \
+                   functions(vicinal_allgather##suffix, vicinal_iallgather##suffix,             \
+                             vicinal_allgather_init##suffix),                                   \
+                   given.from, counts.sent, type, given.to, counts.received, received);         \
+  }                                                                                             \
+  return in_form(form, comm, info, request,                                                     \
+                 functions(vicinal_allgatherv##suffix, vicinal_iallgatherv##suffix,             \
+                           vicinal_allgatherv_init##suffix),                                    \
+                 given.from, counts.sent, type, given.to, counts.receive.data(), into.data(),   \
+                 received)
+
+int allgather_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& given,
+                      MPI_Comm comm, MPI_Info info, vicinal_request* request) {
+  if (large) {
+    FUZZ_ALLGATHER(MPI_Count, MPI_Aint, _c);
+  }
+  FUZZ_ALLGATHER(int, int, );
+}
+
+#undef FUZZ_ALLGATHER
+
+int allgather_mpi(Op op, const NeighborCall::Arguments& given, MPI_Comm comm) {
+  const Counts<int> counts(given);
+  const auto into = as<int>(given.receive_places);
+  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);
+  if (op == Op::allgather) {
+    return MPI_Allgather(given.from, counts.sent, type, given.to, counts.received, received, comm);
+  }
+  return MPI_Allgatherv(given.from, counts.sent, type, given.to, counts.receive.data(),
+                        into.data(), received, comm);
 }
 
 }  // namespace fuzz

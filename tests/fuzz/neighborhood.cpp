@@ -33,8 +33,10 @@ struct Running {
 
 class Program {
  public:
-  Program(Trial& trial, std::array<Team*, 2> teams, bool has_topology)
-      : trial_(trial), teams_(teams), has_topology_(has_topology) {}
+  /// Graphs of what kind are made besides those that are added.
+  enum class Graphs { any, without_mpi, complete };
+  Program(Trial& trial, std::array<Team*, 2> teams, Graphs graphs)
+      : trial_(trial), teams_(teams), kind_(graphs) {}
 
   void add(TestedGraph graph) { graphs_.push_back(std::move(graph)); }
 
@@ -57,8 +59,13 @@ class Program {
 
   void add_graph() {
     const Team& team = *teams_[trial_.common().chance(30) ? 1 : 0];
-    graphs_.push_back(
-        make_graph(trial_, team, random_settings(trial_.common(), team.size()), has_topology_));
+    const Settings settings = random_settings(trial_.common(), team.size());
+    if (kind_ == Graphs::complete) {
+      const bool as_communicator = trial_.common().chance(60);
+      graphs_.push_back(make_complete(trial_, team, settings, as_communicator));
+    } else {
+      graphs_.push_back(make_graph(trial_, team, settings, kind_ == Graphs::without_mpi));
+    }
   }
 
   void begin_call() {
@@ -73,7 +80,7 @@ class Program {
       // A plan has the regions of its graph.
       std::erase_if(settings, [](const auto& each) { return each.first == "vicinal_regions"; });
     }
-    if (graph.graph == VICINAL_GRAPH_NULL) return;
+    if (graph.graph == VICINAL_GRAPH_NULL && graph.whole == MPI_COMM_NULL) return;
     auto made = std::make_unique<Running>();
     Running& each = *made;
     each.graph = number;
@@ -106,11 +113,15 @@ class Program {
 
   void refer(Running& each) {
     const CallPlan& plan = each.call->plan();
+    const TestedGraph& graph = graphs_[each.graph];
     // Open MPI returns at once from a call whose count is 0, but not from one whose datatype is empty:
     // ranks that have the one wait for ever for those that have the other.
-    const bool risky = plan.may_be_empty;
-    const bool wanted = graphs_[each.graph].reference != MPI_COMM_NULL && !risky;
-    if (wanted && plan.wrong == Wrong::nothing) each.call->refer();
+    // It also chooses the algorithm of an allgather by the size of the rank's own datatype.
+    const bool risky = plan.may_be_empty || (graph.whole != MPI_COMM_NULL && plan.derived);
+    // A communicator may be freed before its requests.
+    const bool here = graph.reference != MPI_COMM_NULL ||
+                      (graph.whole != MPI_COMM_NULL && !freeing_ && plan.number % 32 == 0);
+    if (here && !risky && plan.wrong == Wrong::nothing) each.call->refer();
   }
 
   void free_request(Running& each) {
@@ -217,6 +228,7 @@ class Program {
 
   /// In any order; requests outlive graphs and communicators, and can still be started.
   void free_everything() {
+    freeing_ = true;
     Random& common = trial_.common();
     std::vector<int> order{0, 1, 2, 3};
     common.shuffle(order);
@@ -244,7 +256,8 @@ class Program {
 
   Trial& trial_;
   std::array<Team*, 2> teams_;
-  bool has_topology_;
+  Graphs kind_;
+  bool freeing_ = false;
   std::deque<TestedGraph> graphs_;
   std::vector<std::unique_ptr<Running>> running_;
   std::uint64_t next_call_ = rounds;
@@ -258,7 +271,7 @@ void run_neighborhood(Trial& trial) {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Comm_dup(team.comm(), &copy);
     Team second(copy);
-    Program(trial, {&team, &second}, false).run();
+    Program(trial, {&team, &second}, Program::Graphs::any).run();
     return;
   }
   TestedGraph graph;
@@ -275,9 +288,23 @@ void run_neighborhood(Trial& trial) {
   trial.note("graph: ", graph.wiring.text, text_of(with_regions));
   const Info info(with_regions);
   trial.succeeds(vicinal_graph_create_from_topology(grid, info.get(), &graph.graph), "creation");
-  Program program(trial, {&cells, &second}, true);
+  Program program(trial, {&cells, &second}, Program::Graphs::without_mpi);
   program.add(std::move(graph));
   program.run();
+}
+
+void run_allgather(Trial& trial) {
+  Team team(make_comm(trial));
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(team.comm(), &copy);
+  Team second(copy);
+  for (const Team* each : {&team, &second}) {
+    if (!trial.common().chance(80)) continue;
+    const std::string regions = random_regions(trial.common(), team.size());
+    trial.note("regions ", regions);
+    trial.succeeds(vicinal_set_regions(each->comm(), regions.c_str()), "vicinal_set_regions");
+  }
+  Program(trial, {&team, &second}, Program::Graphs::complete).run();
 }
 
 }  // namespace fuzz

@@ -7,16 +7,15 @@
 namespace fuzz {
 namespace {
 
-void choose_fault(CallPlan& plan, const Wiring& wiring, Random& common) {
-  const int rank = common.below(wiring.size());
-  const int kind = common.below(4);
+/// What the rank at fault does wrong, where it can do that.
+void choose_fault(CallPlan& plan, const Wiring& wiring, int kind) {
+  const int rank = plan.at_fault;
   const auto& to = wiring.destinations[static_cast<std::size_t>(rank)];
   const auto& from = wiring.origins[static_cast<std::size_t>(rank)];
   const bool sends = std::any_of(to.begin(), to.end(), [](int peer) { return peer >= 0; });
   const bool receives =
       std::any_of(from.begin(), from.end(), [](const Wiring::End& end) { return end.rank >= 0; });
   if (!sends && !receives) return;
-  plan.at_fault = rank;
   if (kind == 0) plan.wrong = Wrong::negative_count;
   if (kind == 1) plan.wrong = Wrong::null_type;
   // These are faults only where there is something to send, and nothing may be an address.
@@ -35,6 +34,10 @@ Settings random_settings(Random& random, int size) {
   static const std::vector<std::string> strategies{
       "automatic", "direct",   "nearest-first",           "aggregate",      "aggregate-plain",
       "two-step",  "split",    "distance-halving-pruned", "common-neighbor"};
+  static const std::vector<std::string> gathering{
+      "automatic",        "bruck",          "dissemination", "recursive-doubling", "ring",
+      "hierarchical",     "multi-lane",     "locality-bruck", "locality-bruck",    "aggregate",
+      "distance-halving", "common-neighbor"};
   Settings settings;
   if (random.chance(80)) settings.emplace_back("vicinal_strategy", random.pick(strategies));
   if (random.chance(85)) settings.emplace_back("vicinal_regions", random_regions(random, size));
@@ -44,6 +47,7 @@ Settings random_settings(Random& random, int size) {
       settings.emplace_back(key, std::to_string(random.between(least, most)));
     }
   };
+  if (random.chance(60)) settings.emplace_back("vicinal_allgather", random.pick(gathering));
   number(25, "vicinal_split_bytes", 1, 200);
   number(15, "vicinal_leader_shift", 0, 5);
   number(15, "vicinal_group_size", 0, 4);
@@ -55,6 +59,10 @@ CallPlan random_plan(Trial& trial, const TestedGraph& graph, std::uint64_t numbe
   Random& common = trial.common();
   CallPlan plan;
   plan.op = static_cast<Op>(common.below(5));
+  if (graph.whole != MPI_COMM_NULL) {
+    plan.op = common.chance(50) ? Op::allgather : Op::allgatherv;
+    plan.in_place = common.chance(25);
+  }
   plan.form = static_cast<Form>(common.below(3));
   plan.unit = common.below(Layout::kinds);
   plan.derived = common.chance(60);
@@ -79,7 +87,10 @@ CallPlan random_plan(Trial& trial, const TestedGraph& graph, std::uint64_t numbe
   };
   plan.may_be_empty = has_equal_blocks(plan.op) && (by_component || plan.units(0, 0) == 0);
   const bool faulty = common.chance(6);
-  if (faulty && trial.options().faults) choose_fault(plan, graph.wiring, common);
+  if (faulty && trial.options().faults) {
+    plan.at_fault = common.below(graph.wiring.size());
+    choose_fault(plan, graph.wiring, common.below(4));
+  }
   return plan;
 }
 

@@ -206,27 +206,34 @@ Info::~Info() {
   if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
 }
 
+TestedGraph make_complete(Trial& trial, const Team& team, const Settings& settings,
+                          bool as_communicator) {
+  std::vector<int> ranks(at(team.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const Edges all(ranks.size(), ranks);
+  TestedGraph made;
+  made.wiring = paired(all, all);
+  if (as_communicator) {
+    trial.note("graph: a communicator");
+    made.whole = team.comm();
+    return made;
+  }
+  trial.note("graph: complete,", text_of(settings));
+  const Info info(settings);
+  trial.succeeds(vicinal_graph_create_complete(team.comm(), info.get(), &made.graph),
+                 "creation of a complete graph");
+  return made;
+}
+
 TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings,
                        bool has_topology) {
   Random& random = trial.common();
   const Info info(settings);
-  TestedGraph made;
   const int way = random.below(10);
   const bool with_reference = random.chance(40) && !has_topology;
   const int rank = team.rank();
-  if (way == 0) {
-    const Edges all(at(team.size()), [&] {
-      std::vector<int> ranks(at(team.size()));
-      std::iota(ranks.begin(), ranks.end(), 0);
-      return ranks;
-    }());
-    made.wiring = paired(all, all);
-    made.wiring.text = "complete";
-    made.complete = true;
-    trial.note("graph: complete,", text_of(settings));
-    trial.succeeds(vicinal_graph_create_complete(team.comm(), info.get(), &made.graph), "creation");
-    return made;
-  }
+  if (way == 0) return make_complete(trial, team, settings, false);
+  TestedGraph made;
   std::string text;
   Edges destinations = random_edges(random, team.size(), text);
   Edges sources = reversed(destinations);

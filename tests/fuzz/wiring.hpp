@@ -81,14 +81,14 @@ struct TestedGraph {
   Wiring wiring;
   vicinal_graph graph = VICINAL_GRAPH_NULL;
   MPI_Comm reference = MPI_COMM_NULL;
-  bool complete = false;
+  MPI_Comm whole = MPI_COMM_NULL;  ///< a communicator in the place of a graph, for allgathers over it
 
   TestedGraph() = default;
   TestedGraph(TestedGraph&& other) noexcept
       : wiring(std::move(other.wiring)),
         graph(std::exchange(other.graph, VICINAL_GRAPH_NULL)),
         reference(std::exchange(other.reference, MPI_COMM_NULL)),
-        complete(other.complete) {}
+        whole(other.whole) {}
   TestedGraph(const TestedGraph&) = delete;
   TestedGraph& operator=(const TestedGraph&) = delete;
   ~TestedGraph() { free_reference(); }
@@ -101,6 +101,10 @@ struct TestedGraph {
 /// of its own, MPI is not asked for another.
 TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings,
                        bool has_topology);
+
+/// The same among all ranks: the complete graph, or the communicator itself. Collective.
+TestedGraph make_complete(Trial& trial, const Team& team, const Settings& settings,
+                          bool as_communicator);
 
 /// A Cartesian grid over the first ranks of the team, and its wiring; MPI_COMM_NULL on the others.
 MPI_Comm make_cartesian(Trial& trial, const Team& team, Wiring& wiring);
