@@ -33,7 +33,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test test-sanitize bench hosts-test hosts-bench format lint docs install-check clean distclean
+.PHONY: help build demo test test-sanitize fuzz bench hosts-test hosts-bench format lint docs install-check clean distclean
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -53,6 +53,10 @@ test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## build, then run all t
 
 test-sanitize: ## run the C++ tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test PRESET=sanitize ARGS="tests/test_cpp.py $(ARGS)"
+
+fuzz: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## random programs against what must come of them (ARGS="--seconds 600")
+	@$(NINJA)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) tools/fuzz.py $(ARGS)
 
 bench: build ## run the benchmarks (ARGS=NAME for one of them)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(MPI) $(RUN) tools/run_benches.py $(ARGS)

@@ -4,6 +4,8 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,9 +59,15 @@ class Image {
   void expect(MPI_Aint place, std::uint8_t value);
   void put(const Piece& piece, const Origin& origin);
   void expect(const Piece& piece, const Origin& origin);
+  /// Whether so many bytes from there are as they must be.
+  [[nodiscard]] bool holds(MPI_Aint place, MPI_Aint bytes) const {
+    const auto from = static_cast<std::ptrdiff_t>(zero_ + place);
+    return std::equal(actual_.begin() + from, actual_.begin() + from + bytes,
+                      expected_.begin() + from);
+  }
   /// "" where all is as it must be.
   [[nodiscard]] std::string fault() const;
-  /// The same for what somebody else made of a copy of the buffer before.
+  /// A copy of the whole, for somebody else to receive in; where its base is; the same check of it.
   [[nodiscard]] std::vector<std::uint8_t> copy() const { return actual_; }
   [[nodiscard]] MPI_Aint zero() const { return zero_; }
   [[nodiscard]] std::string fault_of(const std::vector<std::uint8_t>& bytes) const;

@@ -24,6 +24,8 @@ struct Family {
 constexpr Family families[] = {
     {"neighborhood", fuzz::run_neighborhood, 5},
     {"allgather", fuzz::run_allgather, 2},
+    {"sparse", fuzz::run_sparse, 3},
+    {"halo", fuzz::run_halo, 3},
 };
 
 constexpr const char* help =
@@ -41,7 +43,7 @@ constexpr const char* help =
     "  --all-promises  all of these\n";
 
 [[noreturn]] void misuse(const std::string& what) {
-  std::cerr << what << '\n' << help;
+  std::cerr << "vicinal_fuzz: " + what + "; see --help\n";
   std::exit(2);
 }
 
@@ -53,6 +55,10 @@ fuzz::Options read(int argc, char** argv) {
       if (i + 1 == argc) misuse(word + " wants a value");
       return std::string(argv[++i]);
     };
+    if (word == "--help") {
+      std::cout << help;
+      std::exit(0);
+    }
     if (word == "--seed") options.seed = std::stoull(value());
     else if (word == "--cases") options.cases = std::stoll(value());
     else if (word == "--case") options.only = std::stoll(value());
