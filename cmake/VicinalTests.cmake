@@ -9,6 +9,7 @@ vicinal_glob(support_sources tests/cpp/support/*.cpp)
 vicinal_glob(c_tests tests/c/*.c)
 vicinal_glob(examples examples/*.c)
 vicinal_glob(benches bench/*.cpp)
+vicinal_glob(fuzz_sources tests/fuzz/*.cpp)
 
 function(vicinal_add_program name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LINK;INCLUDE")
@@ -28,6 +29,13 @@ foreach(abi IN LISTS VICINAL_ABIS)
   if(engine_sources)
     vicinal_add_program(vicinal_engine_tests_${abi} SOURCES ${engine_sources} ${support_sources}
                         LINK ${inside} INCLUDE "${tests_dir}")
+  endif()
+  # The fuzzer stands for a user, in C++.
+  vicinal_add_program(vicinal_fuzz_${abi} SOURCES ${fuzz_sources} LINK vicinal_${abi} Threads::Threads)
+  target_compile_options(vicinal_fuzz_${abi} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                         $<$<BOOL:${VICINAL_WERROR}>:-Werror>)
+  if(VICINAL_SANITIZE)
+    target_link_options(vicinal_fuzz_${abi} PRIVATE -fsanitize=address,undefined)
   endif()
   foreach(source IN LISTS benches)
     cmake_path(GET source STEM name)

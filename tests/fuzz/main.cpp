@@ -1,0 +1,157 @@
+// A differential fuzzer: random programs of vicinal's collectives, whose results are compared with what
+// must come of them, worked out from the seed alone, and now and then with what MPI's own calls deliver.
+// `--help` says how it is started; tools/fuzz.py starts it on several MPIs and numbers of ranks.
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "families.hpp"
+#include "trial.hpp"
+
+namespace {
+
+struct Family {
+  const char* name;
+  void (*run)(fuzz::Trial&);
+  int weight;
+};
+
+constexpr Family families[] = {
+    {"neighborhood", fuzz::run_neighborhood, 5},
+    {"allgather", fuzz::run_allgather, 2},
+    {"sparse", fuzz::run_sparse, 3},
+    {"halo", fuzz::run_halo, 3},
+};
+
+constexpr const char* help =
+    "usage: vicinal_fuzz_<abi> [--seed N] [--cases N] [--seconds S] [--family F] [--case N]\n"
+    "  --case N      run that case of the seed only\n"
+    "  --patience S  a case that takes longer hangs (default 60)\n"
+    "  --keep-going  also after a failed case\n"
+    "  --verbose     say what each rank does\n"
+    "Promises to try, besides those that always hold:\n"
+    "  --faults      one rank is at fault now and then\n"
+    "  --free-types  datatypes are freed while calls use them\n"
+    "  --lone-tests  a request is tested until it is complete, and nothing else is called\n"
+    "  --free-requests  a nonblocking call's request is freed in the place of a wait\n"
+    "  --components  components of a graph use blocks of different sizes\n"
+    "  --all-promises  all of these\n";
+
+[[noreturn]] void misuse(const std::string& what) {
+  std::cerr << "vicinal_fuzz: " + what + "; see --help\n";
+  std::exit(2);
+}
+
+fuzz::Options read(int argc, char** argv) {
+  fuzz::Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto value = [&] {
+      if (i + 1 == argc) misuse(word + " wants a value");
+      return std::string(argv[++i]);
+    };
+    if (word == "--help") {
+      std::cout << help;
+      std::exit(0);
+    }
+    if (word == "--seed") options.seed = std::stoull(value());
+    else if (word == "--cases") options.cases = std::stoll(value());
+    else if (word == "--case") options.only = std::stoll(value());
+    else if (word == "--seconds") options.seconds = std::stod(value());
+    else if (word == "--family") options.family = value();
+    else if (word == "--patience") options.patience = std::stod(value());
+    else if (word == "--verbose") options.verbose = true;
+    else if (word == "--keep-going") options.keep_going = true;
+    else if (word == "--faults") options.faults = true;
+    else if (word == "--free-types") options.free_types = true;
+    else if (word == "--lone-tests") options.lone_tests = true;
+    else if (word == "--free-requests") options.free_requests = true;
+    else if (word == "--components") options.components = true;
+    else if (word == "--all-promises") options.faults = options.free_types = options.lone_tests =
+        options.free_requests = options.components = true;
+    else misuse("unknown argument " + word);
+  }
+  if (options.only >= 0 && options.family.empty()) misuse("--case wants --family");
+  if (options.cases < 0 && options.seconds < 0) options.cases = 20;
+  return options;
+}
+
+/// The families that take part, each as often as its weight says.
+std::vector<const Family*> chosen(const fuzz::Options& options) {
+  std::vector<const Family*> list;
+  for (const Family& family : families) {
+    if (!options.family.empty() && options.family != family.name) continue;
+    list.insert(list.end(), static_cast<std::size_t>(family.weight), &family);
+  }
+  if (list.empty()) misuse("there is no family " + options.family);
+  return list;
+}
+
+struct Count {
+  long long cases = 0, calls = 0, references = 0, failed = 0;
+};
+
+/// Runs a case; true where nothing was found on any rank.
+bool run_case(const fuzz::Options& options, const Family& family, long long number, Count& count) {
+  fuzz::Trial trial(options, family.name, number);
+  family.run(trial);
+  long long sums[] = {trial.findings(), trial.calls, trial.references};
+  MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+  ++count.cases;
+  count.calls += sums[1];
+  count.references += sums[2];
+  count.failed += sums[0] > 0 ? 1 : 0;
+  return sums[0] == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  const fuzz::Options options = read(argc, argv);
+  const std::vector<const Family*> list = chosen(options);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  fuzz::start_watch(options.patience);
+  std::map<std::string, Count> counts;
+  const auto begin = std::chrono::steady_clock::now();
+  const long long first = options.only < 0 ? 0 : options.only;
+  for (long long number = first;; ++number) {
+    // The first rank's clock says whether there is time left.
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    int over = options.only >= 0 ? number > options.only
+                                 : (options.cases >= 0 && number >= options.cases) ||
+                                       (options.seconds >= 0 && taken.count() > options.seconds);
+    MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (over != 0) break;
+    // A case's number does not depend on which families take part.
+    const Family& family = *list[static_cast<std::size_t>(number) % list.size()];
+    const bool good = run_case(options, family, number, counts[family.name]);
+    if (good || rank != 0) {
+      if (!good && !options.keep_going) break;
+      continue;
+    }
+    std::cout << "FAILED; again: " << reproduction(options, family.name, number) << '\n'
+              << std::flush;
+    if (!options.keep_going) break;
+  }
+  fuzz::stop_watch();
+  long long passed = 0, failed = 0;
+  for (const auto& [name, count] : counts) {
+    if (rank == 0) {
+      std::cout << name << ": " << count.cases << " cases, " << count.calls << " exchanges, "
+                << count.references << " of them by MPI's own as well\n";
+    }
+    passed += count.cases - count.failed;
+    failed += count.failed;
+  }
+  if (rank == 0) std::cout << passed << " passed, " << failed << " failed\n" << std::flush;
+  MPI_Finalize();
+  return failed > 0 || passed == 0 ? 1 : 0;
+}

@@ -1,0 +1,131 @@
+#include "trial.hpp"
+
+#include <unistd.h>
+#include <vicinal/vicinal.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+namespace fuzz {
+namespace {
+
+/// What the watch may have to print. It is written by the rank's own thread and read by the watch.
+struct Watched {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::string description;
+  std::chrono::steady_clock::time_point begin;
+  bool running = false;
+  bool stop = false;
+  std::thread thread;
+};
+
+Watched& watched() {
+  static Watched state;
+  return state;
+}
+
+void print(const std::string& text) {
+  // One write for each text, so that those of several ranks do not mix.
+  const char* from = text.data();
+  std::size_t rest = text.size();
+  while (rest > 0) {
+    const ssize_t done = ::write(2, from, rest);
+    if (done <= 0) return;
+    from += done;
+    rest -= static_cast<std::size_t>(done);
+  }
+}
+
+void watch(double patience) {
+  Watched& state = watched();
+  std::unique_lock lock(state.mutex);
+  while (!state.stop) {
+    state.changed.wait_for(lock, std::chrono::milliseconds(200));
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - state.begin;
+    if (!state.running || taken.count() < patience) continue;
+    print("FAILED (no end in sight)\n" + state.description);
+    vicinal_dump();
+    // The other ranks have their say first: the launcher ends them all when this one dies.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::_Exit(3);
+  }
+}
+
+}  // namespace
+
+void start_watch(double patience) { watched().thread = std::thread(watch, patience); }
+
+void stop_watch() {
+  {
+    const std::lock_guard lock(watched().mutex);
+    watched().stop = true;
+  }
+  watched().changed.notify_all();
+  watched().thread.join();
+}
+
+std::string reproduction(const Options& options, const std::string& family, std::int64_t number) {
+  std::string text = "--seed " + std::to_string(options.seed) + " --family " + family + " --case " +
+                     std::to_string(number);
+  if (options.faults) text += " --faults";
+  if (options.free_types) text += " --free-types";
+  if (options.lone_tests) text += " --lone-tests";
+  if (options.free_requests) text += " --free-requests";
+  if (options.components) text += " --components";
+  return text;
+}
+
+Trial::Trial(const Options& options, const std::string& family, std::int64_t number)
+    : options_(options),
+      family_(family),
+      number_(number),
+      common_{options.seed, scrambled(family.front()), static_cast<std::uint64_t>(number)},
+      own_{} {
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  own_ = Random{common_.next(), static_cast<std::uint64_t>(rank_)};
+  const std::lock_guard lock(watched().mutex);
+  watched().begin = std::chrono::steady_clock::now();
+  watched().running = true;
+  watched().description.clear();
+  diary_ = "rank " + std::to_string(rank_) + " of " + std::to_string(size) + ": " +
+           reproduction(options, family, number) + "\n";
+  watched().description = diary_;
+  if (options_.verbose) print(diary_);
+}
+
+Trial::~Trial() {
+  const std::lock_guard lock(watched().mutex);
+  watched().running = false;
+}
+
+void Trial::split(int colour) {
+  common_ = Random{common_.next(), static_cast<std::uint64_t>(colour)};
+}
+
+void Trial::add(const std::string& line) {
+  diary_ += "  " + line + "\n";
+  if (options_.verbose) print("rank " + std::to_string(rank_) + ": " + line + "\n");
+  const std::lock_guard lock(watched().mutex);
+  watched().description += "  " + line + "\n";
+}
+
+void Trial::found(const std::string& what) {
+  constexpr int most = 5;
+  if (++findings_ > most) return;
+  print("FAILED " + family_ + ": " + what + "\n" + (findings_ == 1 ? diary_ : std::string()));
+}
+
+bool Trial::succeeds(int code, const std::string& what) {
+  if (code == MPI_SUCCESS) return true;
+  fail(what, " returned error ", code, ": ", vicinal_error_message());
+  return false;
+}
+
+}  // namespace fuzz

@@ -1,0 +1,89 @@
+// One case of the fuzzer: what it was told, what it did so far, and what was found wrong. A case goes on
+// after a finding, since the other ranks may wait for this one; one that hangs is ended by a watch.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+#include "random.hpp"
+
+namespace fuzz {
+
+/// What is asked for on the command line.
+struct Options {
+  std::uint64_t seed = 1;
+  std::int64_t only = -1;   ///< the one case to run
+  std::int64_t cases = -1;  ///< how many
+  double seconds = -1;      ///< for how long
+  std::string family;       ///< one family, or "" for all
+  double patience = 60;     ///< seconds until a case counts as hung
+  bool verbose = false;     ///< say what each case does, before it does it
+  bool keep_going = false;  ///< also after a failure
+  // Promises that may be tried or left alone.
+  bool faults = false;         ///< one rank is at fault now and then
+  bool free_types = false;     ///< datatypes are freed while calls use them
+  bool lone_tests = false;     ///< a rank tests one request alone, and progresses nothing else by name
+  bool free_requests = false;  ///< nonblocking calls are freed in the place of a wait
+  bool components = false;     ///< components of a graph use blocks of different sizes
+};
+
+class Trial {
+ public:
+  Trial(const Options& options, const std::string& family, std::int64_t number);
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+  ~Trial();
+
+  [[nodiscard]] const Options& options() const { return options_; }
+  [[nodiscard]] std::int64_t number() const { return number_; }
+  /// Choices that all ranks of the world make alike, and those of this rank.
+  Random& common() { return common_; }
+  Random& own() { return own_; }
+  /// Goes on with choices that the ranks with this colour make alike.
+  void split(int colour);
+
+  /// Adds a line to the description of the case.
+  template <class... Parts>
+  void note(const Parts&... parts) {
+    std::ostringstream text;
+    (text << ... << parts);
+    add(text.str());
+  }
+  /// Something is wrong.
+  template <class... Parts>
+  void fail(const Parts&... parts) {
+    std::ostringstream text;
+    (text << ... << parts);
+    found(text.str());
+  }
+  /// A call that had to succeed.
+  bool succeeds(int code, const std::string& what);
+  [[nodiscard]] int findings() const { return findings_; }
+
+  std::int64_t calls = 0;       ///< exchanges checked by this rank
+  std::int64_t references = 0;  ///< those of them that MPI's own did as well
+
+ private:
+  void add(const std::string& line);
+  void found(const std::string& what);
+
+  const Options& options_;
+  std::string family_;
+  std::int64_t number_;
+  Random common_, own_;
+  std::string diary_;
+  int findings_ = 0;
+  int rank_ = 0;
+};
+
+/// Prints what runs and ends the process when a case takes longer than the options' patience.
+void start_watch(double patience);
+void stop_watch();
+
+/// The command's arguments that run this one case again.
+std::string reproduction(const Options& options, const std::string& family, std::int64_t number);
+
+}  // namespace fuzz

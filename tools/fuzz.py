@@ -1,0 +1,109 @@
+"""`make fuzz`: run the fuzzer on each MPI, at several numbers of ranks, with one seed after the other.
+
+Each run is a program of tests/fuzz on so many ranks for a few seconds; what it prints on a failure names
+the seed and the case, and this adds the command that runs it again.  Arguments that are not listed here
+are the program's (--help names them), such as --family halo or --faults.
+
+    python tools/fuzz.py [--seconds 60] [--seed N] [--mpi mpich,openmpi] [--ranks 2,3,4,7,8] [ARGUMENT ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import random
+import re
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+for folder in (ROOT / "python", ROOT / "tests"):
+    sys.path.insert(0, str(folder))
+
+from launching import BUILD, Result, abi_of, built_abis, run_ranks  # noqa: E402  (found through the path set above)
+
+# MPICH's ranks spin while they wait: with more of them than cores, little gets done.
+MOST_RANKS = {"mpich": 4}
+# Open MPI's UCX windows complain about themselves each time one is made.
+ENVIRONMENT = {"OMPI_MCA_osc": "^ucx"}
+FAMILY = re.compile(r"^(\w+): (\d+) cases, (\d+) exchanges, (\d+) of them", re.MULTILINE)
+CLOSING = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
+
+
+def run_once(mpi: str, ranks: int, arguments: list[str], seconds: float) -> Result:
+    """Run the program for that long; a case that hangs ends it after a time of its own."""
+    program = BUILD / "bin" / f"vicinal_fuzz_{abi_of(mpi)}"
+    words = [program, "--seconds", f"{seconds:g}", *arguments]
+    try:
+        return run_ranks(mpi, ranks, words, env=ENVIRONMENT, timeout=seconds + 150, check=False)
+    except AssertionError as late:
+        return Result(124, str(late))
+
+
+def again(mpi: str, ranks: int, output: str) -> str:
+    """The command that runs the case that failed, or hung, again."""
+    found = re.search(r"(--seed \d+ --family \w+ --case \d+.*)", output)
+    given = f' ARGS="--mpi {mpi} --ranks {ranks} {found.group(1)}"' if found else ""
+    return f"make fuzz{given}"
+
+
+def main(given: argparse.Namespace, arguments: list[str]) -> int:
+    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10**9)
+    print(f"vicinal: fuzzing from seed {seed}", flush=True)
+    kinds = [
+        (mpi, ranks) for ranks in given.ranks for mpi in given.mpi if ranks <= MOST_RANKS.get(mpi, ranks)
+    ]
+    if not kinds:
+        sys.exit(f"vicinal: {', '.join(given.mpi)} cannot run that many ranks here; give --ranks 4 or fewer")
+    once = "--case" in arguments
+    cases: Counter[str] = Counter()
+    exchanges: Counter[str] = Counter()
+    passed = failed = 0
+    begin = time.monotonic()
+    for number, (mpi, ranks) in enumerate(itertools.cycle(kinds)):
+        left = given.seconds - (time.monotonic() - begin)
+        if number > 0 and (left <= 1 or once):
+            break
+        length = min(given.slice, max(left, 1))
+        result = run_once(mpi, ranks, ["--seed", str(seed + number * (not once)), *arguments], length)
+        for family, done, calls, _ in FAMILY.findall(result.output):
+            cases[family] += int(done)
+            exchanges[family] += int(calls)
+        closing = CLOSING.findall(result.output)
+        good, bad = map(int, closing[-1]) if closing else (0, 1)
+        if result.code != 0 and bad == 0:
+            bad = 1
+        passed += good
+        failed += bad
+        taken = time.monotonic() - begin
+        print(f"{taken:6.0f} s: {mpi} on {ranks} ranks, seed {seed + number}: {good} passed, {bad} failed", flush=True)
+        if bad:
+            print(f"{result.output}\nagain: {again(mpi, ranks, result.output)}", flush=True)
+            if not given.keep_going:
+                break
+    for family in cases:
+        print(f"{family}: {cases[family]} cases, {exchanges[family]} exchanges")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+def names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in names(text)]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60, help="for how long, in all (default 60)")
+    parser.add_argument("--slice", type=float, default=10, help="seconds of one run (default 10)")
+    parser.add_argument("--seed", type=int, help="of the first run; each further one has the next (default: a new one)")
+    parser.add_argument("--mpi", type=names, default=names(os.environ.get("VICINAL_TEST_MPI", "")) or built_abis())
+    parser.add_argument("--ranks", type=numbers, default=[2, 3, 4, 7, 8], help="numbers of ranks (default 2,3,4,7,8)")
+    parser.add_argument("--keep-going", action="store_true", help="also after a failure")
+    sys.exit(main(*parser.parse_known_args()))
