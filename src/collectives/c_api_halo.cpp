@@ -67,6 +67,13 @@ int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start 
   });
 }
 
+/// A blocking exchange that has failed with `code` leaves when the others need this rank no more.
+int leave_halo(vicinal_halo halo, bool reverse, int code) noexcept {
+  if (halo == nullptr) return code;
+  const int left = guarded(user_of(halo), [&] { halo->halo->come_to_rest(reverse); });
+  return left == MPI_SUCCESS ? code : left;
+}
+
 }  // namespace
 
 extern "C" {
@@ -132,14 +139,14 @@ int vicinal_halo_exchange(vicinal_halo halo, const void* owned, void* ghosts, in
                           MPI_Datatype type) {
   vicinal_request request = VICINAL_REQUEST_NULL;
   const int code = vicinal_halo_start(halo, owned, ghosts, values, type, &request);
-  return code == MPI_SUCCESS ? vicinal_wait(&request) : code;
+  return code == MPI_SUCCESS ? vicinal_wait(&request) : leave_halo(halo, false, code);
 }
 
 int vicinal_halo_reverse(vicinal_halo halo, void* owned, const void* ghosts, int64_t values,
                          MPI_Datatype type, MPI_Op op) {
   vicinal_request request = VICINAL_REQUEST_NULL;
   const int code = vicinal_halo_reverse_start(halo, owned, ghosts, values, type, op, &request);
-  return code == MPI_SUCCESS ? vicinal_wait(&request) : code;
+  return code == MPI_SUCCESS ? vicinal_wait(&request) : leave_halo(halo, true, code);
 }
 
 int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map* send, vicinal_halo_map* receive) {

@@ -41,6 +41,20 @@ void Call::describe(std::ostream& out) const {
   out << "\n";
 }
 
+void Call::finish() {
+  mpi::poll_until(
+      [this] {
+        if (over()) return true;
+        const Claim claim(*this);
+        return advance();
+      },
+      [this](std::ostream& out) {
+        if (!try_claim()) return;
+        name_awaited(out);
+        release();
+      });
+}
+
 CallRequest::~CallRequest() {
   try {
     if (in_flight_ && mpi::is_alive()) wait();
@@ -71,12 +85,8 @@ bool CallRequest::test() {
 
 void CallRequest::wait() {
   if (!in_flight_) return;
-  mpi::poll_until([this] { return advance(); },
-                  [this](std::ostream& out) {
-                    if (!call_->try_claim()) return;
-                    call_->name_awaited(out);
-                    call_->release();
-                  });
+  if (call_ != nullptr) call_->finish();
+  advance();
 }
 
 }  // namespace vicinal

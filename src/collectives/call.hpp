@@ -27,6 +27,8 @@ class Call : public Activity {
   void describe(std::ostream& out) const final;
 
   [[nodiscard]] bool over() const { return stage_.load(std::memory_order_acquire) == Stage::over; }
+  /// Polls until it is over, progressing whatever is active.
+  void finish();
   /// Whether a later call with the same tags may not begin yet.
   [[nodiscard]] bool holds_up() const {
     const Stage stage = stage_.load(std::memory_order_acquire);

@@ -54,8 +54,8 @@ bool CallQueue::goes_by_plan(const Graph& graph, std::int64_t number, bool block
   return blocking || (number >= first_queued && graph.may_relay());
 }
 
-std::shared_ptr<Call> CallQueue::enter(Graph& graph, NeighborArguments arguments,
-                                       std::optional<Error> fault, bool blocking) {
+CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
+                                    std::optional<Error> fault, bool blocking) {
   const std::lock_guard lock(mutex_);
   if (kind_ != CallKind::edges && planned_.empty()) begin_planning(graph);
   const std::int64_t number = entered_++;
@@ -63,8 +63,8 @@ std::shared_ptr<Call> CallQueue::enter(Graph& graph, NeighborArguments arguments
   const auto make = [&](NeighborArguments* given) {
     return planned ? planned_call(graph, number, given) : direct_call(number, given);
   };
-  std::shared_ptr<Call> call;
-  std::exception_ptr refused;
+  Entered entered;
+  auto& [call, refused] = entered;
   try {
     if (fault) throw Error(*fault);
     check(arguments.send, "send");
@@ -81,8 +81,7 @@ std::shared_ptr<Call> CallQueue::enter(Graph& graph, NeighborArguments arguments
     direct_[static_cast<std::size_t>(number) % direct_.size()] = call;
   }
   Call::enter(call);
-  if (refused) std::rethrow_exception(refused);
-  return call;
+  return entered;
 }
 
 void CallQueue::begin_planning(Graph& graph) {

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,11 +33,16 @@ class CallQueue {
  public:
   CallQueue(CallKind kind, const Graph& graph);
 
+  struct Entered {
+    std::shared_ptr<Call> call;
+    std::exception_ptr refused;  ///< what is wrong with the arguments, if anything is: then the call is one
+                                 ///< in which this rank takes part for the others' sake
+  };
+
   /// A call enters, with the settings of the graph. Never waits: what cannot be done yet is done later.
-  /// Throws what is wrong with the arguments, of which `fault` is what the caller knows already; this rank
-  /// then takes part for the others' sake.
-  std::shared_ptr<Call> enter(Graph& graph, NeighborArguments arguments, std::optional<Error> fault,
-                              bool blocking);
+  /// `fault` is what the caller knows already to be wrong.
+  Entered enter(Graph& graph, NeighborArguments arguments, std::optional<Error> fault,
+                bool blocking);
 
  private:
   static constexpr std::int64_t first_queued = 8;

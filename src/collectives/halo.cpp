@@ -12,6 +12,9 @@ class Halo::Exchange final : public Request {
 
   void launch(const Binding& binding) { execution_.start(binding); }
   void start_at_fault() { execution_.start_at_fault(); }
+  void come_to_rest() {
+    if (!in_flight()) execution_.come_to_rest();
+  }
   void start() override {
     fail(Fault::request, "a request of a halo cannot be started by itself; start the halo again");
   }
@@ -113,6 +116,10 @@ Request& Halo::launch(bool reverse, Bind bind) {
 void Halo::start_at_fault(bool reverse) {
   next_exchange(reverse).start_at_fault();
   ++started_[reverse ? 1 : 0];
+}
+
+void Halo::come_to_rest(bool reverse) {
+  for (const auto& exchange : exchanges_[reverse ? 1 : 0]) exchange->come_to_rest();
 }
 
 Request& Halo::start(const void* owned, void* ghosts, const ValueShape& shape) {

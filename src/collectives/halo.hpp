@@ -57,6 +57,9 @@ class Halo {
   /// In the place of a start for which the arguments cannot be had, because of a fault that the caller
   /// reports.
   void start_at_fault(bool reverse);
+  /// Waits until the exchanges of a direction in which this rank takes part for the others' sake alone are
+  /// over: for blocking forms that have failed.
+  void come_to_rest(bool reverse);
 
   [[nodiscard]] const HaloMap& map() const { return map_; }
   [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }

@@ -17,9 +17,13 @@ std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph
   const CallKind kind = !arguments.equal_blocks    ? CallKind::edges
                         : arguments.send.one_block ? CallKind::allgather
                                                    : CallKind::alltoall;
-  auto call = graph->calls(kind).enter(*graph, std::move(arguments), std::move(fault),
-                                       form == Form::blocking);
-  return std::make_unique<CallRequest>(graph, std::move(call));
+  const bool blocking = form == Form::blocking;
+  const auto [call, refused] =
+      graph->calls(kind).enter(*graph, std::move(arguments), std::move(fault), blocking);
+  if (!refused) return std::make_unique<CallRequest>(graph, call);
+  // The others may need this rank to the end of the call; the program may go on to where it is not heard.
+  if (blocking) call->finish();
+  std::rethrow_exception(refused);
 }
 
 }  // namespace vicinal

@@ -22,17 +22,22 @@ void PlannedCall::begin() {
            error.what(), "); create another graph");
     }
   }
-  Binding binding;
-  try {
-    if (blocks_) binding = bind_buffers();
-  } catch (...) {
+  if (!blocks_) {
     turn_->execution->start_at_fault();
-    throw;
+    return;
   }
-  if (blocks_) {
+  try {
+    Binding binding;
+    try {
+      binding = bind_buffers();
+    } catch (...) {
+      turn_->execution->start_at_fault();
+      throw;
+    }
     turn_->execution->start(binding, Execution::Progress::by_caller);
-  } else {
-    turn_->execution->start_at_fault();
+  } catch (...) {
+    refused_ = std::current_exception();
+    blocks_.reset();
   }
 }
 
@@ -54,7 +59,11 @@ Binding PlannedCall::bind_buffers() {
 }
 
 bool PlannedCall::poll() {
-  if (!blocks_) return true;
+  if (!blocks_) {
+    if (!turn_->execution->at_rest()) return false;
+    if (refused_) std::rethrow_exception(refused_);
+    return true;
+  }
   if (!turn_->execution->advance()) return false;
   if (blocks_->bytes > 0) blocks_->receive.unpack(communicator_->handle());
   return true;

@@ -1,6 +1,7 @@
 // A call of blocks of one size as an execution of a plan that the graph keeps for all calls of its kind.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -45,7 +46,8 @@ class PlannedCall final : public Call {
 
   std::shared_ptr<mpi::Communicator> communicator_;
   std::shared_ptr<PlanTurn> turn_;
-  std::optional<Blocks> blocks_;
+  std::optional<Blocks> blocks_;  ///< none where the call is at fault
+  std::exception_ptr refused_;    ///< what it has failed with, where that came late
   std::vector<std::byte> nothing_;  ///< stands for blocks without bytes
 };
 

@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "mpi/backoff.hpp"
+#include "mpi/chores.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
@@ -206,6 +207,16 @@ void Activity::claim() {
 }
 
 void activate(const std::shared_ptr<Activity>& activity) { active().add(activity); }
+
+void activate_to_the_end(const std::shared_ptr<Activity>& activity) {
+  activate(activity);
+  mpi::leave_chore([activity] {
+    if (!activity->try_claim()) return false;
+    const bool over = activity->advance();
+    activity->release();
+    return over;
+  });
+}
 
 void progress() noexcept { active().pass(); }
 

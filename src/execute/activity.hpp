@@ -62,6 +62,9 @@ class Claim {
 /// others know of it.
 void activate(const std::shared_ptr<Activity>& activity);
 
+/// The same, of what nobody waits for on this rank, and others may: the end of MPI gives it some time.
+void activate_to_the_end(const std::shared_ptr<Activity>& activity);
+
 /// Advances every active one. Never throws.
 void progress() noexcept;
 

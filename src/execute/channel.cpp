@@ -37,15 +37,17 @@ void Channel::start_at_fault() {
   announced_ = true;
   for (OwnedSlot& slot : owned_) slot.announce_fault(generation_, plan_->rank);
   for (FarSlot& slot : far_) slot.forget();
-  for (int request = linked_later_; request < linked_later_ + at_once_; ++request) {
+  // Messages wait for nothing, so that nobody far away waits for what this rank still has to hear of.
+  for (int request = 0; request < static_cast<int>(request_table_.size()); ++request) {
     const Operation& operation = operation_of(request);
-    const int node = request_table_[static_cast<std::size_t>(request)].node;
-    if (operation.kind == OperationKind::receive) {
+    if (operation.kind == OperationKind::send) {
+      send_nothing(operation);
+    } else {
       strays_.push_back({request, {}, {}});
-      continue;
     }
-    send_nothing(operation);
-    if (node >= 0) complete(node);
+  }
+  for (int request = linked_later_; request < linked_; ++request) {
+    complete(request_table_[static_cast<std::size_t>(request)].node);
   }
   for (const int node : initial_) begin(node);
   run_ready();
@@ -123,27 +125,17 @@ int Channel::check_arrival(int request, std::int64_t bytes) {
 }
 
 void Channel::poll_strays() {
-  for (std::size_t i = 0; i < strays_.size();) {
-    Stray& stray = strays_[i];
-    const Operation& operation = operation_of(stray.request);
+  std::erase_if(strays_, [this](Stray& stray) {
     if (!stray.transfer) {
+      const Operation& operation = operation_of(stray.request);
       auto arrival =
           mpi::improbe(communicator_->handle(), data_tag(operation), operation.peer);
-      if (arrival) {
-        stray.bytes.resize(static_cast<std::size_t>(arrival->bytes));
-        stray.transfer = mpi::ireceive(*arrival, stray.bytes);
-      }
+      if (!arrival) return false;
+      stray.bytes.resize(static_cast<std::size_t>(arrival->bytes));
+      stray.transfer = mpi::ireceive(*arrival, stray.bytes);
     }
-    if (!stray.transfer || !stray.transfer->test()) {
-      ++i;
-      continue;
-    }
-    const int node = request_table_[static_cast<std::size_t>(stray.request)].node;
-    const bool linked = stray.request < linked_;
-    strays_.erase(strays_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (linked) complete(node);
-    run_ready();
-  }
+    return stray.transfer->test();
+  });
 }
 
 void Channel::abandon() {
@@ -210,18 +202,19 @@ void Channel::begin_message(int number) {
   const Node& node = operations_[static_cast<std::size_t>(number)];
   const bool linked = node.step < linked_;
   if (!linked) --unlinked_to_begin_;
-  if (node.kind == OperationKind::send && culprit(number) >= 0) {
+  if (at_fault_) {
+    complete(number);
+  } else if (node.kind == OperationKind::send && culprit(number) >= 0) {
     send_nothing(operation_of(node.step));
     complete(number);
-    return;
-  }
-  if (at_fault_) {
-    strays_.push_back({node.step, {}, {}});
   } else {
     requests_.start(static_cast<std::size_t>(node.step));
-    if (linked) ++linked_active_;
+    if (linked) {
+      ++linked_active_;
+    } else {
+      --unfinished_;
+    }
   }
-  if (!linked) --unfinished_;
 }
 
 void Channel::send_nothing(const Operation& operation) {

@@ -6,7 +6,7 @@
 // that set-up could have made.
 //
 // A rank whose call has failed executes all the same, at fault: it awaits, signals and acknowledges as
-// ever, but hands nothing over; its messages are empty, and what comes is thrown away. Whoever gets
+// ever, but hands nothing over; it sends its messages at once, empty, and throws away what comes. Whoever gets
 // nothing where something was due hands on nothing in its turn. So a fault reaches those whose data
 // depend on it and nobody else, every rank comes to its end, and all are in step for the next execution.
 #pragma once

@@ -170,7 +170,8 @@ void Execution::start(const Binding& binding, Progress progress) {
   run_->start(binding);
   polls_ = 0;
   const bool failed = run_->answered() && run_->fault();
-  if (run_->wants_progress() && (failed || progress == Progress::by_all)) activate(run_);
+  if (run_->wants_progress() && progress == Progress::by_all) activate(run_);
+  if (failed && run_->wants_progress()) activate_to_the_end(run_);
   if (failed) std::rethrow_exception(run_->fault());
   in_flight_ = true;
 }
@@ -178,7 +179,7 @@ void Execution::start(const Binding& binding, Progress progress) {
 void Execution::start_at_fault() {
   const Claim claim(*run_);
   run_->start(std::nullopt);
-  if (run_->wants_progress()) activate(run_);
+  if (run_->wants_progress()) activate_to_the_end(run_);
 }
 
 void Execution::name_awaited(std::ostream& out) const {
@@ -187,9 +188,18 @@ void Execution::name_awaited(std::ostream& out) const {
   run_->release();
 }
 
-bool Execution::at_rest() const {
+bool Execution::at_rest() {
   const Claim claim(*run_);
+  run_->advance();
   return run_->idle();
+}
+
+void Execution::come_to_rest() {
+  mpi::poll_until([this] { return at_rest(); },
+                  [this](std::ostream& out) {
+                    out << "the others' end of an exchange that has failed here";
+                    name_awaited(out);
+                  });
 }
 
 bool Execution::test() {

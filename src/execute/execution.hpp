@@ -40,8 +40,11 @@ class Execution {
   /// As test(), but progresses this execution only: for whoever progresses the rest.
   bool advance();
   [[nodiscard]] bool in_flight() const { return in_flight_; }
-  /// Whether nothing is under way, not even for the others' sake.
-  [[nodiscard]] bool at_rest() const;
+  /// Whether nothing is under way (any more), not even for the others' sake; progresses that.
+  [[nodiscard]] bool at_rest();
+  /// Polls until that is so: for blocking calls that have failed, lest this rank leave the others for
+  /// somewhere else.
+  void come_to_rest();
   [[nodiscard]] const AgreedPlan& plan() const;
   /// Goes on with a sentence: ", with ranks 3 5", whom it waits for as far as it knows.
   void name_awaited(std::ostream& out) const;
