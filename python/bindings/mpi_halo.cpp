@@ -315,6 +315,12 @@ void bind_halo(nb::module_& module) {
       .def("start", &PythonHalo::start, "x"_a.none(), "ghosts"_a.none())
       .def("start_reverse", &PythonHalo::start_reverse, "x"_a.none(), "ghosts"_a.none(),
            "op"_a.none())
+      .def("come_to_rest",
+           [](const PythonHalo& it, bool reverse) {
+             Halo& halo = it.state().halo();
+             const nb::gil_scoped_release released;
+             halo.come_to_rest(reverse);
+           })
       .def("wait", [](const PythonHalo& it) { return it.state().wait_all(); })
       .def("free", [](const PythonHalo& it) { it.state().free(); })
       .def_prop_ro("in_flight", [](const PythonHalo& it) { return it.state().in_flight(); })
