@@ -2,6 +2,7 @@
 #include "collectives/side.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace vicinal {
 
@@ -27,6 +28,7 @@ Side::Side(EdgeData data) : data_(std::move(data)) {
     first = false;
   }
   if (packed_) {
+    keep_types();
     bytes_.resize(static_cast<std::size_t>(bytes));
     return;
   }
@@ -42,6 +44,7 @@ Side::Side(EdgeData data, std::int64_t block_bytes, const Ends& ends)
   for (const EdgePiece& piece : data_.pieces) places_.push_back(piece.entry);
   start_ = address(data_.buffer, 0);
   if (packed_) {
+    keep_types();
     const std::size_t blocks = data_.one_block ? 1 : ends.ranks.size();
     bytes_.resize(blocks * static_cast<std::size_t>(block_bytes));
   }
@@ -62,6 +65,19 @@ Side Side::end_to_end(EdgeData data) {
     side.bytes_.resize(static_cast<std::size_t>(bytes));
   }
   return side;
+}
+
+/// Types without gaps are copied as bytes, and not looked at again.
+void Side::keep_types() {
+  std::map<MPI_Datatype, MPI_Datatype> kept;
+  for (EdgePiece& piece : data_.pieces) {
+    if (piece.type.contiguous) continue;
+    MPI_Datatype& copy = kept.try_emplace(piece.type.handle, MPI_DATATYPE_NULL).first->second;
+    if (copy == MPI_DATATYPE_NULL) {
+      copy = types_.emplace_back(piece.type.handle).handle();
+    }
+    piece.type.handle = copy;
+  }
 }
 
 void Side::pack(MPI_Comm communicator) {

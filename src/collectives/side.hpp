@@ -32,6 +32,7 @@ class Side {
   void unpack(MPI_Comm communicator) const;
 
  private:
+  void keep_types();
   [[nodiscard]] std::int64_t packed_offset(std::size_t piece) const {
     return places_[piece] * place_bytes_;
   }
@@ -42,6 +43,7 @@ class Side {
   std::int64_t place_bytes_ = 1;
   std::vector<Index> places_;  ///< by piece
   std::vector<std::byte> bytes_;
+  std::vector<mpi::KeptType> types_;  ///< those that pack and unpack: the user may free theirs
 };
 
 }  // namespace vicinal
