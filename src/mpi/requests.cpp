@@ -1,6 +1,8 @@
 // Making and freeing persistent requests.
 #include "mpi/requests.hpp"
 
+#include <span>
+
 #include "mpi/backoff.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/environment.hpp"
@@ -42,6 +44,25 @@ void RequestSet::receive_init(std::size_t index, void* buffer, std::int64_t byte
   check(
       MPI_Recv_init(buffer, span.count(), span.type(), peer, tag, communicator_, &requests_[index]),
       "MPI_Recv_init");
+}
+
+void RequestSet::throw_failed(std::size_t index, int code, const char* what) const {
+  throw_message_error(code, prepared_[index].peer, prepared_[index].bytes, what);
+}
+
+void RequestSet::throw_first_failed(std::size_t first, int count, const int* completed, int code,
+                                    const char* what) const {
+  if (count > 0) {
+    const auto failed =
+        first_failed(code, std::span(statuses_).first(static_cast<std::size_t>(count)));
+    if (failed) {
+      const std::size_t position = completed == nullptr
+                                       ? failed->position
+                                       : static_cast<std::size_t>(completed[failed->position]);
+      throw_failed(first + position, failed->code, what);
+    }
+  }
+  throw_mpi_error(code, what);
 }
 
 void RequestSet::cancel_receive(std::size_t index) {

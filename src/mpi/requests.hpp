@@ -19,15 +19,20 @@ class RequestSet {
  public:
   RequestSet() = default;
   RequestSet(MPI_Comm communicator, std::size_t count)
-      : communicator_(communicator), requests_(count, MPI_REQUEST_NULL), prepared_(count) {}
+      : communicator_(communicator),
+        requests_(count, MPI_REQUEST_NULL),
+        prepared_(count),
+        statuses_(count) {}
   RequestSet(RequestSet&& other) noexcept
       : communicator_(other.communicator_),
         requests_(std::exchange(other.requests_, {})),
-        prepared_(std::exchange(other.prepared_, {})) {}
+        prepared_(std::exchange(other.prepared_, {})),
+        statuses_(std::exchange(other.statuses_, {})) {}
   RequestSet& operator=(RequestSet&& other) noexcept {
     std::swap(communicator_, other.communicator_);
     std::swap(requests_, other.requests_);
     std::swap(prepared_, other.prepared_);
+    std::swap(statuses_, other.statuses_);
     return *this;
   }
   RequestSet(const RequestSet&) = delete;
@@ -51,17 +56,23 @@ class RequestSet {
   /// Sees to it that MPI does not write to the buffer of a receive any more.
   void cancel_receive(std::size_t index);
 
+  // A message that was longer than its receive is a count fault.
+
   /// Whether this one is complete; an inactive one is.
   bool test(std::size_t index) {
     int done = 0;
-    check(MPI_Test(&requests_[index], &done, MPI_STATUS_IGNORE), "MPI_Test");
+    const int code = MPI_Test(&requests_[index], &done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) [[unlikely]]
+      throw_failed(index, code, "MPI_Test");
     return done != 0;
   }
   /// Whether all of a range are complete; inactive ones are.
   bool test_all(std::size_t first, int count) {
     if (count == 0) return true;
     int done = 0;
-    check(MPI_Testall(count, &requests_[first], &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    const int code = MPI_Testall(count, &requests_[first], &done, statuses_.data());
+    if (code != MPI_SUCCESS) [[unlikely]]
+      throw_first_failed(first, count, nullptr, code, "MPI_Testall");
     return done != 0;
   }
   /// Writes the positions, relative to `first`, of requests that have completed since, and returns
@@ -69,8 +80,9 @@ class RequestSet {
   int test_some(std::size_t first, int count, int* completed) {
     if (count == 0) return 0;
     int done = 0;
-    check(MPI_Testsome(count, &requests_[first], &done, completed, MPI_STATUSES_IGNORE),
-          "MPI_Testsome");
+    const int code = MPI_Testsome(count, &requests_[first], &done, completed, statuses_.data());
+    if (code != MPI_SUCCESS) [[unlikely]]
+      throw_first_failed(first, done, completed, code, "MPI_Testsome");
     return done == MPI_UNDEFINED ? 0 : done;
   }
 
@@ -84,12 +96,18 @@ class RequestSet {
     bool sends = false;
     friend bool operator==(const Prepared&, const Prepared&) = default;
   };
+  [[noreturn]] void throw_failed(std::size_t index, int code, const char* what) const;
+  /// Of `count` statuses, which are those of the requests from `first` on, or of the positions after
+  /// it that `completed` names.
+  [[noreturn]] void throw_first_failed(std::size_t first, int count, const int* completed, int code,
+                                       const char* what) const;
   /// Whether a request is to be made: it is none as yet, or one for something else, which is freed.
   bool renew(std::size_t index, const Prepared& message);
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::vector<MPI_Request> requests_;
   std::vector<Prepared> prepared_;
+  std::vector<MPI_Status> statuses_;  ///< for the call on several that is under way
 };
 
 }  // namespace vicinal::mpi
