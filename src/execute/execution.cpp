@@ -138,7 +138,12 @@ class ProgressThread {
   ProgressThread& operator=(const ProgressThread&) = delete;
   ~ProgressThread() {
     stop_ = true;
-    thread_.join();
+    // A process that was forked has this object, but not the thread.
+    if (mpi::is_forked()) {
+      thread_.detach();
+    } else {
+      thread_.join();
+    }
   }
 
  private:
@@ -169,6 +174,8 @@ Execution::Execution(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel
 }
 
 Execution::~Execution() {
+  // In a process that was forked another thread's claim would last for ever.
+  if (mpi::is_forked()) return;
   try {
     if (in_flight_ && mpi::is_alive()) wait();
   } catch (const Error&) {

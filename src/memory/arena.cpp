@@ -198,12 +198,16 @@ std::unique_ptr<Arena> Arena::attach(const Invitation& invitation, int index, in
 }
 
 Arena::Arena(const Invitation& invitation, int index, int descriptor, std::byte* base)
-    : invitation_(invitation), index_(index), descriptor_(descriptor), base_(base) {
+    : invitation_(invitation), index_(index), descriptor_(descriptor), base_(base), pid_(getpid()) {
   const std::int64_t share = (invitation.size - header_bytes) / invitation.members / chunk * chunk;
   range_begin_ = header_bytes + index * share;
   range_end_ = range_begin_ + share;
   free_.emplace(range_begin_, share);
 }
+
+/// Whether this is the process that has made or joined the arena. What that process forks has the
+/// mapping too, but must leave alone what the others see: the name, and the pages.
+bool Arena::is_own() const noexcept { return getpid() == pid_; }
 
 Arena::~Arena() {
   seal();
@@ -212,7 +216,7 @@ Arena::~Arena() {
 }
 
 void Arena::seal() noexcept {
-  if (named_) shm_unlink(invitation_.name);
+  if (named_ && is_own()) shm_unlink(invitation_.name);
   named_ = false;
 }
 
@@ -269,7 +273,7 @@ void Arena::release(std::int64_t offset) {
     }
   }
   free_.emplace(begin, end - begin);
-  if (end - begin >= chunk) give_back(begin, end);
+  if (end - begin >= chunk && is_own()) give_back(begin, end);
 }
 
 /// Makes sure that [begin, end) has pages and that they are zero. Fresh pages are.

@@ -72,12 +72,14 @@ class Arena {
  private:
   Arena(const Invitation& invitation, int index, int descriptor, std::byte* base);
   void back_zeroed(std::int64_t begin, std::int64_t end);
+  [[nodiscard]] bool is_own() const noexcept;
   void give_back(std::int64_t begin, std::int64_t end);
 
   Invitation invitation_;
   int index_ = 0;
   int descriptor_ = -1;
   std::byte* base_ = nullptr;
+  std::int64_t pid_ = 0;  ///< of the process whose arena it is
   std::int64_t range_begin_ = 0;
   std::int64_t range_end_ = 0;
 
