@@ -116,14 +116,15 @@ nb::ndarray<nb::numpy, int> get_regions(Address comm) {
 std::optional<int> wait_any_of(const std::vector<Pending*>& pending) {
   std::vector<vicinal::Request*> requests;
   for (Pending* each : pending) requests.push_back(each == nullptr ? nullptr : each->request());
-  int found = -1;
+  Found found;
   {
     const nb::gil_scoped_release released;
     found = wait_any(requests);
   }
-  if (found < 0) return std::nullopt;
-  pending[static_cast<std::size_t>(found)]->settle();
-  return found;
+  if (found.position < 0) return std::nullopt;
+  if (found.fault) std::rethrow_exception(found.fault);
+  pending[static_cast<std::size_t>(found.position)]->settle();
+  return found.position;
 }
 
 }  // namespace

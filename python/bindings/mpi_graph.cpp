@@ -134,6 +134,9 @@ class NeighborRequest final : public Pending {
       arguments.receive = describe(receive, receive_, collective, false, graph->sources());
       arguments.send = in_place ? own_block(arguments.receive, *graph)
                                 : describe(send, send_, collective, true, graph->destinations());
+      if (collective.one_block && !in_place && graph->is_complete()) {
+        check_apart(arguments.send, arguments.receive);
+      }
       if (receive_.given()) receive_.require_writable("recvbuf");
       if (items) check_items(*items, arguments.send);
       arguments.items = std::move(items);

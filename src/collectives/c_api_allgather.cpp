@@ -13,7 +13,9 @@ template <class Count>
 EdgeData sent(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, const Graph& graph,
               const EdgeData& receive) {
   if (sendbuf == MPI_IN_PLACE) return vicinal::own_block(receive, graph);
-  return vicinal::one_block(sendbuf, sendcount, sendtype, graph.destinations());
+  EdgeData data = vicinal::one_block(sendbuf, sendcount, sendtype, graph.destinations());
+  vicinal::check_apart(data, receive);
+  return data;
 }
 
 template <class Count>

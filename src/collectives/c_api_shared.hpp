@@ -54,11 +54,16 @@ void require_handle(Handle given, const char* what) {
 }
 
 template <class Number>
-std::vector<Number> list(const Number* values, std::int64_t count, const char* what) {
+void check_list(const Number* values, std::int64_t count, const char* what) {
   require(count >= 0, Fault::argument, "the number of ", what, " is ", count,
           "; it must not be negative");
   require(count == 0 || values != nullptr, Fault::argument, count, " ", what,
           " were announced, but the array is null");
+}
+
+template <class Number>
+std::vector<Number> list(const Number* values, std::int64_t count, const char* what) {
+  check_list(values, count, what);
   return {values, values + count};
 }
 

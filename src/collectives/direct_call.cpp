@@ -2,6 +2,7 @@
 // with the same tag and MPI keeps them in order.
 #include "collectives/direct_call.hpp"
 
+#include <iterator>
 #include <ostream>
 #include <set>
 #include <vector>
@@ -48,13 +49,19 @@ void name_ranks(std::ostream& out, const std::vector<int>& ranks) {
 
 DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, EdgeData send,
                        EdgeData receive, std::shared_ptr<const Call> after)
-    : Call(std::move(after)),
+    : Call(after),
       route_(std::move(route)),
       tag_(tag),
       send_(std::move(send)),
       receive_(std::move(receive)),
       messages_(route_->communicator->handle()) {
   copy_own(*route_, send_, receive_);
+  if (!after) return;
+  // It begins later; MPI looks at types when it is given messages, and not after.
+  for (EdgeData* side : {&send_, &receive_}) {
+    auto kept = keep_types(*side, true);
+    std::move(kept.begin(), kept.end(), std::back_inserter(types_));
+  }
 }
 
 void DirectCall::begin() {

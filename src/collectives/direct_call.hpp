@@ -42,6 +42,7 @@ class DirectCall final : public Call {
   int tag_;
   EdgeData send_;
   EdgeData receive_;
+  std::vector<mpi::KeptType> types_;  ///< where it begins after the user may have freed theirs
   mpi::MessageBatch messages_;
 };
 

@@ -3,6 +3,8 @@
 // exchanges of the moment have come plays no part in it.
 #include "collectives/halo.hpp"
 
+#include "mpi/datatype.hpp"
+
 namespace vicinal {
 
 class Halo::Exchange final : public Request {
@@ -10,7 +12,10 @@ class Halo::Exchange final : public Request {
   Exchange(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
       : execution_(std::move(plan), reverse, channel) {}
 
-  void launch(const Binding& binding) { execution_.start(binding); }
+  void launch(const Binding& binding) {
+    if (binding.combine.user_op != MPI_OP_NULL) type_ = mpi::KeptType(binding.combine.datatype);
+    execution_.start(binding);
+  }
   void start_at_fault() { execution_.start_at_fault(); }
   void come_to_rest() {
     if (!in_flight()) execution_.come_to_rest();
@@ -18,13 +23,23 @@ class Halo::Exchange final : public Request {
   void start() override {
     fail(Fault::request, "a request of a halo cannot be started by itself; start the halo again");
   }
-  bool test() override { return execution_.test(); }
-  void wait() override { execution_.wait(); }
+  bool test() override {
+    if (!execution_.test()) return false;
+    type_ = {};
+    return true;
+  }
+  void wait() override {
+    execution_.wait();
+    type_ = {};
+  }
   [[nodiscard]] bool in_flight() const override { return execution_.in_flight(); }
   [[nodiscard]] Ownership ownership() const override { return Ownership::borrowed; }
   [[nodiscard]] MPI_Comm user() const override { return execution_.plan().communicator().judge(); }
 
  private:
+  /// Keeps the type that the user's operator is given, with their own handle, since the operator may
+  /// compare it. Destroyed after the execution.
+  mpi::KeptType type_;
   Execution execution_;
 };
 

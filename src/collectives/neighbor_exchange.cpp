@@ -1,11 +1,28 @@
 // The arguments of a neighborhood collective as a pattern in bytes.
 #include "collectives/neighbor_exchange.hpp"
 
+#include <algorithm>
+
 namespace vicinal {
 
 namespace {
 
 using Items = std::optional<std::vector<Index>>;
+
+/// Identities mean nothing but themselves, so they are numbered from 0, in their order: identities of
+/// bytes can then be counted, however large those of the elements were.
+Items numbered(const Items& items) {
+  if (!items) return std::nullopt;
+  std::vector<Index> known(*items);
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  std::vector<Index> numbers;
+  numbers.reserve(items->size());
+  for (const Index item : *items) {
+    numbers.push_back(std::lower_bound(known.begin(), known.end(), item) - known.begin());
+  }
+  return numbers;
+}
 
 /// The elements of a piece as items that are `bytes` long and begin at element `first` of `items`.
 std::vector<ItemRun> identified(const std::vector<Index>& items, std::size_t first,
@@ -31,7 +48,8 @@ std::vector<ItemRun> identified(const std::vector<Index>& items, std::size_t fir
 }
 
 Pattern make_pattern(const Neighborhood& neighborhood, const Side& send, bool one_block,
-                     const Items& items, const Side& receive) {
+                     const Items& given, const Side& receive) {
+  const Items items = numbered(given);
   Pattern pattern;
   pattern.identity = one_block || items.has_value();
   std::size_t element = 0;

@@ -27,6 +27,7 @@ Side::Side(EdgeData data) : data_(std::move(data)) {
     first = false;
   }
   if (packed_) {
+    types_ = keep_types(data_, false);
     bytes_.resize(static_cast<std::size_t>(bytes));
     return;
   }
@@ -42,6 +43,7 @@ Side::Side(EdgeData data, std::int64_t block_bytes, const Ends& ends)
   for (const EdgePiece& piece : data_.pieces) places_.push_back(piece.entry);
   start_ = address(data_.buffer, 0);
   if (packed_) {
+    types_ = keep_types(data_, false);
     const std::size_t blocks = data_.one_block ? 1 : ends.ranks.size();
     bytes_.resize(blocks * static_cast<std::size_t>(block_bytes));
   }

@@ -40,6 +40,7 @@ class Side {
   std::int64_t place_bytes_ = 1;
   std::vector<Index> places_;  ///< by piece
   std::vector<std::byte> bytes_;
+  std::vector<mpi::KeptType> types_;  ///< those that pack and unpack: the user may free theirs
 };
 
 }  // namespace vicinal

@@ -1,8 +1,6 @@
 // The list of what is active, the progress thread, the dump.
 #include "execute/activity.hpp"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
@@ -154,11 +152,11 @@ class ProgressThread {
   ProgressThread& operator=(const ProgressThread&) = delete;
   ~ProgressThread() {
     stop_ = true;
-    // A child of this process has a copy of this object, but not the thread.
-    if (getpid() == process_) {
-      thread_.join();
-    } else {
+    // A process that was forked has this object, but not the thread.
+    if (mpi::is_forked()) {
       thread_.detach();
+    } else {
+      thread_.join();
     }
   }
 
@@ -176,7 +174,6 @@ class ProgressThread {
     }
   }
 
-  const pid_t process_ = getpid();
   std::atomic<bool> stop_ = false;
   std::thread thread_;
 };

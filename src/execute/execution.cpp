@@ -152,6 +152,8 @@ Execution::Execution(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel
     : run_(std::make_shared<Run>(std::move(plan), reverse, channel)) {}
 
 Execution::~Execution() {
+  // In a process that was forked another thread's claim would last for ever.
+  if (mpi::is_forked()) return;
   try {
     if (in_flight_ && mpi::is_alive()) wait();
   } catch (const std::exception&) {

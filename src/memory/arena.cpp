@@ -275,9 +275,14 @@ Arena::Arena(const Invitation& invitation, int index, int descriptor, std::byte*
       levels_(levels_of(invitation.members, invitation.size)),
       base_(base),
       windows_((levels_.size() - 1) * static_cast<std::size_t>(invitation.members)),
+      pid_(getpid()),
       backed_(levels_.size()) {
   for (const Level& level : levels_) free_.emplace(level.of(index), level.window);
 }
+
+/// Whether this is the process that has made or joined the arena. What that process forks has the
+/// mapping too, but must leave alone what the others see: the name, and the pages.
+bool Arena::is_own() const noexcept { return getpid() == pid_; }
 
 Arena::~Arena() {
   seal();
@@ -290,7 +295,7 @@ Arena::~Arena() {
 }
 
 void Arena::seal() noexcept {
-  if (named_) shm_unlink(invitation_.name);
+  if (named_ && is_own()) shm_unlink(invitation_.name);
   named_ = false;
 }
 
@@ -373,7 +378,7 @@ void Arena::release(std::int64_t offset) {
     }
   }
   free_.emplace(begin, end - begin);
-  if (end - begin >= largest_chunk) give_back(begin, end);
+  if (end - begin >= largest_chunk && is_own()) give_back(begin, end);
 }
 
 /// Makes sure that [begin, end), of one window, has pages and that they are zero. Fresh pages are.

@@ -95,6 +95,7 @@ class Arena {
   [[nodiscard]] std::byte* at_later_level(std::int64_t offset) const;
   [[nodiscard]] std::size_t level_of(std::int64_t offset) const;
   void back_zeroed(std::int64_t begin, std::int64_t end);
+  [[nodiscard]] bool is_own() const noexcept;
   void give_back(std::int64_t begin, std::int64_t end);
 
   Invitation invitation_;
@@ -105,6 +106,7 @@ class Arena {
   /// Of the other levels, one member after the other; null until needed.
   mutable std::vector<std::atomic<std::byte*>> windows_;
   mutable std::mutex mapping_;
+  std::int64_t pid_ = 0;  ///< of the process whose arena it is
 
   mutable std::mutex books_;
   std::map<std::int64_t, std::int64_t> free_;  ///< offset -> bytes, never adjacent

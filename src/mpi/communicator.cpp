@@ -82,6 +82,9 @@ int user_key() {
 }  // namespace
 
 std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
+  require(!is_forked(), Fault::communicator,
+          "this process was forked from a rank of MPI, which only the rank itself may use; start "
+          "processes that use MPI by MPI_Comm_spawn or the launcher");
   require(is_alive(), Fault::communicator,
           "MPI is not running; call MPI_Init before and MPI_Finalize after all use of vicinal");
   require(user != MPI_COMM_NULL, Fault::communicator, "the communicator is MPI_COMM_NULL");
@@ -96,6 +99,7 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
   require(between_groups == 0, Fault::communicator,
           "the communicator is an inter-communicator; neighborhoods need an intra-communicator, "
           "which MPI_Intercomm_merge makes of it");
+  claim_process();
   tell_if_alone();
   do_chores(chores_left());
   Handle made(new Communicator, retire);

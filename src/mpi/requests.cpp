@@ -1,6 +1,8 @@
 // Making and freeing persistent requests.
 #include "mpi/requests.hpp"
 
+#include <span>
+
 #include "mpi/backoff.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/environment.hpp"
@@ -105,6 +107,10 @@ std::int64_t RequestSet::length(std::size_t position) const {
   MPI_Count many = 0;
   check(MPI_Get_elements_x(&status, MPI_BYTE, &many), "MPI_Get_elements_x");
   return many;
+}
+
+void RequestSet::throw_failed(std::size_t index, int code, const char* what) const {
+  throw_message_error(code, prepared_[index].peer, prepared_[index].bytes, what);
 }
 
 void RequestSet::cancel_receive(std::size_t index) {

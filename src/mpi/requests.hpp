@@ -64,10 +64,14 @@ class RequestSet {
   /// Sees to it that MPI does not write to the buffer of a receive any more.
   void cancel_receive(std::size_t index);
 
+  // A message that was longer than its receive is a count fault.
+
   /// Whether this one is complete; an inactive one is.
   bool test(std::size_t index) {
     int done = 0;
-    check(MPI_Test(&requests_[index], &done, MPI_STATUS_IGNORE), "MPI_Test");
+    const int code = MPI_Test(&requests_[index], &done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) [[unlikely]]
+      throw_failed(index, code, "MPI_Test");
     return done != 0;
   }
   /// Whether all of a range are complete; inactive ones are. received() then tells of each.
@@ -91,6 +95,7 @@ class RequestSet {
   };
   static constexpr std::int64_t unknown = -2;
 
+  [[noreturn]] void throw_failed(std::size_t index, int code, const char* what) const;
   /// Whether a request is to be made: it is none as yet, or one for something else, which is freed.
   bool renew(std::size_t index, const Prepared& message);
   void heed(int code, std::size_t complete);
