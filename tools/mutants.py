@@ -1,0 +1,284 @@
+"""`make mutants`: put realistic bugs into a copy of the tree, one at a time, and see which tests notice.
+
+The bugs stand in tests/mutants/*.toml: a name, why somebody might write it, the file, a text that occurs
+there once, what stands there instead, and the tests that should notice.  Tests are written as
+
+    unit FILTER              the unit tests whose names contain FILTER (all without one)
+    engine FILTER @ 2 4      the engine's, on 2 and then on 4 ranks of Open MPI (all three by default)
+    fuzz FAMILY @ 3          ten seconds of the fuzzer
+
+and run in that order until one fails; a test that does not end notices, too.  A bug that no test notices is
+a survivor, and wants a test.  Not part of `make test`: each bug costs a build and its tests.
+
+    python tools/mutants.py [--list] [--sound] [--jobs N] [--thorough] [NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+for folder in (ROOT / "python", ROOT / "tests"):
+    sys.path.insert(0, str(folder))
+
+import find_compiler  # noqa: E402
+from launching import run_command  # noqa: E402  (found through the path set above)
+from vicinal.launch import command, find_mpi  # noqa: E402
+
+BIN = Path(sys.executable).parent
+MPI = "openmpi"
+RANKS = (2, 4, 7)
+TARGETS = {"unit": "vicinal_unit_tests", "engine": f"vicinal_engine_tests_{MPI}", "fuzz": f"vicinal_fuzz_{MPI}"}
+ENVIRONMENT = {"OMPI_MCA_osc": "^ucx"}
+PATIENCE = 240.0
+
+
+@dataclass(frozen=True)
+class Test:
+    """One program with its arguments, on so many ranks (0: without a launcher)."""
+
+    kind: str
+    argument: str
+    ranks: int
+
+    def __str__(self) -> str:
+        words = [self.kind, *filter(None, [self.argument])]
+        return " ".join(words) + (f" on {self.ranks} ranks" if self.ranks else "")
+
+
+class NoSuchTest(Exception):
+    """A mutant names tests of which there is none."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug, and the tests that should notice it."""
+
+    name: str
+    why: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[Test, ...]
+
+
+def read_tests(lines: Sequence[str]) -> tuple[Test, ...]:
+    tests = []
+    for line in lines:
+        words, _, ranks = line.partition("@")
+        kind, _, argument = words.strip().partition(" ")
+        if kind not in TARGETS:
+            sys.exit(f"vicinal: a mutant names the tests {line!r}; give unit, engine or fuzz")
+        counts = [int(number) for number in ranks.split()] or list(RANKS)
+        for count in [0] if kind == "unit" else counts:
+            tests.append(Test(kind, argument.strip(), count))
+    return tuple(sorted(tests, key=lambda test: list(TARGETS).index(test.kind)))
+
+
+def read_mutants(names: Sequence[str]) -> list[Mutant]:
+    """All of the lists, or those whose name contains one of the given ones."""
+    mutants = []
+    for path in sorted((ROOT / "tests" / "mutants").glob("*.toml")):
+        for entry in tomllib.loads(path.read_text())["mutant"]:
+            mutants.append(Mutant(tests=read_tests(entry.pop("tests")), **entry))
+    doubles = {mutant.name for mutant in mutants if sum(other.name == mutant.name for other in mutants) > 1}
+    if doubles:
+        sys.exit(f"vicinal: two mutants are called {doubles.pop()}")
+    return [mutant for mutant in mutants if not names or any(name in mutant.name for name in names)]
+
+
+def places(mutant: Mutant, tree: Path) -> int:
+    """How often the text stands in its file: once where the mutant applies."""
+    path = tree / mutant.file
+    return path.read_text().count(mutant.old) if path.exists() else 0
+
+
+class Copy:
+    """A copy of the tree with a build folder of its own, kept from run to run."""
+
+    def __init__(self, number: int) -> None:
+        self.tree = ROOT / "build" / "mutants" / str(number) / "tree"
+        self.build = self.tree.parent / "build"
+
+    def refresh(self) -> None:
+        """Copy what has changed since, so that little is built again; forget what is gone."""
+        listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+        names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+        wanted = {name for name in names if name and (ROOT / name).is_file()}
+        for path in self.tree.rglob("*"):
+            if path.is_file() and str(path.relative_to(self.tree)) not in wanted:
+                path.unlink()
+        for name in wanted:
+            source, target = ROOT / name, self.tree / name
+            if target.exists() and target.read_bytes() == source.read_bytes():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+        if not (self.build / "build.ninja").exists():
+            self.configure()
+
+    def configure(self) -> None:
+        compilers = find_compiler.find()
+        words = [
+            str(BIN / "cmake"), "-S", str(self.tree), "-B", str(self.build), "-G", "Ninja", "--log-level=WARNING",
+            f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1",
+            "-DVICINAL_PYTHON=OFF", f"-DVICINAL_MPI={MPI}", f"-DVICINAL_MPI_PREFIX_{MPI}={find_mpi(MPI).prefix}",
+        ]
+        if shutil.which("ccache"):
+            words += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
+        environment = {**os.environ, "CXX": compilers.cxx, "CC": compilers.c}
+        subprocess.run(words, check=True, env=environment, stdout=subprocess.DEVNULL)
+
+    def make(self, kind: str) -> str:
+        """Build a program; "" or what the compiler says."""
+        words = [str(BIN / "cmake"), "--build", str(self.build), "--parallel", "2", "--target", TARGETS[kind]]
+        result = subprocess.run(words, capture_output=True, text=True)
+        return "" if result.returncode == 0 else result.stdout[-3000:]
+
+    def run(self, test: Test) -> str:
+        """Run a test; "" where it passes, else what is wrong in a line."""
+        program = [str(self.build / "bin" / TARGETS[test.kind])]
+        if test.kind == "fuzz":
+            program += ["--seed", "1", "--seconds", "10", "--patience", "30"]
+            program += ["--family", test.argument] if test.argument else []
+        elif test.argument:
+            program.append(test.argument)
+        words, environment = program, {**os.environ}
+        if test.ranks:
+            words, environment = command(find_mpi(MPI), test.ranks, program)
+        try:
+            result = run_command(["nice", *words], {**environment, **ENVIRONMENT}, PATIENCE)
+        except AssertionError:
+            return "a hang"
+        if result.code == 0:
+            return ""
+        if "\n0 passed, 0 failed" in f"\n{result.output}":
+            raise NoSuchTest(str(test))
+        failed = [line for line in result.output.splitlines() if "FAILED" in line]
+        return failed[0] if failed else f"exit status {result.code}"
+
+
+@dataclass
+class Verdict:
+    """What became of a mutant: caught, survived, or an error of the list."""
+
+    mutant: Mutant
+    caught: str = ""
+    error: str = ""
+
+
+def judge(mutant: Mutant, copy: Copy, tests: Sequence[Test]) -> Verdict:
+    """Put the bug in, build and test, and take it out again."""
+    count = places(mutant, copy.tree)
+    if count != 1:
+        return Verdict(mutant, error=f"its text occurs {count} times in {mutant.file}, and must occur once")
+    path = copy.tree / mutant.file
+    sound = path.read_text()
+    path.write_text(sound.replace(mutant.old, mutant.new))
+    try:
+        built = set()
+        for test in tests:
+            if test.kind not in built:
+                fault = copy.make(test.kind)
+                if fault:
+                    return Verdict(mutant, error=f"it does not build:\n{fault}")
+                built.add(test.kind)
+            noticed = copy.run(test)
+            if noticed:
+                return Verdict(mutant, caught=f"{test}: {noticed[:150]}")
+        return Verdict(mutant)
+    except NoSuchTest as missing:
+        return Verdict(mutant, error=f"there is no test such as {missing}")
+    finally:
+        path.write_text(sound)
+
+
+def check_sound(copy: Copy, mutants: Sequence[Mutant]) -> int:
+    """Run the tests of the mutants on the tree as it is: they must pass, or what they notice means nothing."""
+    tests = sorted({test for mutant in mutants for test in mutant.tests}, key=str)
+    failed = 0
+    for kind in TARGETS:
+        fault = copy.make(kind)
+        if fault:
+            sys.exit(f"vicinal: the tree as it is does not build:\n{fault}")
+    for test in tests:
+        try:
+            wrong = copy.run(test)
+        except NoSuchTest:
+            wrong = "there is none such"
+        failed += bool(wrong)
+        print(f"{test}: {wrong or 'passed'}", flush=True)
+    return 1 if failed else 0
+
+
+def work(number: int, tasks: queue.SimpleQueue[Mutant], thorough: bool, done: list[Verdict]) -> None:
+    copy = Copy(number)
+    copy.refresh()
+    everything = read_tests(["unit", "engine", "fuzz"])
+    while True:
+        try:
+            mutant = tasks.get_nowait()
+        except queue.Empty:
+            return
+        begin = time.monotonic()
+        tests = [*mutant.tests, *(everything if thorough else ())]
+        verdict = judge(mutant, copy, tests)
+        done.append(verdict)
+        how = verdict.error or verdict.caught or "SURVIVED"
+        print(f"{mutant.name} ({time.monotonic() - begin:.0f} s): {how}", flush=True)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    mutants = read_mutants(arguments.names)
+    if not mutants:
+        sys.exit(f"vicinal: no mutant's name contains {' or '.join(arguments.names)}; see --list")
+    if arguments.list:
+        for mutant in mutants:
+            state = "" if places(mutant, ROOT) == 1 else "  (does not apply)"
+            print(f"{mutant.name}: {mutant.file}{state}\n    {mutant.why}")
+        return 0
+    if arguments.sound:
+        copy = Copy(0)
+        copy.refresh()
+        return check_sound(copy, mutants)
+    tasks: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
+    for mutant in mutants:
+        tasks.put(mutant)
+    done: list[Verdict] = []
+    threads = [
+        threading.Thread(target=work, args=(number, tasks, arguments.thorough, done))
+        for number in range(min(arguments.jobs, len(mutants)))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    caught = sum(bool(verdict.caught) for verdict in done)
+    errors = [verdict.mutant.name for verdict in done if verdict.error]
+    survivors = [verdict.mutant.name for verdict in done if not verdict.caught and not verdict.error]
+    print(f"\n{caught} of {len(mutants)} mutants caught")
+    for what, names in (("survived", survivors), ("could not be tried", errors)):
+        if names:
+            print(f"{what}: {', '.join(names)}")
+    return 0 if caught == len(mutants) else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only mutants whose name contains this")
+    parser.add_argument("--list", action="store_true", help="show them, and whether they still apply")
+    parser.add_argument("--sound", action="store_true", help="run their tests on the tree as it is")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default 1; each has its own copy)")
+    parser.add_argument("--thorough", action="store_true", help="then all tests, for those whose own notice nothing")
+    sys.exit(main(parser.parse_args()))
