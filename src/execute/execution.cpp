@@ -318,6 +318,7 @@ void describe_pending(std::ostream& out) {
     }
     entry.release();
   });
+  mpi::describe_communicators(out);
   const std::lock_guard lock(notes().mutex);
   for (const PendingNote* note : notes().live) note->describe(out);
 }
