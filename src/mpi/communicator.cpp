@@ -275,7 +275,8 @@ void describe_communicators(std::ostream& out) {
   const std::lock_guard lock(registry().mutex);
   for (const Communicator* communicator : registry().live) {
     if (!communicator->joined_ || communicator->arena_fault_.empty()) continue;
-    out << "vicinal: rank " << communicator->rank_ << " of a communicator of " << communicator->size_
+    out << "vicinal: rank " << communicator->rank_ << " of a communicator of "
+        << communicator->size_
         << ": ranks of this node exchange messages where they could share memory: "
         << communicator->arena_fault_ << '\n';
   }

@@ -35,9 +35,7 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
   return counted(PMPI_Comm_split(comm, color, key, made), color == MPI_UNDEFINED ? 0 : 1);
 }
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-  return counted(PMPI_Comm_dup(comm, made), 1);
-}
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) { return counted(PMPI_Comm_dup(comm, made), 1); }
 int MPI_Comm_free(MPI_Comm* comm) { return counted(PMPI_Comm_free(comm), -1); }
 
 }  // extern "C"
@@ -148,7 +146,8 @@ TEST(what_a_fault_leaves_under_way_is_taken_in) {
     held->mailbox().post({7, 2}, 0, {next, {3}}, true);
     int sent = rank;
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(&sent, 1, MPI_INT, next, Communicator::data_tag(1, 0, false), held->handle(), &request);
+    MPI_Isend(&sent, 1, MPI_INT, next, Communicator::data_tag(1, 0, false), held->handle(),
+              &request);
     MPI_Request_free(&request);
     held->keep_for_good();
     held.reset();

@@ -96,7 +96,9 @@ TEST(one_rank_that_refuses_shared_memory_is_heeded_by_its_host) {
       mpi::Communicator::of(comm);
     }
     const auto communicator = mpi::Communicator::of(comm);
-    const auto node = [&](int of) { return communicator->places().node_of[static_cast<std::size_t>(of)]; };
+    const auto node = [&](int of) {
+      return communicator->places().node_of[static_cast<std::size_t>(of)];
+    };
     if (node(world_rank()) == node(rank)) {
       CHECK(communicator->arena() == nullptr);
       CHECK_EQUAL(communicator->arena_fault(),
@@ -127,7 +129,9 @@ TEST(a_rank_that_cannot_join_is_counted_as_sharing_by_nobody) {
       mpi::Communicator::of(comm);
     }
     const auto communicator = mpi::Communicator::of(comm);
-    const auto node = [&](int of) { return communicator->places().node_of[static_cast<std::size_t>(of)]; };
+    const auto node = [&](int of) {
+      return communicator->places().node_of[static_cast<std::size_t>(of)];
+    };
     for (int rank = 0; rank < size; ++rank) {
       if (rank != outside) CHECK(!communicator->machine()->same_host(rank, outside));
     }
@@ -140,7 +144,8 @@ TEST(a_rank_that_cannot_join_is_counted_as_sharing_by_nobody) {
     } else if (node(world_rank()) == node(outside)) {
       CHECK_EQUAL(communicator->arena() == nullptr, creator);
       CHECK_EQUAL(fault, creator ? "the lowest rank of the node could not create it"
-                                 : "of this node's ranks, these could not join: " + std::to_string(outside));
+                                 : "of this node's ranks, these could not join: " +
+                                       std::to_string(outside));
     }
     CHECK(described().find(fault) != std::string::npos);
     run_exchanges(comm);
