@@ -106,3 +106,13 @@ def test_an_exception_in_one_python_rank_ends_them_all(mpi: str, tmp_path: Path)
     )
     assert result.code != 0
     assert "the last straw" in result.output, result.output
+
+
+def test_ranks_may_end_long_after_each_other(mpi: str) -> None:
+    """With more between them than MPI_Finalize waits for communicators that others still have."""
+    program = BUILD / "c_tests" / f"ends_{abi_of(mpi)}"
+    run_ranks(mpi, 2, [program, "late", 3000], timeout=60)
+
+
+def test_a_rank_may_keep_its_communicators(mpi: str) -> None:
+    run_ranks(mpi, 3, [BUILD / "c_tests" / f"ends_{abi_of(mpi)}", "never", 10], timeout=60)

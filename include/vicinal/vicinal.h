@@ -419,8 +419,9 @@ VICINAL_API int vicinal_request_free(vicinal_request* request);
  * on this one to relay their data. Local; returns MPI_SUCCESS. */
 VICINAL_API int vicinal_progress(void);
 
-/* Writes to standard error what each exchange in flight waits for. For diagnosing a hang; also run by
- * the signal that the environment variable VICINAL_DUMP_SIGNAL names by number. Local. */
+/* Writes to standard error what each exchange in flight waits for, and which communicators do without
+ * shared memory, and why. For diagnosing a hang; also run by the signal that the environment variable
+ * VICINAL_DUMP_SIGNAL names by number. Local. */
 VICINAL_API int vicinal_dump(void);
 
 /* --- halos -------------------------------------------------------------------------------------- */
@@ -497,6 +498,9 @@ typedef struct {
   int64_t local_messages; /* sent inside the region */
   int64_t local_elements;
   int64_t shared_elements; /* handed to or taken from a rank of the host through memory */
+  /* Why messages are used between ranks of this node that could share memory; "" where all of them do.
+   * The text is the halo's. */
+  const char* shared_memory;
 } vicinal_statistics;
 VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistics);
 

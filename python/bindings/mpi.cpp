@@ -83,10 +83,11 @@ Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& 
   return meeting;
 }
 
-nb::tuple counts_of(const Plan& plan) {
-  const Statistics found = statistics(plan);
+nb::tuple counts_of(const AgreedPlan& plan) {
+  const Statistics found = statistics(plan.forward());
   return nb::make_tuple(found.non_local.messages, found.non_local.elements, found.local.messages,
-                        found.local.elements, found.shared_elements, found.copied_elements);
+                        found.local.elements, found.shared_elements, found.copied_elements,
+                        plan.communicator().arena_fault());
 }
 
 std::string text_of(const Plan& plan) {

@@ -149,7 +149,7 @@ class NeighborRequest final : public Pending {
     if (given) {
       auto planned = std::make_unique<NeighborExchange>(std::move(graph), std::move(arguments),
                                                         settings, std::move(fault));
-      plan_ = &planned->plan().forward();
+      plan_ = &planned->plan();
       request_ = std::move(planned);
     } else {
       request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault), form);
@@ -170,7 +170,7 @@ class NeighborRequest final : public Pending {
     send_.release();
     receive_.release();
   }
-  [[nodiscard]] const Plan& plan() {
+  [[nodiscard]] const AgreedPlan& plan() {
     alive();
     require(plan_ != nullptr, Fault::request,
             "this is the request of a nonblocking call, which has no plan of its own");
@@ -186,7 +186,7 @@ class NeighborRequest final : public Pending {
   Array send_;
   Array receive_;
   std::vector<nb::object> datatypes_;          ///< in use as long as the request
-  const Plan* plan_ = nullptr;                 ///< of a persistent request
+  const AgreedPlan* plan_ = nullptr;           ///< of a persistent request
   std::unique_ptr<vicinal::Request> request_;  ///< destroyed first: it waits for what is in flight
 };
 
@@ -257,8 +257,8 @@ void bind_graph(nb::module_& module) {
       .def("wait", &NeighborRequest::wait)
       .def("free", &NeighborRequest::free)
       .def("counts", [](NeighborRequest& it) { return counts_of(it.plan()); })
-      .def("text", [](NeighborRequest& it) { return text_of(it.plan()); })
-      .def_prop_ro("strategy", [](NeighborRequest& it) { return it.plan().planner; });
+      .def("text", [](NeighborRequest& it) { return text_of(it.plan().forward()); })
+      .def_prop_ro("strategy", [](NeighborRequest& it) { return it.plan().forward().planner; });
   nb::class_<Graph>(module, "Graph")
       .def("is_complete", &Graph::is_complete)
       .def("sources", [](const Graph& it) { return new_array(it.sources().ranks); })

@@ -335,7 +335,7 @@ void bind_halo(nb::module_& module) {
              return map_of(it.map().receive_ranks, it.map().receive_offsets,
                            it.map().receive_positions);
            })
-      .def("counts", [](const PythonHalo& it) { return counts_of(it.plan().forward()); })
+      .def("counts", [](const PythonHalo& it) { return counts_of(it.plan()); })
       .def("text",
            [](const PythonHalo& it) {
              return text_of(it.plan().forward()) + text_of(it.plan().reverse());

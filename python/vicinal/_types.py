@@ -20,6 +20,8 @@ class Statistics(NamedTuple):
     """Copied into or out of shared memory."""
     copied_elements: int
     """Copied or combined within this rank's own memory."""
+    shared_memory: str
+    """Why messages are used between ranks of this node that could share memory; empty where all of them do."""
 
 
 class Exchange(Protocol):

@@ -168,7 +168,8 @@ int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistic
     require_handle(statistics, "statistics");
     const vicinal::Statistics counted = vicinal::statistics(halo->halo->plan().forward());
     *statistics = {counted.non_local.messages, counted.non_local.elements, counted.local.messages,
-                   counted.local.elements, counted.shared_elements};
+                   counted.local.elements, counted.shared_elements,
+                   halo->halo->plan().communicator().arena_fault().c_str()};
   });
 }
 

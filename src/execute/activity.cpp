@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
+#include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
@@ -215,7 +216,10 @@ void activate_to_the_end(const std::shared_ptr<Activity>& activity) {
   });
 }
 
-void progress() noexcept { active().pass(); }
+void progress() noexcept {
+  active().pass();
+  if (mpi::chores_left() > 0) mpi::do_chores(1);
+}
 
 int active_count() { return active().count(); }
 
@@ -238,6 +242,7 @@ bool has_progress_thread() {
 void describe_pending(std::ostream& out) {
   mpi::describe_waits(out);
   everything().describe(out);
+  mpi::describe_communicators(out);
 }
 
 }  // namespace vicinal

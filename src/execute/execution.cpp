@@ -238,8 +238,7 @@ void Execution::wait() {
     // Who has nothing else to progress keeps its claim for a few polls.
     const bool alone = active_count() <= 1;
     if (poll(alone ? mpi::polls_in_a_row : 1)) return;
-    if (!alone) progress();
-    if (mpi::chores_left() > 0) mpi::do_chores(1);
+    if (!alone || mpi::chores_left() > 0) progress();
     if (++pauses % pauses_between_probes == 0) {
       const Claim claim(*run_);
       run_->let_mpi_work();

@@ -156,7 +156,8 @@ bool is_announced(const Arena::Invitation& invitation, int descriptor) {
 }  // namespace
 
 std::int64_t Arena::Level::chunk() const {
-  return std::min(largest_chunk, std::max(window / chunks_per_window / page, std::int64_t{1}) * page);
+  return std::min(largest_chunk,
+                  std::max(window / chunks_per_window / page, std::int64_t{1}) * page);
 }
 
 /// Each window four times as large as the last, as many as there is room for; the last takes what is left
@@ -352,8 +353,8 @@ std::int64_t Arena::allocate(std::size_t bytes, std::size_t alignment) {
       return begin;
     }
   }
-  fail(Fault::memory, "no room for ", bytes, " bytes in this rank's part of the shared memory, whose ",
-       "largest piece is ", largest,
+  fail(Fault::memory, "no room for ", bytes,
+       " bytes in this rank's part of the shared memory, whose ", "largest piece is ", largest,
        " bytes; free plans that are not needed, or set VICINAL_SHARED_MEMORY=0");
 }
 

@@ -10,8 +10,6 @@
 #include <concepts>
 #include <iosfwd>
 
-#include "mpi/chores.hpp"
-
 namespace vicinal::mpi {
 
 class Backoff {
@@ -108,7 +106,6 @@ void poll_until(Done&& done, Reason reason = "the other ranks of its communicato
       if (done()) return;
     }
     progress_hook();
-    if (chores_left() > 0) do_chores(1);
     wait.pause();
   }
 }

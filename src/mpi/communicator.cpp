@@ -8,6 +8,7 @@
 #include <chrono>
 #include <exception>
 #include <iterator>
+#include <ostream>
 #include <utility>
 #include <vector>
 
@@ -228,6 +229,7 @@ void Communicator::make(MPI_Comm user) {
   }
   graphs_ = number * graphs_per_communicator;
   join_host();
+  joined_ = true;
 }
 
 std::shared_ptr<const Machine> Communicator::machine(std::string_view regions) {
@@ -299,6 +301,17 @@ int Communicator::next_discovery_turn() {
   const std::lock_guard lock(mutex_);
   discovery_odd_ = !discovery_odd_;
   return discovery_odd_ ? 1 : 0;
+}
+
+void describe_communicators(std::ostream& out) {
+  const std::lock_guard lock(registry().mutex);
+  for (const Communicator* communicator : registry().live) {
+    if (!communicator->joined_ || communicator->arena_fault_.empty()) continue;
+    out << "vicinal: rank " << communicator->rank_ << " of a communicator of "
+        << communicator->size_
+        << ": ranks of this node exchange messages where they could share memory: "
+        << communicator->arena_fault_ << '\n';
+  }
 }
 
 }  // namespace vicinal::mpi

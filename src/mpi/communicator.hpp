@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -100,7 +101,7 @@ class Communicator {
   /// rank's host as machine() tells it.
   [[nodiscard]] Arena* arena() const { return arena_.get(); }
   [[nodiscard]] int arena_index() const { return arena_ ? arena_->index() : 0; }
-  /// Why there is no arena; "" where there is one.
+  /// Why this rank, or another of its node, shares no memory with the others; "" where all of them do.
   [[nodiscard]] const std::string& arena_fault() const { return arena_fault_; }
 
   [[nodiscard]] Mailbox& mailbox() { return *mailbox_; }
@@ -157,6 +158,9 @@ class Communicator {
   void join_host();
   /// An arena of this rank's host, made by the host's lowest rank; null where this rank cannot join.
   std::unique_ptr<Arena> try_arena(Arena::Backing backing);
+  /// Which ranks of this rank's node share no memory with it, in words; "" where all do.
+  [[nodiscard]] std::string missing() const;
+  friend void describe_communicators(std::ostream& out);
   /// What is done with a communicator when its last owner lets go.
   static void retire(Communicator* unused) noexcept;
   /// Hands the duplicate over to be freed, once nothing of this rank's is under way there; false until then.
@@ -172,6 +176,7 @@ class Communicator {
   std::vector<int> host_of_;
   std::unique_ptr<Arena> arena_;
   std::string arena_fault_;
+  std::atomic<bool> joined_ = false;  ///< the arena and what is known of it will not change
   std::unique_ptr<Mailbox> mailbox_;
   std::map<std::string, std::shared_ptr<void>> kept_;
   std::map<std::string, std::shared_ptr<void>> kept_until_freed_;
@@ -190,5 +195,8 @@ class Communicator {
   std::atomic<bool> troubled_ = false;
   bool discovery_odd_ = false;
 };
+
+/// Writes a line for each communicator on which ranks of this node do not share memory.
+void describe_communicators(std::ostream& out);
 
 }  // namespace vicinal::mpi

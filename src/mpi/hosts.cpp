@@ -7,9 +7,11 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -136,7 +138,16 @@ void Communicator::join_host() {
     for (const auto& [node, count] : now) best[node] = std::max(best[node], count);
     if (all) break;
   }
-  if (arena_) arena_fault_.clear();
+  if (arena_) arena_fault_ = missing();
+}
+
+std::string Communicator::missing() const {
+  const int own = places_.node_of[static_cast<std::size_t>(rank_)];
+  std::string ranks;
+  for (std::size_t rank = 0; rank < host_of_.size(); ++rank) {
+    if (places_.node_of[rank] == own && host_of_[rank] != own) ranks += ' ' + std::to_string(rank);
+  }
+  return ranks.empty() ? ranks : "of this node's ranks, these could not join:" + ranks;
 }
 
 std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
@@ -156,7 +167,7 @@ std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
       const Arena::Invitation invitation = arena->invitation();
       std::memcpy(words.data(), &invitation, sizeof(invitation));
     }
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     arena_fault_ = error.what();
   }
   const std::vector<std::int64_t> all = allgather(handle_, words);
@@ -167,7 +178,7 @@ std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
   try {
     if (invitation.size > 0) return Arena::attach(invitation, index, members);
     arena_fault_ = "the lowest rank of the node could not create it";
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     arena_fault_ = error.what();
   }
   return nullptr;

@@ -44,7 +44,8 @@ class Reader {
     const std::int64_t size = next();
     // Each entry is a word or more.
     require(size >= 0 && static_cast<std::size_t>(size) <= words_.size(), Fault::internal,
-            "a plan in a letter announces ", size, " entries, but ", words_.size(), " words are left");
+            "a plan in a letter announces ", size, " entries, but ", words_.size(),
+            " words are left");
     list.resize(static_cast<std::size_t>(size));
   }
 
@@ -74,27 +75,17 @@ void visit(Archive& archive, List& list);
 template <class Given, class Record>
 concept Is = std::is_same_v<std::remove_const_t<Given>, Record>;
 
-void fields(auto&& take, Is<CopyRun> auto& it) {
-  take(it.source, it.target, it.count);
-}
-void fields(auto&& take, Is<ItemRun> auto& it) {
-  take(it.identity, it.position, it.count);
-}
-void fields(auto&& take, Is<OutEdge> auto& it) {
-  take(it.rank, it.items);
-}
-void fields(auto&& take, Is<InEdge> auto& it) {
-  take(it.rank, it.count, it.slots);
-}
-void fields(auto&& take, Is<Pattern> auto& it) {
-  take(it.out, it.in, it.identity);
-}
+void fields(auto&& take, Is<CopyRun> auto& it) { take(it.source, it.target, it.count); }
+void fields(auto&& take, Is<ItemRun> auto& it) { take(it.identity, it.position, it.count); }
+void fields(auto&& take, Is<OutEdge> auto& it) { take(it.rank, it.items); }
+void fields(auto&& take, Is<InEdge> auto& it) { take(it.rank, it.count, it.slots); }
+void fields(auto&& take, Is<Pattern> auto& it) { take(it.out, it.in, it.identity); }
 void fields(auto&& take, Is<Buffer> auto& it) {
   take(it.space, it.extent, it.slot, it.owner, it.peer_index, it.peers);
 }
 void fields(auto&& take, Is<Operation> auto& it) {
-  take(it.kind, it.phase, it.local, it.from, it.to, it.runs, it.offset, it.count, it.peer, it.tag, it.flag,
-        it.lag, it.after);
+  take(it.kind, it.phase, it.local, it.from, it.to, it.runs, it.offset, it.count, it.peer, it.tag,
+       it.flag, it.lag, it.after);
 }
 void fields(auto&& take, Is<Plan> auto& it) {
   take(it.rank, it.size, it.planner, it.reverse, it.buffers, it.operations);

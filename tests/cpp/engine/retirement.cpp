@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -34,9 +35,7 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
   return counted(PMPI_Comm_split(comm, color, key, made), color == MPI_UNDEFINED ? 0 : 1);
 }
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-  return counted(PMPI_Comm_dup(comm, made), 1);
-}
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) { return counted(PMPI_Comm_dup(comm, made), 1); }
 int MPI_Comm_free(MPI_Comm* comm) { return counted(PMPI_Comm_free(comm), -1); }
 
 }  // extern "C"
@@ -46,19 +45,25 @@ namespace {
 
 using namespace testing;
 
-/// Does all that is left to do, which takes no longer than the other ranks take.
-void finish() { CHECK(finish_chores(std::chrono::seconds(60))); }
+/// Does what can be done, until `done`; false where that takes far too long.
+template <class Done>
+bool finish(Done done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  poll_until([&] { return done() || std::chrono::steady_clock::now() > deadline; });
+  return done();
+}
 
-/// How many live when the earlier cases have left nothing to do.
+/// How many live when what the earlier cases have left has had its time. Those in which a rank fails may
+/// leave communicators that it never lets go of.
 int live_at_rest() {
-  finish();
+  MPI_Barrier(MPI_COMM_WORLD);
+  finish_chores(std::chrono::milliseconds(500));
   MPI_Barrier(MPI_COMM_WORLD);
   return live_communicators;
 }
 
 void check_reclaimed(int before) {
-  finish();
-  CHECK_EQUAL(live_communicators.load(), before);
+  CHECK(finish([&] { return live_communicators <= before; }));
 }
 
 TEST(freeing_a_communicator_waits_for_nobody) {
@@ -141,7 +146,8 @@ TEST(what_a_fault_leaves_under_way_is_taken_in) {
     held->mailbox().post({7, 2}, 0, {next, {3}}, true);
     int sent = rank;
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(&sent, 1, MPI_INT, next, Communicator::data_tag(1, 0, false), held->handle(), &request);
+    MPI_Isend(&sent, 1, MPI_INT, next, Communicator::data_tag(1, 0, false), held->handle(),
+              &request);
     MPI_Request_free(&request);
     held->keep_for_good();
     held.reset();
@@ -159,25 +165,28 @@ TEST(what_a_fault_leaves_under_way_is_taken_in) {
 
 TEST(chores_are_done_in_turn) {
   live_at_rest();
+  const std::size_t before = chores_left();
   std::vector<int> polls(3);
+  int added = 0;
   bool end = false;
   for (std::size_t i = 0; i < polls.size(); ++i) {
     leave_chore([&, i] {
       // A chore may leave others, and do some, while it is done.
-      if (polls[i]++ == 0 && i == 0) leave_chore([&] { return end; });
+      if (polls[i]++ == 0 && i == 0) leave_chore([&] { return ++added, end; });
       do_chores(0);
       return end;
     });
   }
-  CHECK_EQUAL(chores_left(), polls.size());
-  do_chores(2);
-  CHECK(polls == std::vector<int>({1, 1, 0}));
-  do_chores(100);
-  CHECK_EQUAL(chores_left(), polls.size() + 1);
-  CHECK(polls == std::vector<int>({2, 2, 1}) || polls == std::vector<int>({2, 1, 1}));
-  CHECK(!finish_chores(std::chrono::milliseconds(1)));
+  CHECK_EQUAL(chores_left(), before + polls.size());
+  CHECK(!finish_chores(std::chrono::milliseconds(0)));
+  const int polled = polls[0] + polls[1] + polls[2] + added;
+  for (int i = 1; i <= 100; ++i) do_chores(1);
+  CHECK(polls[0] + polls[1] + polls[2] + added <= polled + 100);
+  // Nobody's turn comes more often than the others'.
+  CHECK(std::abs(polls[0] - polls[2]) <= 1 && std::abs(polls[1] - polls[2]) <= 1);
+  CHECK_EQUAL(chores_left(), before + polls.size() + 1);
   end = true;
-  CHECK(finish_chores(std::chrono::milliseconds(10000)));
+  CHECK(finish([&] { return chores_left() <= before; }));
 }
 
 TEST(chores_may_be_done_by_several_threads) {
@@ -198,8 +207,8 @@ TEST(chores_may_be_done_by_several_threads) {
   }
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([] {
-      while (chores_left() > 0) do_chores(3);
+    threads.emplace_back([&] {
+      while (done < many) do_chores(3);
     });
   }
   threads.clear();

@@ -236,8 +236,10 @@ TEST(arena_windows_of_all_sizes_are_shared) {
                   for (std::size_t i = 0; i < sizes.size(); ++i) {
                     const std::int64_t offset = mine->allocate(sizes[i]);
                     mine->at(offset)[0] = std::byte{1};
-                    mine->at(offset)[sizes[i] - 1] = static_cast<std::byte>(10 * index + static_cast<int>(i));
-                    std::memcpy(mine->at(board) + 8 * (16 * index + static_cast<int>(i)), &offset, 8);
+                    mine->at(offset)[sizes[i] - 1] =
+                        static_cast<std::byte>(10 * index + static_cast<int>(i));
+                    std::memcpy(mine->at(board) + 8 * (16 * index + static_cast<int>(i)), &offset,
+                                8);
                   }
                 })),
                 0);

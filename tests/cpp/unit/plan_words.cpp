@@ -31,9 +31,10 @@ Plan rich_plan() {
   const int staging = add(plan, Buffer{Space::staging, 7});
   const int slot = add(plan, Buffer{Space::shared, 2, 5, 1, -1, 3});
   const int view = add(plan, Buffer{Space::shared, 2, 1099511627776, 2, 4});
-  const int first = add(plan, moving(Kind::copy, Phase::gather, Plan::source, staging,
-                                     {{3, 0, 1}, {0, 1, 1}}));
-  const int second = add(plan, moving(Kind::reduce, Phase::halving, staging, slot, {{0, 1, 1}}, {first}));
+  const int first =
+      add(plan, moving(Kind::copy, Phase::gather, Plan::source, staging, {{3, 0, 1}, {0, 1, 1}}));
+  const int second =
+      add(plan, moving(Kind::reduce, Phase::halving, staging, slot, {{0, 1, 1}}, {first}));
   add(plan, flagging(Kind::await, Phase::local, view, 3, 1, {first, second}));
   add(plan, flagging(Kind::signal, Phase::scatter, slot, -1, 0, {second}));
   add(plan, message(Kind::receive, staging, 1, 2, 0, 90));
