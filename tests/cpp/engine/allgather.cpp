@@ -1,5 +1,6 @@
 // Allgathers over a communicator: what the family's tests on complete graphs do not see. Plans kept by
 // sizes, calls in flight, the setting, and faults.
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -154,7 +155,7 @@ TEST(allgatherv_with_counts_that_differ_ends_on_all_ranks) {
 
 TEST(allgathers_refuse_buffers_that_share_memory) {
   const int rank = world_rank();
-  const auto size = static_cast<std::size_t>(world_size());
+  const auto size = static_cast<std::size_t>(std::max(world_size(), 1));
   std::vector<int> both(4 * size + 4, -1), ones(size, 2), places;
   for (int i = 0; i < world_size(); ++i) places.push_back(2 * i);
   int* const own = both.data() + 2 * rank;
