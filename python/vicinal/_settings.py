@@ -26,6 +26,7 @@ class GraphSettings(PlanSettings, total=False):
 
     regions: str | Sequence[int] | None
     in_flight: int | None
+    progress: str | None
     exchange: str | None
 
 
