@@ -33,7 +33,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test test-sanitize fuzz mutants bench hosts-test hosts-bench format lint docs install-check clean distclean
+.PHONY: help build demo test test-sanitize test-sanitize-short clone-check check-all fuzz bench hosts-test hosts-bench format lint docs install-check clean distclean mutants
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -54,6 +54,25 @@ test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## build, then run all t
 test-sanitize: ## run the C++ tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test PRESET=sanitize ARGS="tests/test_cpp.py $(ARGS)"
 
+test-sanitize-short: build/sanitize/build.ninja ## the same in part: the unit tests, and the engine's on 4 ranks of one MPI
+	@.venv/bin/cmake --build build/sanitize --parallel $(JOBS) --target vicinal_unit_tests vicinal_engine_tests_$(MPI)
+	@VICINAL_BUILD_DIR=build/sanitize VICINAL_TEST_MPI=$(MPI) \
+	  $(RUN) -m pytest tests/test_cpp.py -k "test_unit or test_engine and -4]" $(ARGS)
+
+# Where a path is taken apart at its space, something is missing.
+CLONE := build/a clone/vicinal
+clone-check: .venv/.ready ## clone this state to a path with a space, and run the demo and the unit tests there
+	@rm -rf "build/a clone" && git clone --quiet . "$(CLONE)"
+	@$(MAKE) --no-print-directory -C "$(CLONE)" demo
+	@cd "$(CLONE)" && .venv/bin/cmake --build build/release --parallel $(JOBS) --target vicinal_unit_tests && \
+	  .venv/bin/python -m pytest tests/test_cpp.py -k test_unit
+	@rm -rf "build/a clone"
+
+check-all: ## every check there is; hosts-test needs root
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory lint docs install-check clone-check
+	@$(MAKE) --no-print-directory test-sanitize
+	@$(MAKE) --no-print-directory hosts-test
 fuzz: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## random programs against what must come of them (ARGS="--seconds 600")
 	@$(NINJA)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) tools/fuzz.py $(ARGS)
@@ -108,7 +127,7 @@ FIND_PYTHON = for p in $(PYTHON) python3 python3.14 python3.13 python3.12 python
 	@$(RUN) tools/make_venv.py requirements-dev.txt
 	@touch $@
 
-.mpi/%/.ready: tools/get_mpi.py | .venv/.ready
+.mpi/%/.ready: tools/get_mpi.py requirements-mpi.txt | .venv/.ready
 	@$(RUN) tools/get_mpi.py $* .mpi/$*
 
 build/%/build.ninja: CMakePresets.json tools/configure.py .venv/.ready | $(call prefixes,$(MPI))

@@ -138,7 +138,7 @@ void compare(const World& world, bench::Report& report, const std::string& title
   }
 }
 
-/// Windows are made anew in each call, so this has a table of its own.
+/// For messages of one size there is one method more.
 void compare_blocks(const World& world, bench::Report& report) {
   const auto communicator = vicinal::mpi::Communicator::of(world.handle());
   const std::int64_t word = world.rank();

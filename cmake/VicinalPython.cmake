@@ -20,7 +20,8 @@ function(vicinal_python_module name)
   target_compile_definitions(${name} PRIVATE VICINAL_MODULE=${name})
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${python_output}"
                         BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "" INSTALL_RPATH_USE_LINK_PATH OFF)
-  install(TARGETS ${name} LIBRARY DESTINATION vicinal COMPONENT python)
+  # For the wheel, which asks for this component; a C prefix, which asks for none, has no use for it.
+  install(TARGETS ${name} LIBRARY DESTINATION vicinal COMPONENT python EXCLUDE_FROM_ALL)
   set(python_modules ${python_modules} ${name} PARENT_SCOPE)
 endfunction()
 
@@ -30,7 +31,8 @@ if(core_bindings)
   vicinal_python_module(_core SOURCES ${core_bindings} LINK vicinal_core)
   nanobind_add_stub(_core_stub MODULE _core PYTHON_PATH "${python_output}" DEPENDS _core
                     OUTPUT "${python_output}/_core.pyi")
-  install(FILES "${python_output}/_core.pyi" DESTINATION vicinal COMPONENT python)
+  install(FILES "${python_output}/_core.pyi" DESTINATION vicinal COMPONENT python
+          EXCLUDE_FROM_ALL)
   list(APPEND python_stubs "${python_output}/_core.pyi")
 endif()
 if(mpi_bindings)

@@ -1,6 +1,8 @@
 """A sparse matrix-vector product on distributed rows, the ghosts brought by a halo.
 
-    mpiexec -n 4 python examples/halo.py
+    mpiexec -n 4 python -m mpi4py examples/halo.py
+
+By way of mpi4py's runner, so that an exception in one rank ends all of them.
 """
 
 import numpy as np

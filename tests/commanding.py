@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import numpy as np
 from scipy.io import mmwrite
 from scipy.sparse import coo_array
 
-from launching import ROOT, requested_mpis
+from launching import ROOT, requested_mpis, run_apart
 
 KEYS = [
     "strategy", "setup_us", "exchange_us", "ratio_to_direct", "nonlocal_messages", "nonlocal_messages_max",
@@ -31,10 +32,7 @@ def vicinal(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     environment = {**os.environ, **HERE, "VICINAL_MPI": requested_mpis()[0], **(env or {})}
-    return subprocess.run(
-        [sys.executable, "-m", "vicinal.cli", *map(str, arguments)],
-        env=environment, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
-    )
+    return run_apart([sys.executable, "-m", "vicinal.cli", *map(str, arguments)], environment, timeout)
 
 
 def rows_of(file: Path) -> list[dict[str, Any]]:
@@ -53,6 +51,14 @@ def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
     assert result.stderr.startswith("vicinal: ") and result.stderr.count("\n") == 1, result.stderr
     for word in words:
         assert word in result.stderr
+
+
+def is_ratio(ratio: float, part: float, whole: float, digits: int = 4, of_digits: int = 3) -> bool:
+    """Whether `ratio`, rounded to `digits`, can be that of two figures of which these are the roundings."""
+    error, half = 0.5 * 10.0**-of_digits, 0.5 * 10.0**-digits
+    least = (part - error) / (whole + error) - half
+    most = (part + error) / (whole - error) + half if whole > error else math.inf
+    return least * (1 - 1e-12) <= ratio <= most * (1 + 1e-12)
 
 
 def write_matrix(folder: Path) -> Path:

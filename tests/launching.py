@@ -7,12 +7,14 @@ carries a token in its environment, and a run that passes its time is ended by t
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
+import sys
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,11 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")
 TOKEN = "VICINAL_TEST_RUN"
 RANKS = (1, 2, 3, 4, 7, 8, 16)
+PATIENCE = float(os.environ.get("VICINAL_TEST_PATIENCE", "3"))
+"""How many times what a quiet machine needs at most a run may take; it costs time only where one hangs."""
+QUIET = {"OMPI_MCA_osc": "^ucx"}
+"""Open MPI's one-sided component for UCX complains, once per window and rank, where UCX has no network to use."""
+PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 
 
 @dataclass(frozen=True)
@@ -49,9 +56,9 @@ def abi_of(name: str) -> str:
     return find_mpi(name).abi
 
 
-def processes_with(token: str) -> list[int]:
+def processes_with(token: str, name: str = TOKEN) -> list[int]:
     """The processes that carry `token` in their environment (Linux; elsewhere none are seen)."""
-    mark = f"{TOKEN}={token}".encode()
+    mark = f"{name}={token}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -62,38 +69,64 @@ def processes_with(token: str) -> list[int]:
     return found
 
 
-def end_run(process: subprocess.Popen[str], token: str, patience: float = 3.0) -> None:
-    """End a launcher and its ranks: politely first, so that it can clean up after itself."""
-    process.terminate()
-    deadline = time.monotonic() + patience
-    while processes_with(token) and time.monotonic() < deadline:
-        process.poll()
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether the condition holds at last; patient where the machine is busy."""
+    end = time.monotonic() + seconds * PATIENCE
+    while not condition() and time.monotonic() < end:
         time.sleep(0.05)
-    for pid in processes_with(token):
+    return condition()
+
+
+def kill(processes: Sequence[int]) -> None:
+    for pid in processes:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
+
+
+def end_run(process: subprocess.Popen[str], token: str) -> None:
+    """End a launcher and its ranks: politely first, so that it can clean up after itself."""
+    process.terminate()
+    wait_until(lambda: process.poll() is not None and not processes_with(token), 3)
+    kill(processes_with(token))
     process.kill()
 
 
-def run_command(argv: Sequence[str], env: Mapping[str, str], timeout: float) -> Result:
-    """Run `argv` to its end; past `timeout` seconds, end all it started and fail with its output."""
+def as_from_a_terminal() -> None:
+    """For Popen's preexec_fn: heed SIGINT, which a parent in the background ignores and bequeaths, and end with
+    this process, should that be killed."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def run_apart(argv: Sequence[str], env: Mapping[str, str], timeout: float, errors: int = subprocess.PIPE) \
+        -> subprocess.CompletedProcess[str]:
+    """Run `argv` to its end; past `timeout` seconds, times PATIENCE, end all it started and fail with its output."""
     token = uuid.uuid4().hex
     process = subprocess.Popen(
-        list(argv), env={**env, TOKEN: token}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True, cwd=ROOT,
+        list(argv), env={**env, TOKEN: token}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+        text=True, errors="replace", start_new_session=True, cwd=ROOT, preexec_fn=as_from_a_terminal,
     )
     try:
-        output, _ = process.communicate(timeout=timeout)
+        said = process.communicate(timeout=timeout * PATIENCE)
     except subprocess.TimeoutExpired:
         end_run(process, token)
-        output, _ = process.communicate()
-        raise AssertionError(f"{' '.join(argv)}\nran past {timeout:g} s and was ended; it printed:\n{output}")
+        text = "".join(part or "" for part in process.communicate())
+        raise AssertionError(
+            f"{' '.join(argv)}\nran past {timeout * PATIENCE:g} s and was ended; it printed:\n{text}"
+        ) from None
     except BaseException:
         end_run(process, token)
         raise
-    return Result(process.returncode, output)
+    return subprocess.CompletedProcess(list(argv), process.returncode, *said)
+
+
+def run_command(argv: Sequence[str], env: Mapping[str, str], timeout: float) -> Result:
+    """The same with one stream for all that was printed."""
+    done = run_apart(argv, env, timeout, errors=subprocess.STDOUT)
+    return Result(done.returncode, done.stdout)
 
 
 def run_ranks(
@@ -105,7 +138,7 @@ def run_ranks(
     With `check`, an exit status that is not zero fails the test, with the output in the message.
     """
     line, environment = command(find_mpi(mpi), ranks, [str(word) for word in argv])
-    result = run_command(line, {**environment, **(env or {})}, timeout)
+    result = run_command(line, {**QUIET, **environment, **(env or {})}, timeout)
     if check:
         assert result.code == 0, f"{' '.join(line)}\nended with {result.code}; it printed:\n{result.output}"
     return result

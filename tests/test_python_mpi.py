@@ -6,14 +6,14 @@ import os
 import sys
 
 import pytest
+from counting import Totals, check_cases
 from launching import RANKS, ROOT, run_ranks
-from test_cpp import check_cases
 
 PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-def test_cases(mpi: str, ranks: int, totals: dict[str, list[int]]) -> None:
+def test_cases(mpi: str, ranks: int, totals: Totals) -> None:
     program = [sys.executable, str(ROOT / "tests" / "mpi" / "run_cases.py")]
     result = run_ranks(mpi, ranks, program, env={"PYTHONPATH": PATH}, timeout=250, check=False)
     check_cases(result, f"python on {mpi}", totals)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sys
 from pathlib import Path
 
 import pytest
-from launching import BUILD, abi_of, run_ranks
+from launching import BUILD, ROOT, abi_of, run_ranks
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -42,3 +43,76 @@ def test_a_signal_that_is_none_is_refused(mpi: str) -> None:
     result = run_ranks(mpi, 1, [trouble(mpi)], env={"VICINAL_DUMP_SIGNAL": "often"}, timeout=60, check=False)
     assert result.code != 0
     assert "VICINAL_DUMP_SIGNAL is 'often'" in result.output, result.output
+
+
+@pytest.mark.parametrize("thread", ["0", "1"])
+def test_a_forked_process_harms_nobody(mpi: str, thread: str) -> None:
+    """Also where another thread was at work when it was forked: that thread is not there."""
+    program = BUILD / "c_tests" / f"forked_{abi_of(mpi)}"
+    run_ranks(mpi, 4, [program], env={"VICINAL_PROGRESS_THREAD": thread}, timeout=100)
+
+
+FORKING = """
+import os, sys
+import numpy as np
+import vicinal
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+needed = [(comm.rank + 1) % comm.size]
+halo = vicinal.Halo(comm, (comm.rank, comm.rank + 1), needed, strategy="aggregate", regions="blocks:2")
+x = np.array([comm.rank, -1.0])
+for way in ("exit", "free", "abandon"):
+    x[1] = -1
+    halo.start(x)
+    child = os.fork()
+    if child == 0:
+        if way == "free":
+            del halo
+        if way == "abandon":
+            os._exit(0)
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    halo.wait()
+    assert x[1] == needed[0], x
+print("well", flush=True)
+"""
+
+
+def test_a_process_forked_from_python_harms_nobody(mpi: str) -> None:
+    environment = {"PYTHONPATH": str(ROOT / "python")}
+    result = run_ranks(mpi, 4, [sys.executable, "-c", FORKING], env=environment, timeout=60)
+    assert result.output.count("well") == 4, result.output
+
+
+FAILING = """
+import vicinal
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+if comm.rank == 1:
+    raise RuntimeError("the last straw")
+vicinal.Halo(comm, (comm.rank, comm.rank + 1), [(comm.rank + 1) % comm.size])
+"""
+
+
+def test_an_exception_in_one_python_rank_ends_them_all(mpi: str, tmp_path: Path) -> None:
+    """As README and the example say: by mpi4py's own runner."""
+    program = tmp_path / "failing.py"
+    program.write_text(FAILING)
+    environment = {"PYTHONPATH": str(ROOT / "python")}
+    result = run_ranks(
+        mpi, 3, [sys.executable, "-m", "mpi4py", program], env=environment, timeout=60, check=False
+    )
+    assert result.code != 0
+    assert "the last straw" in result.output, result.output
+
+
+def test_ranks_may_end_long_after_each_other(mpi: str) -> None:
+    """With more between them than MPI_Finalize waits for communicators that others still have."""
+    program = BUILD / "c_tests" / f"ends_{abi_of(mpi)}"
+    run_ranks(mpi, 2, [program, "late", 3000], timeout=60)
+
+
+def test_a_rank_may_keep_its_communicators(mpi: str) -> None:
+    run_ranks(mpi, 3, [BUILD / "c_tests" / f"ends_{abi_of(mpi)}", "never", 10], timeout=60)

@@ -9,6 +9,8 @@ wheel as `pip install .` makes it; each for every MPI of the build folder given.
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -69,7 +71,7 @@ def check_pkgconfig(prefix: Path, scratch: Path, mpi: Mpi) -> None:
                             capture_output=True, env={**os.environ, "PKG_CONFIG_PATH": str(folder)})
     for source in EXAMPLES:
         program = scratch / f"{source.stem}-{mpi.abi}"
-        run(["cc", source, "-o", program, *answer.stdout.split(), "-lm"])
+        run(["cc", source, "-o", program, *shlex.split(answer.stdout), "-lm"])
         run_ranks(mpi, [program])
     print(f"pkg-config vicinal-{mpi.abi}: {len(EXAMPLES)} programs built and run")
 
@@ -90,10 +92,13 @@ def main(build: Path) -> None:
     system = "system" if build.name == "system-mpi" else None
     libraries = sorted((build / "lib").glob("libvicinal-*.so"))
     mpis = [find_mpi(system or library.stem.removeprefix("libvicinal-")) for library in libraries]
-    with tempfile.TemporaryDirectory(prefix="vicinal-") as folder:
+    with tempfile.TemporaryDirectory(prefix="vicinal check-") as folder:
         scratch = Path(folder)
         prefix = scratch / "prefix"
-        run([BIN / "cmake", "--install", build, "--prefix", prefix, "--component", "development"])
+        run([BIN / "cmake", "--install", build, "--prefix", prefix])
+        strangers = [path for path in prefix.rglob("*") if re.search(r"\.pyi?$|^_(core|mpi)|python", path.name)]
+        if strangers:
+            sys.exit(f"vicinal: parts of Python in a prefix for C: {', '.join(map(str, strangers))}")
         for mpi in mpis:
             check_cmake(prefix, scratch, mpi)
             check_pkgconfig(prefix, scratch, mpi)

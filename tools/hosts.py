@@ -230,7 +230,9 @@ def launcher_arguments(mpi: Mpi, shape: Shape) -> list[str]:
             "--map-by", f"ppr:{shape.ranks_per_host}:node:OVERSUBSCRIBE",
             layer, f"{plm}_agent", str(AGENT), layer, f"{plm}_no_tree_spawn", "1",
             "--mca", "pml", "ob1", "--mca", "btl", f"tcp,self,{shared}",
-            "--mca", "btl_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1"]
+            "--mca", "btl_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1",
+            # Without a network of its kind, the one for UCX is not chosen, and complains of it for each window.
+            "--mca", "osc", "^ucx"]
 
 
 def launch(mpi: Mpi, shape: Shape, program: Sequence[str], extra: Mapping[str, str] | None = None) -> int:

@@ -19,7 +19,11 @@ import find_compiler
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-COMMAND = """#!{python}
+# A first line cannot name an interpreter whose path holds a space, so a shell reads this first, and starts Python
+# with it; to Python the shell's part is a text.
+COMMAND = """#!/bin/sh
+'''exec' "{python}" "$0" "$@"
+'''
 import sys
 from vicinal.cli import main
 sys.exit(main())
@@ -40,7 +44,7 @@ def check_machine() -> None:
 
 def pip_install(requirements: str) -> None:
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check"]
-    command = [*pip, "install", "--quiet", "--requirement", str(ROOT / requirements)]
+    command = [*pip, "install", "--quiet", "--require-hashes", "--requirement", str(ROOT / requirements)]
     if subprocess.run(command).returncode != 0:
         sys.exit(f"vicinal: pip could not install {requirements}; its reason is above")
 

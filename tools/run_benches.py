@@ -61,6 +61,8 @@ def main(names: list[str], json: Path | None) -> int:
                 file = "-".join([name, str(run.ranks), *filter(None, [run.setting.partition("=")[0]])])
                 program += ["--json", str(json.absolute() / f"{file.lower()}.json")]
             line, environment = command(mpi, run.ranks, program)
+            # Without a network of its kind, this component is not chosen, and complains of it for each window.
+            environment.setdefault("OMPI_MCA_osc", "^ucx")
             if run.setting:
                 key, _, value = run.setting.partition("=")
                 environment[key] = value

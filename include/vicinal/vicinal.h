@@ -130,9 +130,9 @@ VICINAL_API int vicinal_graph_free(vicinal_graph* graph);
  * displacements. The arguments are MPI's, with the graph in the place of the communicator, and mean what
  * they mean there; arrays have an entry for each neighbour in the order of the graph. An entry that is
  * MPI_PROC_NULL in the topology a graph was made from is passed over, its place in the buffers left
- * alone. Arrays of arguments may be reused at once; datatypes must be committed, and like the buffers
- * stay in place until completion, or for persistent requests until these are freed. Send regions may
- * overlap each other, receive regions must not. MPI_IN_PLACE is not allowed.
+ * alone. Arrays of arguments may be reused at once; datatypes must be committed, and may be freed at once.
+ * Buffers stay in place until completion, or for persistent requests until these are freed. Send regions
+ * may overlap each other, receive regions must not. MPI_IN_PLACE is not allowed.
  *
  *   persistent (`_init`): plans. Collective over the ranks of the graph that have neighbours; ranks
  *     without may skip it. Requests may be started in any order, on each rank in another.
@@ -325,8 +325,8 @@ VICINAL_API int vicinal_neighbor_allgatherv_init_c(const void* sendbuf, MPI_Coun
  *
  * MPI_Allgather and MPI_Allgatherv, in the same forms: the neighborhood allgathers of the communicator's
  * complete graph, which is created by the first of them and kept until the communicator is freed.
- * MPI_IN_PLACE is allowed as send buffer. Counts of allgatherv must be the same on all ranks; the sixteen
- * sets of counts used last keep their plans.
+ * MPI_IN_PLACE is allowed as send buffer; otherwise the buffers must not share memory. Counts of
+ * allgatherv must be the same on all ranks; the sixteen sets of counts used last keep their plans.
  *
  * The setting vicinal_allgather, in the environment or the info of the persistent form, names the planner:
  *   "automatic"           (default) chooses for the machine
@@ -339,9 +339,9 @@ VICINAL_API int vicinal_neighbor_allgatherv_init_c(const void* sendbuf, MPI_Coun
  *
  * Collective. Errors, on every rank (MPI_ERR_OTHER on those that are not at fault): MPI_ERR_COUNT for
  * negative counts, for an own block whose sizes in the send and receive arguments differ, and where a
- * plan is made for counts that are not the same on all ranks; MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_TYPE,
- * MPI_ERR_INFO_VALUE. An error in a blocking or nonblocking call gives up these two forms on the
- * communicator. */
+ * plan is made for counts that are not the same on all ranks; MPI_ERR_BUFFER, also where send and receive
+ * buffer share memory; MPI_ERR_ARG, MPI_ERR_TYPE, MPI_ERR_INFO_VALUE. An error in a blocking or
+ * nonblocking call gives up these two forms on the communicator. */
 VICINAL_API int vicinal_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
                                   void* recvbuf, int recvcount, MPI_Datatype recvtype,
                                   MPI_Comm comm);
@@ -391,7 +391,8 @@ VICINAL_API int vicinal_allgatherv_init_c(const void* sendbuf, MPI_Count sendcou
 
 /* Begins an execution. Local: never waits for another rank. The send buffer must not be changed, nor
  * the receive buffer used, until it is complete. Errors: MPI_ERR_REQUEST where the request is in flight
- * or cannot be started by itself. */
+ * or cannot be started by itself. vicinal_startall starts them in the order of the array, and stops at
+ * the first that cannot be; MPI_ERR_ARG for a negative count or a null array. */
 VICINAL_API int vicinal_start(vicinal_request* request);
 VICINAL_API int vicinal_startall(int count, vicinal_request requests[]);
 
@@ -400,11 +401,14 @@ VICINAL_API int vicinal_startall(int count, vicinal_request requests[]);
 VICINAL_API int vicinal_test(vicinal_request* request, int* flag);
 
 /* Waits for completion, progressing every exchange of the process meanwhile. Never blocks inside MPI:
- * it polls, then yields, then sleeps. */
+ * it polls, then yields, then sleeps. vicinal_waitall waits in the order of the array, and stops at the
+ * first that has failed; MPI_ERR_ARG for a negative count or a null array. */
 VICINAL_API int vicinal_wait(vicinal_request* request);
 VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
 
-/* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. */
+/* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. Where one has failed,
+ * *index is the position of that one, its handle is treated as by vicinal_test, and what is returned is its
+ * error, of which the error handler of its communicator hears. */
 VICINAL_API int vicinal_waitany(int count, vicinal_request requests[], int* index);
 
 /* Frees a request, after waiting for an execution in flight. Local otherwise. Errors: MPI_ERR_REQUEST
@@ -415,8 +419,9 @@ VICINAL_API int vicinal_request_free(vicinal_request* request);
  * on this one to relay their data. Local; returns MPI_SUCCESS. */
 VICINAL_API int vicinal_progress(void);
 
-/* Writes to standard error what each exchange in flight waits for. For diagnosing a hang; also run by
- * the signal that the environment variable VICINAL_DUMP_SIGNAL names by number. Local. */
+/* Writes to standard error what each exchange in flight waits for, and which communicators do without
+ * shared memory, and why. For diagnosing a hang; also run by the signal that the environment variable
+ * VICINAL_DUMP_SIGNAL names by number. Local. */
 VICINAL_API int vicinal_dump(void);
 
 /* --- halos -------------------------------------------------------------------------------------- */
@@ -462,7 +467,8 @@ VICINAL_API int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned,
 
 /* Begins the reverse: each ghost's value is brought to its owner, where `op` combines it with the owned
  * value: MPI_SUM, MPI_MIN, MPI_MAX, MPI_REPLACE (the last in order stays), or any operator that
- * MPI_Reduce_local takes. The order is the same in each execution. */
+ * MPI_Reduce_local takes. The order is the same in each execution. The datatype may be freed at once, but
+ * a user's operator must not be freed before the request is done with: MPI has no way to keep one. */
 VICINAL_API int vicinal_halo_reverse_start(vicinal_halo halo, void* owned, const void* ghosts,
                                            int64_t values, MPI_Datatype type, MPI_Op op,
                                            vicinal_request* request);
@@ -492,6 +498,9 @@ typedef struct {
   int64_t local_messages; /* sent inside the region */
   int64_t local_elements;
   int64_t shared_elements; /* handed to or taken from a rank of the host through memory */
+  /* Why messages are used between ranks of this node that could share memory; "" where all of them do.
+   * The text is the halo's. */
+  const char* shared_memory;
 } vicinal_statistics;
 VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistics);
 

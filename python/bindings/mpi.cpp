@@ -83,10 +83,11 @@ Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& 
   return meeting;
 }
 
-nb::tuple counts_of(const Plan& plan) {
-  const Statistics found = statistics(plan);
+nb::tuple counts_of(const AgreedPlan& plan) {
+  const Statistics found = statistics(plan.forward());
   return nb::make_tuple(found.non_local.messages, found.non_local.elements, found.local.messages,
-                        found.local.elements, found.shared_elements, found.copied_elements);
+                        found.local.elements, found.shared_elements, found.copied_elements,
+                        plan.communicator().arena_fault());
 }
 
 std::string text_of(const Plan& plan) {
@@ -116,14 +117,15 @@ nb::ndarray<nb::numpy, int> get_regions(Address comm) {
 std::optional<int> wait_any_of(const std::vector<Pending*>& pending) {
   std::vector<vicinal::Request*> requests;
   for (Pending* each : pending) requests.push_back(each == nullptr ? nullptr : each->request());
-  int found = -1;
+  Found found;
   {
     const nb::gil_scoped_release released;
     found = wait_any(requests);
   }
-  if (found < 0) return std::nullopt;
-  pending[static_cast<std::size_t>(found)]->settle();
-  return found;
+  if (found.position < 0) return std::nullopt;
+  if (found.fault) std::rethrow_exception(found.fault);
+  pending[static_cast<std::size_t>(found.position)]->settle();
+  return found.position;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "collectives/request.hpp"
 #include "collectives/settings.hpp"
+#include "execute/agreed_plan.hpp"
 #include "plan/plan.hpp"
 
 namespace vicinal::python {
@@ -53,8 +54,9 @@ struct Meeting {
 Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& fault,
                    std::array<std::int64_t, 2> mine);
 
-/// Six counts of a plan, in the order of vicinal.Statistics.
-nanobind::tuple counts_of(const Plan& plan);
+/// What a plan's forward direction costs, and why it does without shared memory, in the order of
+/// vicinal.Statistics.
+nanobind::tuple counts_of(const AgreedPlan& plan);
 std::string text_of(const Plan& plan);
 
 /// Something that a user waits for. The memory that it reads and writes lives with it.

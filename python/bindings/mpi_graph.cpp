@@ -120,7 +120,7 @@ class NeighborRequest final : public Pending {
   /// With settings it is persistent, and planned; without, a call that has begun.
   NeighborRequest(std::shared_ptr<Graph> graph, const Collective& collective, const GivenSide& send,
                   const GivenSide& receive, bool in_place, std::optional<std::vector<Index>> items,
-                  const std::optional<GivenSettings>& given, const GivenFault& given_fault)
+                  const std::optional<GivenSettings>& given, Form form, const GivenFault& given_fault)
       : datatypes_(send.datatypes) {
     datatypes_.insert(datatypes_.end(), receive.datatypes.begin(), receive.datatypes.end());
     NeighborArguments arguments;
@@ -134,20 +134,25 @@ class NeighborRequest final : public Pending {
       arguments.receive = describe(receive, receive_, collective, false, graph->sources());
       arguments.send = in_place ? own_block(arguments.receive, *graph)
                                 : describe(send, send_, collective, true, graph->destinations());
+      if (collective.one_block && !in_place && graph->is_complete()) {
+        check_apart(arguments.send, arguments.receive);
+      }
       if (receive_.given()) receive_.require_writable("recvbuf");
       if (items) check_items(*items, arguments.send);
       arguments.items = std::move(items);
-    } catch (const Error& error) {
-      fault = error;  // it is told to the neighbours, who are waiting for this rank
+    } catch (const nb::python_error&) {
+      throw;
+    } catch (...) {
+      fault = current_fault();  // it is told to the neighbours, who are waiting for this rank
     }
     const nb::gil_scoped_release released;
     if (given) {
       auto planned = std::make_unique<NeighborExchange>(std::move(graph), std::move(arguments),
                                                         settings, std::move(fault));
-      plan_ = &planned->plan().forward();
+      plan_ = &planned->plan();
       request_ = std::move(planned);
     } else {
-      request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault));
+      request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault), form);
     }
   }
 
@@ -165,7 +170,7 @@ class NeighborRequest final : public Pending {
     send_.release();
     receive_.release();
   }
-  [[nodiscard]] const Plan& plan() {
+  [[nodiscard]] const AgreedPlan& plan() {
     alive();
     require(plan_ != nullptr, Fault::request,
             "this is the request of a nonblocking call, which has no plan of its own");
@@ -181,7 +186,7 @@ class NeighborRequest final : public Pending {
   Array send_;
   Array receive_;
   std::vector<nb::object> datatypes_;          ///< in use as long as the request
-  const Plan* plan_ = nullptr;                 ///< of a persistent request
+  const AgreedPlan* plan_ = nullptr;           ///< of a persistent request
   std::unique_ptr<vicinal::Request> request_;  ///< destroyed first: it waits for what is in flight
 };
 
@@ -233,13 +238,14 @@ std::unique_ptr<NeighborRequest> neighbor(
     const ArrayArgument<Index>& recvcounts, const ArrayArgument<Index>& recvdispls,
     const std::vector<nb::object>& recvtypes, bool in_place,
     const std::optional<ArrayArgument<Index>>& items, const std::optional<GivenSettings>& given,
-    const GivenFault& fault) {
+    bool blocking, const GivenFault& fault) {
   const GivenSide send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtypes};
   const GivenSide receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtypes};
   std::optional<std::vector<Index>> identities;
   if (items) identities = vector_of(*items);
   return std::make_unique<NeighborRequest>(std::move(graph), read_collective(collective), send,
-                                           receive, in_place, std::move(identities), given, fault);
+                                           receive, in_place, std::move(identities), given,
+                                           blocking ? Form::blocking : Form::nonblocking, fault);
 }
 
 }  // namespace
@@ -251,8 +257,8 @@ void bind_graph(nb::module_& module) {
       .def("wait", &NeighborRequest::wait)
       .def("free", &NeighborRequest::free)
       .def("counts", [](NeighborRequest& it) { return counts_of(it.plan()); })
-      .def("text", [](NeighborRequest& it) { return text_of(it.plan()); })
-      .def_prop_ro("strategy", [](NeighborRequest& it) { return it.plan().planner; });
+      .def("text", [](NeighborRequest& it) { return text_of(it.plan().forward()); })
+      .def_prop_ro("strategy", [](NeighborRequest& it) { return it.plan().forward().planner; });
   nb::class_<Graph>(module, "Graph")
       .def("is_complete", &Graph::is_complete)
       .def("sources", [](const Graph& it) { return new_array(it.sources().ranks); })
@@ -267,7 +273,7 @@ void bind_graph(nb::module_& module) {
   module.def("kept_complete_graph", &kept_complete_graph, "comm"_a);
   module.def("neighbor", &neighbor, "graph"_a, "collective"_a, "sendbuf"_a.none(), "sendcounts"_a,
              "senddispls"_a, "sendtypes"_a, "recvbuf"_a.none(), "recvcounts"_a, "recvdispls"_a,
-             "recvtypes"_a, "in_place"_a, "items"_a.none(), "settings"_a.none(), "fault"_a.none());
+             "recvtypes"_a, "in_place"_a, "items"_a.none(), "settings"_a.none(), "blocking"_a, "fault"_a.none());
 }
 
 }  // namespace vicinal::python

@@ -83,18 +83,20 @@ class HaloState {
   std::shared_ptr<Transfer> start(nb::handle x, nb::handle ghosts) {
     auto transfer = std::make_shared<Transfer>();
     Operands& operands = transfer->operands;
-    operands.owned.view(x, "x");
-    if (!ghosts.is_none()) {
-      operands.ghosts.view(ghosts, "the array of ghosts");
-    } else if (operands.owned.rows() == owned_count() && ghost_count() > 0) {
-      operands.ghosts.view(pool_.get(operands.owned, ghost_count()), "the array of ghosts");
-    }
-    operands.check(owned_count(), ghost_count());
-    if (operands.appended) {
-      if (ghost_count() > 0) operands.owned.require_writable("x, whose end holds the ghosts,");
-    } else {
-      operands.ghosts.require_writable("the array of ghosts");
-    }
+    told_to_others(false, [&] {
+      operands.owned.view(x, "x");
+      if (!ghosts.is_none()) {
+        operands.ghosts.view(ghosts, "the array of ghosts");
+      } else if (operands.owned.rows() == owned_count() && ghost_count() > 0) {
+        operands.ghosts.view(pool_.get(operands.owned, ghost_count()), "the array of ghosts");
+      }
+      operands.check(owned_count(), ghost_count());
+      if (operands.appended) {
+        if (ghost_count() > 0) operands.owned.require_writable("x, whose end holds the ghosts,");
+      } else {
+        operands.ghosts.require_writable("the array of ghosts");
+      }
+    });
     vicinal::Request& request =
         halo().start(operands.owned.data(), operands.ghost_data, operands.shape);
     return launched(std::move(transfer), request);
@@ -104,11 +106,14 @@ class HaloState {
     auto transfer = std::make_shared<Transfer>();
     transfer->reverse = true;
     Operands& operands = transfer->operands;
-    operands.owned.view(x, "x");
-    if (!ghosts.is_none()) operands.ghosts.view(ghosts, "the array of ghosts");
-    operands.check(owned_count(), ghost_count());
-    operands.owned.require_writable("x");
-    const Operator combination = read_operator(op, operands.owned.type(), operands.shape.values);
+    Operator combination;
+    told_to_others(true, [&] {
+      operands.owned.view(x, "x");
+      if (!ghosts.is_none()) operands.ghosts.view(ghosts, "the array of ghosts");
+      operands.check(owned_count(), ghost_count());
+      operands.owned.require_writable("x");
+      combination = read_operator(op, operands.owned.type(), operands.shape.values);
+    });
     transfer->is_foreign = combination.is_foreign;
     ValueShape shape = operands.shape;
     std::swap(shape.source_stride, shape.target_stride);
@@ -171,6 +176,18 @@ class HaloState {
   }
 
  private:
+  /// Reads arguments. Where they cannot be right, the others, whose exchange it is as well, learn of it.
+  template <class Read>
+  void told_to_others(bool reverse, Read read) {
+    halo();
+    try {
+      read();
+    } catch (...) {
+      halo().start_at_fault(reverse);
+      throw;
+    }
+  }
+
   std::shared_ptr<Transfer> launched(std::shared_ptr<Transfer> transfer,
                                      vicinal::Request& request) {
     transfer->request = &request;
@@ -298,6 +315,12 @@ void bind_halo(nb::module_& module) {
       .def("start", &PythonHalo::start, "x"_a.none(), "ghosts"_a.none())
       .def("start_reverse", &PythonHalo::start_reverse, "x"_a.none(), "ghosts"_a.none(),
            "op"_a.none())
+      .def("come_to_rest",
+           [](const PythonHalo& it, bool reverse) {
+             Halo& halo = it.state().halo();
+             const nb::gil_scoped_release released;
+             halo.come_to_rest(reverse);
+           })
       .def("wait", [](const PythonHalo& it) { return it.state().wait_all(); })
       .def("free", [](const PythonHalo& it) { it.state().free(); })
       .def_prop_ro("in_flight", [](const PythonHalo& it) { return it.state().in_flight(); })
@@ -312,7 +335,7 @@ void bind_halo(nb::module_& module) {
              return map_of(it.map().receive_ranks, it.map().receive_offsets,
                            it.map().receive_positions);
            })
-      .def("counts", [](const PythonHalo& it) { return counts_of(it.plan().forward()); })
+      .def("counts", [](const PythonHalo& it) { return counts_of(it.plan()); })
       .def("text",
            [](const PythonHalo& it) {
              return text_of(it.plan().forward()) + text_of(it.plan().reverse());

@@ -193,8 +193,9 @@ class Graph:
         recvbuf: Any,
         items: ArrayLike | None = None,
         settings: dict[str, Any] | None = None,
+        blocking: bool = False,
     ) -> Request:
-        """Plan a collective where there are settings; else begin a call of it."""
+        """Plan a collective where there are settings; else begin a call of it, in its blocking form or not."""
         read_send, read_receive = READERS[collective]
         gathers = collective.startswith("allgather")
         given = None if settings is None else dict(self._settings)
@@ -221,7 +222,7 @@ class Graph:
             self._graph, collective,
             send.buffer, send.counts, send.displacements, send.datatypes,
             receive.buffer, receive.counts, receive.displacements, receive.datatypes,
-            in_place, identities, given, fault,
+            in_place, identities, given, blocking, fault,
         )
         return Request(request)
 
@@ -308,13 +309,13 @@ class Graph:
 
     # --- blocking and nonblocking -----------------------------------------------------------------------
     #
-    # With the graph's settings, and buffers as for the persistent ones.  Ranks call in the same order.  The
-    # first calls on a graph plan.  An error gives up the graph on all ranks that communicate with the one
-    # at fault.
+    # With the graph's settings, and buffers as for the persistent ones.  Ranks call in the same order.  An
+    # error is that of one call: it is raised on the rank at fault and on those whose data depend on that
+    # rank's, and later calls are as good as ever.
 
     def Neighbor_alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
         """Run once what Neighbor_alltoall_init prepares."""
-        self._begin("alltoall", sendbuf, recvbuf).wait()
+        self._begin("alltoall", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_alltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begin what Neighbor_alltoall does."""
@@ -322,7 +323,7 @@ class Graph:
 
     def Neighbor_alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Run once what Neighbor_alltoallv_init prepares."""
-        self._begin("alltoallv", sendbuf, recvbuf).wait()
+        self._begin("alltoallv", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_alltoallv(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begin what Neighbor_alltoallv does."""
@@ -330,7 +331,7 @@ class Graph:
 
     def Neighbor_alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
         """Run once what Neighbor_alltoallw_init prepares."""
-        self._begin("alltoallw", sendbuf, recvbuf).wait()
+        self._begin("alltoallw", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_alltoallw(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begin what Neighbor_alltoallw does."""
@@ -338,7 +339,7 @@ class Graph:
 
     def Neighbor_allgather(self, sendbuf: Any, recvbuf: Any) -> None:
         """Run once what Neighbor_allgather_init prepares."""
-        self._begin("allgather", sendbuf, recvbuf).wait()
+        self._begin("allgather", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_allgather(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begin what Neighbor_allgather does."""
@@ -346,7 +347,7 @@ class Graph:
 
     def Neighbor_allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Run once what Neighbor_allgatherv_init prepares."""
-        self._begin("allgatherv", sendbuf, recvbuf).wait()
+        self._begin("allgatherv", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_allgatherv(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begin what Neighbor_allgatherv does."""

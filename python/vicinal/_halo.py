@@ -121,7 +121,12 @@ class Halo:
 
     def exchange(self, x: Any, ghosts: Any = None) -> NDArray[Any]:
         """Start an exchange, wait for it and return the ghosts."""
-        return self._halo.start(x, ghosts).wait()
+        try:
+            exchange = self._halo.start(x, ghosts)
+        except Exception:
+            self._halo.come_to_rest(False)  # the others may need this rank to the end of it
+            raise
+        return exchange.wait()
 
     def start_reverse(self, x: Any, ghosts: Any = None, op: str | MPI.Op = "sum") -> Exchange:
         """Begin to bring the ghosts' values back to their owners, where `op` combines them with `x`.
@@ -134,7 +139,12 @@ class Halo:
 
     def reverse(self, x: Any, ghosts: Any = None, op: str | MPI.Op = "sum") -> NDArray[Any]:
         """Start a reverse exchange, wait for it and return `x`."""
-        return self._halo.start_reverse(x, ghosts, op).wait()
+        try:
+            exchange = self._halo.start_reverse(x, ghosts, op)
+        except Exception:
+            self._halo.come_to_rest(True)
+            raise
+        return exchange.wait()
 
     def free(self) -> None:
         """Wait for what is in flight and give everything back.  Also happens when the halo is dropped."""

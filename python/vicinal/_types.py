@@ -20,6 +20,8 @@ class Statistics(NamedTuple):
     """Copied into or out of shared memory."""
     copied_elements: int
     """Copied or combined within this rank's own memory."""
+    shared_memory: str
+    """Why messages are used between ranks of this node that could share memory; empty where all of them do."""
 
 
 class Exchange(Protocol):
@@ -46,6 +48,7 @@ class NativeHalo(Protocol):
 
     def start(self, x: Any, ghosts: Any) -> Exchange: ...
     def start_reverse(self, x: Any, ghosts: Any, op: Any) -> Exchange: ...
+    def come_to_rest(self, reverse: bool) -> None: ...
     def wait(self) -> Any: ...
     def free(self) -> None: ...
     def send_map(self) -> dict[int, NDArray[Any]]: ...
@@ -105,7 +108,7 @@ class Native(Protocol):
         self, graph: NativeGraph, collective: str,
         sendbuf: Any, sendcounts: Any, senddispls: Any, sendtypes: list[Any],
         recvbuf: Any, recvcounts: Any, recvdispls: Any, recvtypes: list[Any],
-        in_place: bool, items: Any, settings: dict[str, str] | None, fault: Fault | None,
+        in_place: bool, items: Any, settings: dict[str, str] | None, blocking: bool, fault: Fault | None,
     ) -> NativeRequest: ...
     def sparse_exchange(
         self, comm: int, ranks: Any, arrays: list[NDArray[Any]], type: int,

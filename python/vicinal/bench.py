@@ -7,7 +7,6 @@ far any two must, to mean something.  The ranks' side is bench_worker.py.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from .bench_tables import Column, Measured, Timed, show_bench
 from .launch import Mpi
 from .outputs import CommandError, OutputFile
 from .tables import as_json
-from .workers import check_regions, find_launcher, run_ranks, write_run
+from .workers import check_regions, find_launcher, run_folder, run_ranks, write_run
 
 MPI_OWN, MPI_AGAIN = "MPI", "MPI again"
 
@@ -107,8 +106,7 @@ def compete(
         "builds": builds,
         "cases": list(cases),
     }
-    with tempfile.TemporaryDirectory(prefix="vicinal-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with run_folder() as folder:
         write_run(folder, task, arrays)
         steps = len(cases) * len(terms.all_contestants) * (builds + 2 + terms.repetitions)
         run_ranks(folder, worker, ranks, mpi, steps)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .bench import MPI_AGAIN, MPI_OWN, Results, Terms, compete, conclude
 from .bench_tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, whole
-from .matrices import Matrix, block_starts, read_matrix
+from .matrices import Matrix, block_starts, read_matrix, require_finite
 from .outputs import CommandError
 from .tables import COUNTED, duration, size
 from .workloads import Workload, block_rows, moore, random_sparse, recorded
@@ -116,6 +116,7 @@ def list_cases(request: Request) -> list[Case]:
     cases = [Case(graph, size) for graph in graphs for size in request.sizes]
     for name in request.matrices:
         matrix = read_matrix(name)
+        require_finite(matrix)
         starts = block_starts(matrix, ranks)
         block_bytes = int(np.diff(starts).max()) * request.columns * matrix.value_bytes
         cases.append(Case(block_rows(matrix, starts), block_bytes, matrix))

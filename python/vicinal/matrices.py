@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .memory import available_memory
 from .outputs import Advance, CommandError, progress
 
 Integers = npt.NDArray[np.int64]
@@ -66,6 +67,14 @@ def read_matrix(name: str) -> Matrix:
         raise CommandError(f"matrix {name} does not fit into memory; check the sizes in its header") from error
 
 
+def require_finite(matrix: Matrix) -> None:
+    """Refuse a matrix whose products with a vector could not be checked."""
+    if not np.isfinite(matrix.values).all():
+        raise CommandError(
+            f"matrix {matrix.name} has entries that are not finite; y = A x could not be checked"
+        )
+
+
 def block_starts(matrix: Matrix, ranks: int) -> Integers:
     """The first row of each rank's block, and the number of rows at the end."""
     if ranks > matrix.rows:
@@ -104,6 +113,7 @@ class _Stream:
     """
 
     def __init__(self, path: Path, advance: Advance) -> None:
+        self._ended = True
         self._raw = path.open("rb")
         self._unzipped = gzip.GzipFile(fileobj=self._raw) if path.suffix == ".gz" else self._raw
         self._advance = advance
@@ -111,6 +121,12 @@ class _Stream:
     def read(self, count: int = -1) -> bytes:
         data = self._unzipped.read(count)
         self._advance(self._raw.tell())
+        if data:
+            self._ended = data.endswith(b"\n")
+        elif not self._ended:
+            # SciPy's reader runs past the end of a pattern whose last line is not ended.
+            self._ended = True
+            return b"\n"
         return data
 
     def __enter__(self) -> _Stream:
@@ -128,13 +144,14 @@ def _read_file(path: Path) -> Any:
     try:
         with progress(f"reading {path.name}", size) as advance:
             with _Stream(path, advance) as stream:
-                rows, columns, entries, _, _, symmetry = mminfo(stream)
+                rows, columns, entries, _, field, symmetry = mminfo(stream)
             _require_square(str(path), rows, columns)
             stored = entries if symmetry == "general" else entries // 2
             if stored * SHORTEST_ENTRY > size * (LONGEST_GZIP_RATIO if path.suffix == ".gz" else 1):
                 raise CommandError(
                     f"matrix {path} is truncated: its header announces {entries} entries; {_REMEDY}"
                 )
+            _require_memory(str(path), rows, entries, 16 if field == "complex" else 8)
             with _Stream(path, advance) as stream:
                 return mmread(stream)
     except EOFError as error:
@@ -173,10 +190,22 @@ def _in_rows(name: str, given: Any) -> Matrix:
     matrix = csr_array(given)
     matrix.sum_duplicates()
     values = matrix.data.astype(np.complex128 if np.iscomplexobj(matrix.data) else np.float64, copy=False)
-    if not np.isfinite(values).all():
-        raise CommandError(f"matrix {name} has entries that are not finite; y = A x could not be checked")
     row_starts = matrix.indptr.astype(np.int64)
     return Matrix(name, int(matrix.shape[0]), row_starts, matrix.indices, values)
+
+
+def _require_memory(name: str, rows: int, entries: int, value_bytes: int) -> None:
+    """Refuse a matrix that is larger than what the system could give."""
+    index_bytes = 4 if max(rows, entries) < 1 << 31 else 8
+    # As triples, then in rows beside them; the starts of the rows twice while they are counted.
+    needed = entries * (3 * index_bytes + 2 * value_bytes) + 2 * 8 * (rows + 1)
+    available = available_memory()
+    if available is not None and needed > available:
+        raise CommandError(
+            f"matrix {name} has {rows:,} rows and {entries:,} entries by its header, and reading it takes about "
+            f"{needed / 1e9:.1f} GB of memory, but {available / 1e9:.1f} GB are available; check its header, or "
+            "use a machine with more memory"
+        )
 
 
 def _require_square(name: str, rows: int, columns: int) -> None:

@@ -7,8 +7,10 @@ longer than what is to be measured.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 FOLDER_CHECK_SECONDS = 1.0
+HOLD = "held"
+"""A file in the folder that the command keeps locked; the system lets go of it when the command is killed."""
 ELSEWHERE = "elsewhere: "
 """Marks the fault of a rank that only reports another's."""
 
@@ -83,14 +87,27 @@ def run(body: Callable[[RankProcess], None]) -> None:
 
 
 def _leave_with(folder: Path) -> None:
-    """End this process when the folder is gone: the command that it worked for has ended."""
+    """End this process when the command that it worked for has ended."""
 
     def watch() -> None:
-        while folder.exists():
+        while not _is_deserted(folder):
             time.sleep(FOLDER_CHECK_SECONDS)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _is_deserted(folder: Path) -> bool:
+    """Whether the folder is gone, or the command was killed and could not take it along; then it goes now."""
+    if not folder.exists():
+        return True
+    try:
+        with (folder / HOLD).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False  # the command has it; or there are no locks here, and the folder alone tells
+    shutil.rmtree(folder, ignore_errors=True)
+    return True
 
 
 def _world() -> MPI.Intracomm:

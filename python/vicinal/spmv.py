@@ -5,7 +5,6 @@ The ranks themselves are spmv_worker.py.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .matrices import Integers, Matrix, block_starts, read_matrix
+from .matrices import Integers, Matrix, block_starts, read_matrix, require_finite
 from .outputs import CommandError, OutputFile
 from .tables import COUNTED, LOCAL_NOTE, Row, as_json, make_row, show
-from .workers import check_regions, find_launcher, run_ranks, write_run
+from .workers import check_regions, find_launcher, run_folder, run_ranks, write_run
 
 BUILDS = 3
 """How often each strategy's halo is formed; the fastest counts."""
@@ -46,9 +45,9 @@ def spmv(request: Request) -> int:
     mpi = find_launcher(request.mpi)
     check_regions(request.regions, request.ranks)
     matrix = read_matrix(request.matrix)
+    require_finite(matrix)
     starts = block_starts(matrix, request.ranks)
-    with tempfile.TemporaryDirectory(prefix="vicinal-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with run_folder() as folder:
         _write_run(folder, request, matrix, starts)
         steps = len(request.strategies) * (BUILDS + 2 + request.repetitions)
         run_ranks(folder, "spmv_worker", request.ranks, mpi, steps)

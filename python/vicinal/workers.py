@@ -1,12 +1,14 @@
 """Starting the ranks of a command, and hearing of their end.
 
 The command alone reads files.  What the ranks need it puts into a folder, which they map into memory,
-and into which they put their results; the folder goes when the command ends, however it ends, and
-ranks that find it gone end too.  The ranks' side is rank_process.py.
+and into which they put their results.  The folder goes when the command ends, and ranks that find it gone
+end too; a command that is killed loses its lock on a file there, and the ranks clear up.  Their side is
+rank_process.py.
 """
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
@@ -14,7 +16,9 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +27,7 @@ import numpy.typing as npt
 
 from .launch import LauncherError, Mpi, command, find_mpi
 from .outputs import CommandError, progress
-from .rank_process import ELSEWHERE
+from .rank_process import ELSEWHERE, HOLD
 
 POLL_SECONDS = 0.1
 
@@ -49,6 +53,18 @@ def check_regions(regions: str, ranks: int) -> None:
 
     if regions not in ("node", "numa"):
         _core.read_regions(regions, ranks)
+
+
+@contextmanager
+def run_folder() -> Iterator[Path]:
+    """The folder through which the command and its ranks talk, for as long as the command lives."""
+    with tempfile.TemporaryDirectory(prefix="vicinal-", ignore_cleanup_errors=True) as name:
+        with Path(name, HOLD).open("wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # a file system without locks
+                Path(name, HOLD).unlink()
+            yield Path(name)
 
 
 def write_run(folder: Path, task: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -2,13 +2,17 @@
 // and get back an inbox, so that a negotiation over several supersteps reads as straight-line code,
 // and so that two drivers can run it: MPI (one coroutine per process), and thousands of virtual ranks
 // in one process (all coroutines interleaved). A rank says beforehand how many messages it expects;
-// no superstep is a barrier.
+// no superstep is a barrier. Whoever waits can be asked for whom (describe_wait).
 #pragma once
 
 #include <coroutine>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +28,11 @@ struct Letter {
   Words words;
 };
 
+/// Who has not written yet, in words, given the letters of the superstep that are there. It may look
+/// at what the waiting coroutine holds, so it is asked only while that waits, by the thread that drives
+/// it.
+using Missing = std::function<std::string(std::span<const Letter> arrived)>;
+
 /// What a rank offers to the driver that runs it.
 class Conversation {
  public:
@@ -31,6 +40,8 @@ class Conversation {
     std::vector<Letter> outbox;
     std::size_t expected = 0;
     std::vector<Letter> inbox;  ///< filled by the driver, ordered by sender, then as sent
+    Missing missing;
+    std::string_view purpose;  ///< what the conversation is about: "planning aggregate"
   };
 
   class Exchange {
@@ -45,12 +56,18 @@ class Conversation {
   };
 
   /// Sends the outbox, and resumes when `expected` letters of this superstep are there.
-  Exchange exchange(std::vector<Letter> outbox, std::size_t expected) {
+  Exchange exchange(std::vector<Letter> outbox, std::size_t expected, Missing missing = {}) {
     letters_sent_ += outbox.size();
-    pending_ = {std::move(outbox), expected, {}};
+    pending_ = {std::move(outbox), expected, {}, std::move(missing), purpose_};
     ++superstep_;
     return Exchange(*this);
   }
+
+  /// Passes over supersteps in which this rank neither sends nor gets a letter.
+  void skip(int supersteps) { superstep_ += supersteps; }
+
+  /// What it is about, for those who ask whom a rank waits for: "planning aggregate".
+  void set_purpose(std::string purpose) { purpose_ = std::move(purpose); }
 
   /// What talking has cost this rank so far.
   [[nodiscard]] std::size_t letters_sent() const { return letters_sent_; }
@@ -66,7 +83,22 @@ class Conversation {
   std::coroutine_handle<> waiting_;
   int superstep_ = -1;
   std::size_t letters_sent_ = 0;
+  std::string purpose_;
 };
+
+/// Whom a rank waits for, given the letters of the superstep that have come: "rank 1's and rank 5's
+/// summaries, planning aggregate", or "whoever carries the edges from ranks 3 and 7, planning
+/// distance-halving".
+std::string describe_wait(const Conversation::Pending& pending, std::span<const Letter> arrived);
+
+/// For a Missing where it is known who writes: "rank 1's and rank 5's summaries". `senders` has a rank
+/// as often as it writes.
+std::string letters_of(std::vector<int> senders, std::span<const Letter> arrived,
+                       std::string_view what);
+
+/// For a Missing where it is not known who carries what is sent along edges: "whoever carries the
+/// edges from ranks 3 and 7".
+std::string carriers_of(std::span<const int> sources);
 
 /// A coroutine that runs at once up to its first exchange and delivers a T in the end. It may be
 /// awaited by another Task, which is how a negotiation is split over functions.

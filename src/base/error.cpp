@@ -1,6 +1,10 @@
 // The words for faults.
 #include "base/error.hpp"
 
+#include <exception>
+#include <new>
+#include <stdexcept>
+
 namespace vicinal {
 
 const char* name(Fault fault) {
@@ -21,6 +25,22 @@ const char* name(Fault fault) {
     case Fault::internal: return "internal";
   }
   return "unknown";
+}
+
+Error current_fault() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {Fault::memory, "out of memory"};
+  } catch (const std::length_error&) {
+    return {Fault::memory, "out of memory: more was asked for than can ever be had"};
+  } catch (const std::exception& error) {
+    return {Fault::internal, error.what()};
+  } catch (...) {
+    return {Fault::internal, "an exception of unknown kind"};
+  }
 }
 
 }  // namespace vicinal

@@ -39,6 +39,9 @@ class Error : public std::runtime_error {
   Fault fault_;
 };
 
+/// The exception that is being handled, whatever it is, as an Error.
+Error current_fault();
+
 /// Throws an Error whose message is all the parts, streamed one after the other.
 template <class... Parts>
 [[noreturn]] void fail(Fault fault, const Parts&... parts) {

@@ -13,7 +13,9 @@ template <class Count>
 EdgeData sent(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, const Graph& graph,
               const EdgeData& receive) {
   if (sendbuf == MPI_IN_PLACE) return vicinal::own_block(receive, graph);
-  return vicinal::one_block(sendbuf, sendcount, sendtype, graph.destinations());
+  EdgeData data = vicinal::one_block(sendbuf, sendcount, sendtype, graph.destinations());
+  vicinal::check_apart(data, receive);
+  return data;
 }
 
 template <class Count>
@@ -39,21 +41,21 @@ auto allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, voi
 
 template <class Read>
 int blocking_on(MPI_Comm comm, Read read) noexcept {
-  return guarded(comm, [&] { begin(vicinal::graph_of_all(comm), read)->wait(); });
+  return guarded(comm, [&] { begin(vicinal::graph_of_all(comm), vicinal::Form::blocking, read)->wait(); });
 }
 
 template <class Read>
 int nonblocking_on(MPI_Comm comm, vicinal_request* request, Read read) noexcept {
   return guarded(comm, [&] {
-    require_handle(request, "request");
-    *request = handle(begin(vicinal::graph_of_all(comm), read).release());
+    *request = handle(
+        begin(vicinal::graph_of_all(comm), vicinal::Form::nonblocking, into(request, read))
+            .release());
   });
 }
 
 template <class Read>
 int persistent_on(MPI_Comm comm, MPI_Info info, vicinal_request* request, Read read) noexcept {
   return guarded(comm, [&] {
-    require_handle(request, "request");
     const auto graph = vicinal::graph_of_all(comm);
     vicinal::Settings settings = graph->settings();
     const auto unreadable = fault_of([&] {
@@ -64,7 +66,7 @@ int persistent_on(MPI_Comm comm, MPI_Info info, vicinal_request* request, Read r
                        "' for an allgather over a communicator, whose regions it cannot change; "
                        "call vicinal_set_regions, or create a complete graph with these regions");
     });
-    *request = handle(plan(graph, settings, unreadable, read));
+    *request = handle(plan(graph, settings, unreadable, into(request, read)));
   });
 }
 

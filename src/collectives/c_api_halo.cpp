@@ -48,6 +48,32 @@ int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std
   });
 }
 
+/// Starts what `start` does with a request, unless the arguments cannot be read: then the others, whose
+/// exchange it is as well, learn of it.
+template <class Start>
+int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start start) noexcept {
+  return guarded(user_of(halo), [&] {
+    require_handle(halo, "halo");
+    const auto read = [&](auto arguments) {
+      try {
+        require_handle(request, "request");
+        return arguments();
+      } catch (...) {
+        halo->halo->start_at_fault(reverse);
+        throw;
+      }
+    };
+    *request = handle(&start(*halo->halo, read));
+  });
+}
+
+/// A blocking exchange that has failed with `code` leaves when the others need this rank no more.
+int leave_halo(vicinal_halo halo, bool reverse, int code) noexcept {
+  if (halo == nullptr) return code;
+  const int left = guarded(user_of(halo), [&] { halo->halo->come_to_rest(reverse); });
+  return left == MPI_SUCCESS ? code : left;
+}
+
 }  // namespace
 
 extern "C" {
@@ -82,34 +108,30 @@ int vicinal_halo_free(vicinal_halo* halo) {
 
 int vicinal_halo_start(vicinal_halo halo, const void* owned, void* ghosts, int64_t values,
                        MPI_Datatype type, vicinal_request* request) {
-  return guarded(user_of(halo), [&] {
-    require_handle(halo, "halo");
-    require_handle(request, "request");
-    *request = handle(&halo->halo->start(owned, ghosts, shape_of(values, type)));
+  return start_halo(halo, false, request, [&](vicinal::Halo& it, auto read) -> auto& {
+    return it.start(owned, ghosts, read([&] { return shape_of(values, type); }));
   });
 }
 
 int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned, int64_t owned_stride,
                                void* ghosts, int64_t ghost_stride, int64_t vectors, int64_t values,
                                MPI_Datatype type, vicinal_request* request) {
-  return guarded(user_of(halo), [&] {
-    require_handle(halo, "halo");
-    require_handle(request, "request");
-    vicinal::ValueShape shape = shape_of(values, type);
+  return start_halo(halo, false, request, [&](vicinal::Halo& it, auto read) -> auto& {
+    vicinal::ValueShape shape = read([&] { return shape_of(values, type); });
     shape.vectors = vectors;
     shape.source_stride = owned_stride;
     shape.target_stride = ghost_stride;
-    *request = handle(&halo->halo->start(owned, ghosts, shape));
+    return it.start(owned, ghosts, shape);
   });
 }
 
 int vicinal_halo_reverse_start(vicinal_halo halo, void* owned, const void* ghosts, int64_t values,
                                MPI_Datatype type, MPI_Op op, vicinal_request* request) {
-  return guarded(user_of(halo), [&] {
-    require_handle(halo, "halo");
-    require_handle(request, "request");
-    *request = handle(&halo->halo->start_reverse(owned, ghosts, shape_of(values, type),
-                                                 vicinal::combine_of(op, type, values)));
+  return start_halo(halo, true, request, [&](vicinal::Halo& it, auto read) -> auto& {
+    const auto [shape, combine] = read([&] {
+      return std::pair(shape_of(values, type), vicinal::combine_of(op, type, values));
+    });
+    return it.start_reverse(owned, ghosts, shape, combine);
   });
 }
 
@@ -117,14 +139,14 @@ int vicinal_halo_exchange(vicinal_halo halo, const void* owned, void* ghosts, in
                           MPI_Datatype type) {
   vicinal_request request = VICINAL_REQUEST_NULL;
   const int code = vicinal_halo_start(halo, owned, ghosts, values, type, &request);
-  return code == MPI_SUCCESS ? vicinal_wait(&request) : code;
+  return code == MPI_SUCCESS ? vicinal_wait(&request) : leave_halo(halo, false, code);
 }
 
 int vicinal_halo_reverse(vicinal_halo halo, void* owned, const void* ghosts, int64_t values,
                          MPI_Datatype type, MPI_Op op) {
   vicinal_request request = VICINAL_REQUEST_NULL;
   const int code = vicinal_halo_reverse_start(halo, owned, ghosts, values, type, op, &request);
-  return code == MPI_SUCCESS ? vicinal_wait(&request) : code;
+  return code == MPI_SUCCESS ? vicinal_wait(&request) : leave_halo(halo, true, code);
 }
 
 int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map* send, vicinal_halo_map* receive) {
@@ -146,7 +168,8 @@ int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistic
     require_handle(statistics, "statistics");
     const vicinal::Statistics counted = vicinal::statistics(halo->halo->plan().forward());
     *statistics = {counted.non_local.messages, counted.non_local.elements, counted.local.messages,
-                   counted.local.elements, counted.shared_elements};
+                   counted.local.elements, counted.shared_elements,
+                   halo->halo->plan().communicator().arena_fault().c_str()};
   });
 }
 

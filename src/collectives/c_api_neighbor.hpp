@@ -43,18 +43,27 @@ EdgeData typed_blocks_of(const void* buffer, const Count* counts, const MPI_Aint
                       types_by_entry(types, ends), ends);
 }
 
+/// Reads, and looks at the place for the request: the others are told where there is none.
+template <class Read>
+auto into(vicinal_request* request, Read read) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    read(graph, arguments);
+    require_handle(request, "request");
+  };
+}
+
 /// Runs `read` on the arguments that it is to fill in, for a graph.
 template <class Read>
-std::unique_ptr<Request> begin(const std::shared_ptr<Graph>& graph, Read read) {
+std::unique_ptr<Request> begin(const std::shared_ptr<Graph>& graph, Form form, Read read) {
   NeighborArguments arguments;
   auto fault = fault_of([&] { read(*graph, arguments); });
-  return begin_neighbor_call(graph, std::move(arguments), std::move(fault));
+  return begin_neighbor_call(graph, std::move(arguments), std::move(fault), form);
 }
 
 template <class Read>
-std::unique_ptr<Request> begin(vicinal_graph graph, Read read) {
+std::unique_ptr<Request> begin(vicinal_graph graph, Form form, Read read) {
   require_handle(graph, "graph");
-  return begin(graph->graph, read);
+  return begin(graph->graph, form, read);
 }
 
 /// Plans what `read` fills in, with `settings` unless they could not be read.
@@ -69,14 +78,13 @@ Request* plan(const std::shared_ptr<Graph>& graph, const Settings& settings,
 
 template <class Read>
 int blocking(vicinal_graph graph, Read read) noexcept {
-  return guarded(user_of(graph), [&] { begin(graph, read)->wait(); });
+  return guarded(user_of(graph), [&] { begin(graph, Form::blocking, read)->wait(); });
 }
 
 template <class Read>
 int nonblocking(vicinal_graph graph, vicinal_request* request, Read read) noexcept {
   return guarded(user_of(graph), [&] {
-    require_handle(request, "request");
-    *request = handle(begin(graph, read).release());
+    *request = handle(begin(graph, Form::nonblocking, into(request, read)).release());
   });
 }
 
@@ -84,12 +92,11 @@ template <class Read>
 int persistent(vicinal_graph graph, MPI_Info info, vicinal_request* request, Read read) noexcept {
   return guarded(user_of(graph), [&] {
     require_handle(graph, "graph");
-    require_handle(request, "request");
     Settings settings = graph->graph->settings();
     const auto unreadable = fault_of([&] {
       if (info != MPI_INFO_NULL) settings = read_settings(info);
     });
-    *request = handle(plan(graph->graph, settings, unreadable, read));
+    *request = handle(plan(graph->graph, settings, unreadable, into(request, read)));
   });
 }
 

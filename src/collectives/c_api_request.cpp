@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "collectives/c_api_shared.hpp"
-#include "execute/execution.hpp"
+#include "execute/activity.hpp"
 
 namespace {
 
@@ -13,6 +13,16 @@ using vicinal::Fault;
 using vicinal::Ownership;
 using vicinal::Request;
 using vicinal::require;
+
+/// Whose error handler hears of what is wrong with a list of requests: the communicator of the first
+/// that has one.
+MPI_Comm judge_of(int count, const vicinal_request requests[]) {
+  if (requests == nullptr) return MPI_COMM_NULL;
+  for (int i = 0; i < count; ++i) {
+    if (requests[i] != nullptr) return user_of(requests[i]);
+  }
+  return MPI_COMM_NULL;
+}
 
 /// What becomes of a handle once its request is complete.
 void settle(vicinal_request* request) {
@@ -50,6 +60,8 @@ int vicinal_start(vicinal_request* request) {
 }
 
 int vicinal_startall(int count, vicinal_request requests[]) {
+  const int refused = guarded(judge_of(count, requests), [&] { check_list(requests, count, "requests"); });
+  if (refused != MPI_SUCCESS) return refused;
   for (int i = 0; i < count; ++i) {
     const int code = vicinal_start(&requests[i]);
     if (code != MPI_SUCCESS) return code;
@@ -77,6 +89,8 @@ int vicinal_wait(vicinal_request* request) {
 }
 
 int vicinal_waitall(int count, vicinal_request requests[]) {
+  const int refused = guarded(judge_of(count, requests), [&] { check_list(requests, count, "requests"); });
+  if (refused != MPI_SUCCESS) return refused;
   for (int i = 0; i < count; ++i) {
     const int code = vicinal_wait(&requests[i]);
     if (code != MPI_SUCCESS) return code;
@@ -85,15 +99,21 @@ int vicinal_waitall(int count, vicinal_request requests[]) {
 }
 
 int vicinal_waitany(int count, vicinal_request requests[], int* index) {
-  return guarded(count > 0 && requests != nullptr ? user_of(requests[0]) : MPI_COMM_NULL, [&] {
+  vicinal::Found found;
+  const int refused = guarded(judge_of(count, requests), [&] {
     require_handle(index, "index");
-    const std::vector<vicinal_request> handles = list(requests, count, "requests");
-    std::vector<Request*> objects(handles.size());
-    std::transform(handles.begin(), handles.end(), objects.begin(), object);
-    const int found = vicinal::wait_any(objects);
-    if (found >= 0) settle(&requests[found]);
-    *index = found >= 0 ? found : MPI_UNDEFINED;
+    check_list(requests, count, "requests");
+    std::vector<Request*> objects(static_cast<std::size_t>(count));
+    std::transform(requests, requests + count, objects.begin(), object);
+    found = vicinal::wait_any(objects);
   });
+  if (refused != MPI_SUCCESS) return refused;
+  *index = found.position >= 0 ? found.position : MPI_UNDEFINED;
+  if (found.position < 0) return MPI_SUCCESS;
+  const MPI_Comm user = user_of(requests[found.position]);
+  settle(&requests[found.position]);
+  if (!found.fault) return MPI_SUCCESS;
+  return guarded(user, [&] { std::rethrow_exception(found.fault); });
 }
 
 int vicinal_request_free(vicinal_request* request) {

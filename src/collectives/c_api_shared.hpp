@@ -4,9 +4,7 @@
 
 #include <vicinal/vicinal.h>
 
-#include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <vector>
 
@@ -30,12 +28,8 @@ int guarded(MPI_Comm user, Body body) noexcept {
   try {
     body();
     return MPI_SUCCESS;
-  } catch (const Error& error) {
-    return mpi::raise(user, error);
-  } catch (const std::bad_alloc&) {
-    return mpi::raise(user, Error(Fault::memory, "out of memory"));
-  } catch (const std::exception& error) {
-    return mpi::raise(user, Error(Fault::internal, error.what()));
+  } catch (...) {
+    return mpi::raise(user, current_fault());
   }
 }
 
@@ -60,11 +54,16 @@ void require_handle(Handle given, const char* what) {
 }
 
 template <class Number>
-std::vector<Number> list(const Number* values, std::int64_t count, const char* what) {
+void check_list(const Number* values, std::int64_t count, const char* what) {
   require(count >= 0, Fault::argument, "the number of ", what, " is ", count,
           "; it must not be negative");
   require(count == 0 || values != nullptr, Fault::argument, count, " ", what,
           " were announced, but the array is null");
+}
+
+template <class Number>
+std::vector<Number> list(const Number* values, std::int64_t count, const char* what) {
+  check_list(values, count, what);
   return {values, values + count};
 }
 
@@ -74,8 +73,8 @@ template <class Read>
 std::optional<Error> fault_of(Read read) {
   try {
     read();
-  } catch (const Error& error) {
-    return error;
+  } catch (...) {
+    return current_fault();
   }
   return std::nullopt;
 }

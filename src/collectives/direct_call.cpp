@@ -1,13 +1,11 @@
-// One message per edge. The k-th message between two ranks meets the k-th receive, call after call,
-// since all go with the same tag and MPI keeps them in order.
+// One message per edge. The k-th message between two ranks meets the k-th receive, since all of a call go
+// with the same tag and MPI keeps them in order.
 #include "collectives/direct_call.hpp"
 
-#include <cstring>
+#include <iterator>
 #include <ostream>
+#include <set>
 #include <vector>
-
-#include "mpi/backoff.hpp"
-#include "mpi/environment.hpp"
 
 namespace vicinal {
 
@@ -32,111 +30,97 @@ void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& rec
   }
 }
 
+void copy_own(const DirectRoute& route, const EdgeData& send, const EdgeData& receive) {
+  const int rank = route.communicator->rank();
+  std::size_t in = 0;
+  for (std::size_t out = 0; out < route.destinations.size(); ++out) {
+    if (route.destinations[out] != rank) continue;
+    while (route.sources[in] != rank) ++in;
+    copy_piece(send, send.piece(out), receive, receive.piece(in++),
+               route.communicator->handle());
+  }
+}
+
+void name_ranks(std::ostream& out, const std::vector<int>& ranks) {
+  for (const int rank : std::set<int>(ranks.begin(), ranks.end())) out << ' ' << rank;
+}
+
 }  // namespace
 
-std::shared_ptr<KeptPlan> tag_plan(Graph& graph) {
-  auto& kept = graph.kept({KeptPlan::Use::tags, 0});
-  if (!kept) {
-    const Neighborhood& neighborhood = graph.neighborhood();
-    Pattern pattern;
-    for (std::size_t edge = 0; edge < neighborhood.destinations.size(); ++edge) {
-      const auto place = static_cast<Index>(edge);
-      pattern.out.push_back({neighborhood.destinations[edge], {{place, place, 1}}});
+DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, EdgeData send,
+                       EdgeData receive, std::shared_ptr<const Call> after)
+    : Call(after),
+      route_(std::move(route)),
+      tag_(tag),
+      send_(std::move(send)),
+      receive_(std::move(receive)),
+      messages_(route_->communicator->handle()) {
+  copy_own(*route_, send_, receive_);
+  if (!after) return;
+  // It begins later; MPI looks at types when it is given messages, and not after.
+  for (EdgeData* side : {&send_, &receive_}) {
+    auto kept = keep_types(*side, true);
+    std::move(kept.begin(), kept.end(), std::back_inserter(types_));
+  }
+}
+
+void DirectCall::begin() {
+  const int rank = route_->communicator->rank();
+  for (std::size_t edge = 0; edge < route_->sources.size(); ++edge) {
+    const int peer = route_->sources[edge];
+    if (peer == rank) continue;
+    const EdgePiece& piece = receive_.piece(edge);
+    messages_.receive(address(receive_.buffer, piece.offset), piece.count, piece.type.handle,
+                      piece.bytes(), peer, tag_);
+  }
+  for (std::size_t edge = 0; edge < route_->destinations.size(); ++edge) {
+    const int peer = route_->destinations[edge];
+    if (peer == rank) continue;
+    const EdgePiece& piece = send_.piece(edge);
+    messages_.send(address(send_.buffer, piece.offset), piece.count, piece.type.handle, peer,
+                   tag_);
+  }
+}
+
+bool DirectCall::poll() { return messages_.test(); }
+
+void DirectCall::name_awaited(std::ostream& out) const {
+  out << "one message per edge, from ranks";
+  name_ranks(out, route_->sources);
+  out << ", to ranks";
+  name_ranks(out, route_->destinations);
+}
+
+void FailedDirectCall::begin() {
+  const int rank = route_->communicator->rank();
+  for (const int peer : route_->sources) {
+    if (peer != rank) strays_.push_back({peer, {}, {}});
+  }
+  for (const int peer : route_->destinations) {
+    // MPI finishes it by itself.
+    if (peer != rank) {
+      static_cast<void>(mpi::isend(route_->communicator->handle(), {}, peer, tag_));
     }
-    for (std::size_t edge = 0; edge < neighborhood.sources.size(); ++edge) {
-      pattern.in.push_back({neighborhood.sources[edge], 1, {{0, static_cast<Index>(edge), 1}}});
+  }
+}
+
+bool FailedDirectCall::poll() {
+  std::erase_if(strays_, [this](Stray& stray) {
+    if (!stray.transfer) {
+      auto arrival = mpi::improbe(route_->communicator->handle(), tag_, stray.source);
+      if (!arrival) return false;
+      stray.bytes.resize(static_cast<std::size_t>(arrival->bytes));
+      stray.transfer = mpi::ireceive(*arrival, stray.bytes);
     }
-    PlanOptions options;
-    options.unit = "edges";
-    graph.keep(kept, pattern, find_planner("direct"), options, 0);
-  }
-  kept->require_sound();
-  return kept;
+    return stray.transfer->test();
+  });
+  return strays_.empty();
 }
 
-DirectCall::DirectCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> tags,
-                       const EdgeData& send, const EdgeData& receive)
-    : graph_(std::move(graph)),
-      tags_(std::move(tags)),
-      messages_(graph_->communicator().handle()),
-      note_([this](std::ostream& out) { describe(out); }) {
-  const Neighborhood& neighborhood = graph_->neighborhood();
-  copy_own(send, receive);
-  for (std::size_t edge = 0; edge < neighborhood.sources.size(); ++edge) {
-    const int peer = neighborhood.sources[edge];
-    if (peer == neighborhood.rank) continue;
-    const EdgePiece& piece = receive.piece(edge);
-    messages_.receive(address(receive.buffer, piece.offset), piece.count, piece.type.handle,
-                      piece.bytes(), peer, tags_->receive_tag(peer));
-  }
-  for (std::size_t edge = 0; edge < neighborhood.destinations.size(); ++edge) {
-    const int peer = neighborhood.destinations[edge];
-    if (peer == neighborhood.rank) continue;
-    const EdgePiece& piece = send.piece(edge);
-    messages_.send(address(send.buffer, piece.offset), piece.count, piece.type.handle, peer,
-                   tags_->send_tag(peer));
-  }
-}
-
-/// Which of the messages are complete only this call's own thread may ask MPI.
-void DirectCall::describe(std::ostream& out) const {
-  const auto list = [&](const char* what, const std::vector<int>& ranks) {
-    out << what;
-    for (const int rank : ranks) out << ' ' << rank;
-  };
-  const Neighborhood& neighborhood = graph_->neighborhood();
-  out << "vicinal: rank " << neighborhood.rank
-      << ": a neighborhood call with one message per edge,";
-  list(" from ranks", neighborhood.sources);
-  list(", to ranks", neighborhood.destinations);
-  out << (in_flight_ ? ", has not been found complete\n" : ", is complete\n");
-}
-
-void DirectCall::copy_own(const EdgeData& send, const EdgeData& receive) {
-  const Neighborhood& neighborhood = graph_->neighborhood();
-  const int rank = neighborhood.rank;
-  std::size_t in = 0;
-  for (std::size_t out = 0; out < neighborhood.destinations.size(); ++out) {
-    if (neighborhood.destinations[out] != rank) continue;
-    while (neighborhood.sources[in] != rank) ++in;
-    copy_piece(send, send.piece(out), receive, receive.piece(in++),
-               graph_->communicator().handle());
-  }
-}
-
-DirectCall::~DirectCall() {
-  try {
-    if (mpi::is_alive()) wait();
-  } catch (const Error&) {
-    // Whoever let go of the call without waiting does not want to hear of it.
-  }
-}
-
-void DirectCall::start() {
-  fail(Fault::request, "the request of a nonblocking call was started; it has begun with the call");
-}
-
-bool DirectCall::test() {
-  if (!in_flight_) return true;
-  try {
-    if (messages_.test()) {
-      in_flight_ = false;
-      return true;
-    }
-    if (++polls_ < polls_between_notices) return false;
-    polls_ = 0;
-    heed_notices(tags_->plan());
-    return false;
-  } catch (const Error& error) {
-    in_flight_ = false;
-    messages_.abandon();
-    tags_->spoil(error);
-    throw;
-  }
-}
-
-void DirectCall::wait() {
-  mpi::poll_until([&] { return test(); });
+void FailedDirectCall::name_awaited(std::ostream& out) const {
+  out << "what ranks";
+  for (const Stray& stray : strays_) out << ' ' << stray.source;
+  out << " send to a call that has failed here";
 }
 
 }  // namespace vicinal

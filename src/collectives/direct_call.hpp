@@ -1,50 +1,73 @@
-// An alltoallv, alltoallw or allgatherv as one message per edge, straight between the users'
-// buffers.
+// A call as one message per edge, straight between the users' buffers, posted when it begins.
+//
+// A rank whose call has failed sends one empty message along each edge all the same, and takes in what
+// comes for it, however long: so the others come to their end, and find that what was due is missing. No
+// other call may receive with the tags of this one before that is over.
 #pragma once
 
 #include <mpi.h>
 
-#include <map>
 #include <memory>
+#include <optional>
+#include <vector>
 
+#include "collectives/call.hpp"
 #include "collectives/edge_data.hpp"
-#include "collectives/graph.hpp"
-#include "collectives/kept_plan.hpp"
-#include "collectives/request.hpp"
-#include "execute/execution.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/messages.hpp"
 
 namespace vicinal {
 
-class DirectCall final : public Request {
- public:
-  /// Begins it; local. `tags` is a direct plan, agreed on for the sake of its tags. Edges to the
-  /// own rank are served at once.
-  DirectCall(std::shared_ptr<Graph> graph, std::shared_ptr<KeptPlan> tags, const EdgeData& send,
-             const EdgeData& receive);
-  ~DirectCall() override;
-
-  void start() override;
-  bool test() override;
-  void wait() override;
-  [[nodiscard]] bool in_flight() const override { return in_flight_; }
-  [[nodiscard]] Ownership ownership() const override { return Ownership::single_use; }
-  [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
-
- private:
-  void describe(std::ostream& out) const;
-  void copy_own(const EdgeData& send, const EdgeData& receive);
-
-  std::shared_ptr<Graph> graph_;
-  std::shared_ptr<KeptPlan> tags_;
-  mpi::MessageBatch messages_;
-  bool in_flight_ = true;
-  int polls_ = 0;
-  PendingNote note_;  ///< destroyed first
+/// The edges of a graph, and its tags. Kept apart from the graph, which may be freed before its calls.
+struct DirectRoute {
+  std::shared_ptr<mpi::Communicator> communicator;
+  std::shared_ptr<const mpi::GraphTags> tags;
+  std::vector<int> sources;
+  std::vector<int> destinations;
 };
 
-/// The plan that gives each pair of ranks a tag, made when first asked for: then collective over
-/// the ranks of the graph that have neighbours.
-std::shared_ptr<KeptPlan> tag_plan(Graph& graph);
+class DirectCall final : public Call {
+ public:
+  /// Edges to the own rank are served at once. Throws where the arguments do not fit each other there.
+  DirectCall(std::shared_ptr<const DirectRoute> route, int tag, EdgeData send, EdgeData receive,
+             std::shared_ptr<const Call> after);
+  void name_awaited(std::ostream& out) const override;
+
+ private:
+  void begin() override;
+  bool poll() override;
+  [[nodiscard]] bool wants_progress() const override { return false; }
+
+  std::shared_ptr<const DirectRoute> route_;
+  int tag_;
+  EdgeData send_;
+  EdgeData receive_;
+  std::vector<mpi::KeptType> types_;  ///< where it begins after the user may have freed theirs
+  mpi::MessageBatch messages_;
+};
+
+/// The call of a rank at fault.
+class FailedDirectCall final : public Call {
+ public:
+  FailedDirectCall(std::shared_ptr<const DirectRoute> route, int tag,
+                   std::shared_ptr<const Call> after)
+      : Call(std::move(after)), route_(std::move(route)), tag_(tag) {}
+  void name_awaited(std::ostream& out) const override;
+
+ private:
+  struct Stray {
+    int source = 0;
+    std::vector<std::byte> bytes;
+    std::optional<mpi::Request> transfer;  ///< once it has come
+  };
+  void begin() override;
+  bool poll() override;
+  [[nodiscard]] bool wants_progress() const override { return true; }
+  [[nodiscard]] bool holds_tags() const override { return true; }
+
+  std::shared_ptr<const DirectRoute> route_;
+  int tag_;
+  std::vector<Stray> strays_;
+};
 
 }  // namespace vicinal

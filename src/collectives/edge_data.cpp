@@ -1,6 +1,10 @@
 // Reading MPI's ways to describe a buffer.
 #include "collectives/edge_data.hpp"
 
+#include <map>
+
+#include <algorithm>
+
 #include "base/error.hpp"
 
 namespace vicinal {
@@ -74,6 +78,44 @@ void check(const EdgeData& data, const char* what) {
   }
   require(announced == 0 || data.buffer != nullptr, Fault::buffer, "the ", what,
           " buffer is null, but its counts announce ", announced, " bytes");
+}
+
+namespace {
+
+/// Where data of a piece certainly lies, as addresses.
+std::pair<std::uintptr_t, std::uintptr_t> occupied(const EdgeData& data, const EdgePiece& piece) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(
+      address(data.buffer, piece.offset + piece.type.true_lower_bound));
+  if (piece.bytes() <= 0) return {begin, begin};
+  return {begin, begin + static_cast<std::uintptr_t>(piece.type.contiguous ? piece.bytes() : 1)};
+}
+
+}  // namespace
+
+void check_apart(const EdgeData& send, const EdgeData& receive) {
+  for (const EdgePiece& sent : send.pieces) {
+    const auto [begin, end] = occupied(send, sent);
+    for (const EdgePiece& received : receive.pieces) {
+      const auto [other_begin, other_end] = occupied(receive, received);
+      require(std::max(begin, other_begin) >= std::min(end, other_end), Fault::buffer,
+              "the send buffer, with ", sent.bytes(),
+              " bytes of data, shares memory with the block of rank ", received.entry,
+              " in the receive buffer; give separate buffers, or MPI_IN_PLACE for the send buffer "
+              "where the own block lies in the receive buffer already");
+    }
+  }
+}
+
+std::vector<mpi::KeptType> keep_types(EdgeData& data, bool without_gaps_too) {
+  std::vector<mpi::KeptType> types;
+  std::map<MPI_Datatype, MPI_Datatype> kept;
+  for (EdgePiece& piece : data.pieces) {
+    if (piece.type.contiguous && !without_gaps_too) continue;
+    MPI_Datatype& copy = kept.try_emplace(piece.type.handle, MPI_DATATYPE_NULL).first->second;
+    if (copy == MPI_DATATYPE_NULL) copy = types.emplace_back(piece.type.handle).handle();
+    piece.type.handle = copy;
+  }
+  return types;
 }
 
 std::byte* address(const void* buffer, std::int64_t offset) {

@@ -58,6 +58,14 @@ struct NeighborArguments {
 /// faults.
 void check(const EdgeData& data, const char* what);
 
+/// Throws a buffer fault where a block that is sent shares memory with one that is received. Of
+/// datatypes with gaps only the first byte of data is known to lie where it seems to.
+void check_apart(const EdgeData& send, const EdgeData& receive);
+
+/// Copies of the types, which the pieces then name: the user may free theirs. Types without gaps are
+/// left out on request, for those who move such data as bytes.
+std::vector<mpi::KeptType> keep_types(EdgeData& data, bool without_gaps_too);
+
 /// An address as the user means it, also where the buffer is MPI_BOTTOM.
 [[nodiscard]] std::byte* address(const void* buffer, std::int64_t offset);
 

@@ -1,14 +1,12 @@
-// Graph creation, and agreeing on plans for a graph. A rank at fault tells its neighbours and its
-// region, and so does every rank that learns of a fault: the news floods all who depend on each
-// other, without a collective operation that the others would pay for. Only where there is no graph
-// yet, a fault is told to every rank.
+// Graph creation, and agreeing on plans for a graph. Creation is collective: a fault goes with the letters
+// of all, and only a rank that cannot write any tells every other one.
 #include "collectives/graph.hpp"
 
 #include <algorithm>
 #include <numeric>
 
+#include "collectives/call_queue.hpp"
 #include "discovery/exchange.hpp"
-#include "execute/execution.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal {
@@ -43,22 +41,32 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
       sources_(std::move(sources)),
       destinations_(std::move(destinations)),
       communicator_(mpi::Communicator::of(user)) {
-  prepare_process();
   id_ = communicator_->next_graph_id();
   neighborhood_.rank = communicator_->rank();
   try {
-    if (fault) throw *fault;
-    const auto machine = communicator_->machine(settings_.regions);
     std::vector<int> from = peers(sources_), to = peers(destinations_);
-    check_neighbours(from, communicator_->size(), "source");
-    check_neighbours(to, communicator_->size(), "destination");
+    std::shared_ptr<const Machine> machine;
+    try {
+      if (fault) throw *fault;
+      prepare_process();
+      check_neighbours(from, communicator_->size(), "source");
+      check_neighbours(to, communicator_->size(), "destination");
+      machine = communicator_->machine(settings_.regions);
+      tags_ = std::make_shared<const mpi::GraphTags>(communicator_, id_);
+    } catch (...) {
+      fault = current_fault();
+      machine = communicator_->machine("node");
+    }
     Conversation conversation;
-    auto task = meet(conversation, machine, communicator_->rank(), std::move(from), std::move(to));
+    auto task = meet(conversation, machine, communicator_->rank(), std::move(from), std::move(to),
+                     {given_settings(settings_, communicator_->default_regions()), std::move(fault)});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
+  } catch (const SettledFault&) {
+    throw;  // all know
   } catch (const mpi::FaultElsewhere&) {
     throw;  // all have been told
-  } catch (const Error&) {
-    // Who waits for this rank is known to them, not to it: tell everybody.
+  } catch (const std::exception&) {
+    // All wait for this rank, which cannot go on: tell everybody.
     std::set<int> everybody;
     for (int rank = 0; rank < communicator_->size(); ++rank) everybody.insert(rank);
     everybody.erase(communicator_->rank());
@@ -66,6 +74,8 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
     throw;
   }
 }
+
+Graph::~Graph() = default;
 
 std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
                                             std::optional<Error> fault) {
@@ -119,59 +129,39 @@ std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,
   return graph;
 }
 
-void Graph::tell(std::int64_t sequence, mpi::Notice notice, int origin) noexcept {
-  mpi::give_notice(*communicator_, {id_, sequence}, notice, origin, neighborhood_.company());
+std::shared_ptr<Planning> Graph::begin_planning(const Pattern& pattern, const Planner* planner,
+                                                const PlanOptions& options,
+                                                std::optional<Error> fault, int channels) {
+  PlanningTask task{communicator_, {id_, ++plans_}, planner,  neighborhood_,
+                    pattern,       options,         channels, std::move(fault)};
+  task.options.complete = complete_;
+  return Planning::begin(std::move(task));
 }
 
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
-                                        const PlanOptions& asked, std::optional<Error> fault) {
-  require_sound();
-  PlanOptions options = asked;
-  options.complete = complete_;
-  const std::int64_t sequence = ++plans_;
-  try {
-    require_serves(planner, options);
-    return agree(communicator_, {id_, sequence}, planner, neighborhood_, pattern, options, fault);
-  } catch (const SettledFault&) {
-    tell(sequence, mpi::notice_ended, communicator_->rank());
-    throw;
-  } catch (const mpi::FaultElsewhere& error) {
-    tell(sequence, mpi::notice_left, error.origin());
-    if (fault) throw *fault;
-    throw;
-  } catch (const std::exception&) {
-    tell(sequence, mpi::notice_left, communicator_->rank());
-    throw;
-  }
+                                        const PlanOptions& options, std::optional<Error> fault,
+                                        int channels) {
+  const auto planning = begin_planning(pattern, &planner, options, std::move(fault), channels);
+  planning->wait();
+  return planning->plan();
 }
 
 const Planner& Graph::planner(const Settings& settings, bool one_block) const {
   return find_planner(complete_ && one_block ? settings.allgather : settings.strategy);
 }
 
-void Graph::keep(std::shared_ptr<KeptPlan>& kept, const Pattern& pattern, const Planner& planner,
-                 const PlanOptions& options, int executions) {
-  try {
-    kept = std::make_shared<KeptPlan>(plan(pattern, planner, options, std::nullopt), executions);
-  } catch (const Error& error) {
-    kept = std::make_shared<KeptPlan>(error);
-    throw;
-  }
-}
-
-void Graph::give_up(const Error& fault) {
-  if (!given_up_) {
-    tell(mpi::sequence_given_up, mpi::notice_left, communicator_->rank());
-    given_up_.emplace(fault.fault(),
-                      std::string("the graph was given up when a call on it failed (") +
-                          fault.what() + "); create another");
-  }
-  throw fault;
-}
-
 void Graph::refuse_plan(const Error& fault) {
-  tell(++plans_, mpi::notice_left, communicator_->rank());
+  begin_planning({}, nullptr, {}, fault, 1);
   throw fault;
 }
+
+CallQueue& Graph::calls(CallKind kind) {
+  const std::lock_guard lock(mutex_);
+  auto& queue = calls_[static_cast<std::size_t>(kind)];
+  if (!queue) queue = std::make_unique<CallQueue>(kind, *this);
+  return *queue;
+}
+
+bool Graph::may_relay() const { return true; }
 
 }  // namespace vicinal

@@ -1,24 +1,30 @@
-// A graph: who talks to whom on a communicator. Creating the first one on a communicator is
-// collective (private duplicate, locality, arena); for later ones only the ranks of a region
-// exchange letters.
+// A graph: who talks to whom on a communicator. Creating one is collective: all ranks make sure that
+// they agree on its edges and on the settings. Creating the first one on a communicator also sets that
+// up (private duplicate, locality, arena).
 #pragma once
 
 #include <mpi.h>
 
-#include <map>
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
-#include "collectives/kept_plan.hpp"
 #include "collectives/settings.hpp"
 #include "execute/agreed_plan.hpp"
-#include "mpi/drive.hpp"
+#include "execute/planning.hpp"
 #include "planners/neighborhood.hpp"
 
 namespace vicinal {
+
+class CallQueue;
+
+/// What kind of call it is, as far as ranks must agree on how it goes.
+enum class CallKind : std::uint8_t { edges, alltoall, allgather };
+constexpr std::size_t call_kinds = 3;
 
 /// One side of a graph as its user sees it. Entry i of an array of counts belongs to ranks[i].
 struct Ends {
@@ -34,6 +40,7 @@ struct Ends {
 
 class Graph {
  public:
+  ~Graph();
   /// Collective over `user`. `sources` and `destinations` may repeat ranks and name the own rank.
   /// `fault`: what the caller already knows to be wrong; it is told to the others, then thrown.
   Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
@@ -57,11 +64,18 @@ class Graph {
   static std::shared_ptr<Graph> complete(MPI_Comm user, Settings settings,
                                          std::optional<Error> fault = std::nullopt);
 
-  /// Plans a pattern whose edges are this graph's, in its order. Collective over the ranks that
-  /// have neighbours. `fault`: what this rank already knows to be wrong; it is told to the others,
-  /// then thrown. Throws on every rank that communicates with one at fault.
+  /// Plans a pattern whose edges are this graph's, in its order, for executions in so many channels.
+  /// Collective over the ranks that have neighbours, and waits for them. `fault`: what this rank already
+  /// knows to be wrong; it is told to the others, then thrown. Throws on every rank that communicates
+  /// with one at fault.
   std::shared_ptr<AgreedPlan> plan(const Pattern& pattern, const Planner& planner,
-                                   const PlanOptions& options, std::optional<Error> fault);
+                                   const PlanOptions& options, std::optional<Error> fault,
+                                   int channels = 1);
+
+  /// The same, in the background.
+  std::shared_ptr<Planning> begin_planning(const Pattern& pattern, const Planner* planner,
+                                           const PlanOptions& options, std::optional<Error> fault,
+                                           int channels);
 
   /// The planner that settings name for a collective: vicinal_allgather where every rank's one block
   /// goes to all ranks, else vicinal_strategy.
@@ -71,39 +85,26 @@ class Graph {
   /// tells the neighbours, then throws the fault.
   [[noreturn]] void refuse_plan(const Error& fault);
 
-  /// Gives up the whole graph for a fault in a call whose plan the others may have already: there
-  /// is no telling what they wait for. Tells them, then throws the fault.
-  [[noreturn]] void give_up(const Error& fault);
+  /// The blocking and nonblocking calls of a kind.
+  CallQueue& calls(CallKind kind);
 
-  /// The plan that calls of a kind share; null until one has made it.
-  std::shared_ptr<KeptPlan>& kept(KeptPlan::Kind kind) { return kept_[kind]; }
-  /// Makes it, with that many executions. As plan(); a fault is kept in its place, then thrown,
-  /// since ranks further away may have a plan all the same.
-  void keep(std::shared_ptr<KeptPlan>& kept, const Pattern& pattern, const Planner& planner,
-            const PlanOptions& options, int executions);
-  /// The plan that allgathers of a complete graph share whose blocks have these sizes, one for each
-  /// rank; null until one has made it. Of so many sizes the last few are kept: since all ranks know
-  /// all sizes, they keep the same.
-  std::shared_ptr<KeptPlan>& kept_by_sizes(const std::vector<Index>& bytes) {
-    return by_sizes_.find(bytes);
-  }
-  /// Throws where the graph was given up.
-  void require_sound() const {
-    if (given_up_) throw Error(*given_up_);
-  }
+  /// Whether what is not waited for at once may depend on other ranks' progress.
+  [[nodiscard]] bool may_relay() const;
 
   [[nodiscard]] const Ends& sources() const { return sources_; }
   [[nodiscard]] const Ends& destinations() const { return destinations_; }
   [[nodiscard]] const Neighborhood& neighborhood() const { return neighborhood_; }
   [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
+  [[nodiscard]] const std::shared_ptr<mpi::Communicator>& shared_communicator() const {
+    return communicator_;
+  }
+  [[nodiscard]] const std::shared_ptr<const mpi::GraphTags>& tags() const { return tags_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] bool is_complete() const { return complete_; }
   /// Whose error handler hears of faults.
   [[nodiscard]] MPI_Comm user() const { return communicator_->judge(); }
 
  private:
-  void tell(std::int64_t sequence, mpi::Notice notice, int origin) noexcept;
-
   Settings settings_;
   bool complete_ = false;
   Ends sources_;
@@ -112,9 +113,9 @@ class Graph {
   std::int64_t id_ = 0;
   std::int64_t plans_ = 0;
   Neighborhood neighborhood_;
-  std::map<KeptPlan::Kind, std::shared_ptr<KeptPlan>> kept_;
-  RecentPlans by_sizes_;
-  std::optional<Error> given_up_;
+  std::shared_ptr<const mpi::GraphTags> tags_;
+  std::mutex mutex_;
+  std::array<std::unique_ptr<CallQueue>, call_kinds> calls_;
 };
 
 }  // namespace vicinal

@@ -3,6 +3,8 @@
 // exchanges of the moment have come plays no part in it.
 #include "collectives/halo.hpp"
 
+#include "mpi/datatype.hpp"
+
 namespace vicinal {
 
 class Halo::Exchange final : public Request {
@@ -10,17 +12,34 @@ class Halo::Exchange final : public Request {
   Exchange(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
       : execution_(std::move(plan), reverse, channel) {}
 
-  void launch(const Binding& binding) { execution_.start(binding); }
+  void launch(const Binding& binding) {
+    if (binding.combine.user_op != MPI_OP_NULL) type_ = mpi::KeptType(binding.combine.datatype);
+    execution_.start(binding);
+  }
+  void start_at_fault() { execution_.start_at_fault(); }
+  void come_to_rest() {
+    if (!in_flight()) execution_.come_to_rest();
+  }
   void start() override {
     fail(Fault::request, "a request of a halo cannot be started by itself; start the halo again");
   }
-  bool test() override { return execution_.test(); }
-  void wait() override { execution_.wait(); }
+  bool test() override {
+    if (!execution_.test()) return false;
+    type_ = {};
+    return true;
+  }
+  void wait() override {
+    execution_.wait();
+    type_ = {};
+  }
   [[nodiscard]] bool in_flight() const override { return execution_.in_flight(); }
   [[nodiscard]] Ownership ownership() const override { return Ownership::borrowed; }
   [[nodiscard]] MPI_Comm user() const override { return execution_.plan().communicator().judge(); }
 
  private:
+  /// Keeps the type that the user's operator is given, with their own handle, since the operator may
+  /// compare it. Destroyed after the execution.
+  mpi::KeptType type_;
   Execution execution_;
 };
 
@@ -75,7 +94,7 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
   const int channels = settings.in_flight;
   graph_ = std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
                                    std::move(settings));
-  plan_ = graph_->plan(map_.pattern, planner, options, std::nullopt);
+  plan_ = graph_->plan(map_.pattern, planner, options, std::nullopt, channels);
   for (const bool reverse : {false, true}) {
     for (int channel = 0; channel < channels; ++channel) {
       exchanges_[reverse ? 1 : 0].push_back(std::make_unique<Exchange>(plan_, reverse, channel));
@@ -85,31 +104,57 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
 
 Halo::~Halo() = default;
 
-Request& Halo::launch(bool reverse, const Binding& binding) {
-  auto& exchanges = exchanges_[reverse ? 1 : 0];
-  Exchange& exchange = *exchanges[started_[reverse ? 1 : 0] % exchanges.size()];
-  require(!exchange.in_flight(), Fault::request, "the exchange started ", exchanges.size(),
-          " starts before this one is still in flight, and the halo was made for ",
-          exchanges.size(), " at a time; wait for it, or set vicinal_in_flight");
-  exchange.launch(binding);
+Halo::Exchange& Halo::next_exchange(bool reverse) {
+  const auto& exchanges = exchanges_[reverse ? 1 : 0];
+  return *exchanges[started_[reverse ? 1 : 0] % exchanges.size()];
+}
+
+template <class Bind>
+Request& Halo::launch(bool reverse, Bind bind) {
+  const std::size_t most = exchanges_[reverse ? 1 : 0].size();
+  Exchange& exchange = next_exchange(reverse);
+  require(!exchange.in_flight(), Fault::request, "the exchange started ", most,
+          " starts before this one is still in flight, and the halo was made for ", most,
+          " at a time; wait for it, or set vicinal_in_flight");
+  Binding binding;
+  try {
+    binding = bind();
+  } catch (...) {
+    start_at_fault(reverse);
+    throw;
+  }
   ++started_[reverse ? 1 : 0];
+  exchange.launch(binding);
   return exchange;
 }
 
+void Halo::start_at_fault(bool reverse) {
+  next_exchange(reverse).start_at_fault();
+  ++started_[reverse ? 1 : 0];
+}
+
+void Halo::come_to_rest(bool reverse) {
+  for (const auto& exchange : exchanges_[reverse ? 1 : 0]) exchange->come_to_rest();
+}
+
 Request& Halo::start(const void* owned, void* ghosts, const ValueShape& shape) {
-  Binding binding = describe(shape);
-  binding.source = static_cast<const std::byte*>(owned);
-  binding.target = static_cast<std::byte*>(ghosts);
-  return launch(false, binding);
+  return launch(false, [&] {
+    Binding binding = describe(shape);
+    binding.source = static_cast<const std::byte*>(owned);
+    binding.target = static_cast<std::byte*>(ghosts);
+    return binding;
+  });
 }
 
 Request& Halo::start_reverse(void* owned, const void* ghosts, const ValueShape& shape,
                              const Combine& combine) {
-  Binding binding = describe(shape);
-  binding.source = static_cast<const std::byte*>(ghosts);
-  binding.target = static_cast<std::byte*>(owned);
-  binding.combine = combine;
-  return launch(true, binding);
+  return launch(true, [&] {
+    Binding binding = describe(shape);
+    binding.source = static_cast<const std::byte*>(ghosts);
+    binding.target = static_cast<std::byte*>(owned);
+    binding.combine = combine;
+    return binding;
+  });
 }
 
 }  // namespace vicinal

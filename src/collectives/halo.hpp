@@ -45,13 +45,21 @@ class Halo {
 
   /// Begins to bring owned values to ghosts. Local. The request belongs to the halo and is done with
   /// when its wait or test has said so. A request fault where as many exchanges of the direction are
-  /// in flight as the halo was made for.
+  /// in flight as the halo was made for: then nothing has been started. Any other fault is that of this
+  /// exchange alone, in which this rank takes part for the others' sake.
   Request& start(const void* owned, void* ghosts, const ValueShape& shape);
 
   /// Begins to bring ghost values back to their owners, where `combine` joins them to what is there:
   /// first own ghosts, then those of other ranks in an order that is the same in each execution.
   Request& start_reverse(void* owned, const void* ghosts, const ValueShape& shape,
                          const Combine& combine);
+
+  /// In the place of a start for which the arguments cannot be had, because of a fault that the caller
+  /// reports.
+  void start_at_fault(bool reverse);
+  /// Waits until the exchanges of a direction in which this rank takes part for the others' sake alone are
+  /// over: for blocking forms that have failed.
+  void come_to_rest(bool reverse);
 
   [[nodiscard]] const HaloMap& map() const { return map_; }
   [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
@@ -60,7 +68,9 @@ class Halo {
  private:
   class Exchange;
 
-  Request& launch(bool reverse, const Binding& binding);
+  Exchange& next_exchange(bool reverse);
+  template <class Bind>
+  Request& launch(bool reverse, Bind bind);
 
   HaloMap map_;
   std::shared_ptr<Graph> graph_;

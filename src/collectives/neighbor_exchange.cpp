@@ -1,11 +1,28 @@
 // The arguments of a neighborhood collective as a pattern in bytes.
 #include "collectives/neighbor_exchange.hpp"
 
+#include <algorithm>
+
 namespace vicinal {
 
 namespace {
 
 using Items = std::optional<std::vector<Index>>;
+
+/// Identities mean nothing but themselves, so they are numbered from 0, in their order: identities of
+/// bytes can then be counted, however large those of the elements were.
+Items numbered(const Items& items) {
+  if (!items) return std::nullopt;
+  std::vector<Index> known(*items);
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  std::vector<Index> numbers;
+  numbers.reserve(items->size());
+  for (const Index item : *items) {
+    numbers.push_back(std::lower_bound(known.begin(), known.end(), item) - known.begin());
+  }
+  return numbers;
+}
 
 /// The elements of a piece as items that are `bytes` long and begin at element `first` of `items`.
 std::vector<ItemRun> identified(const std::vector<Index>& items, std::size_t first,
@@ -31,7 +48,8 @@ std::vector<ItemRun> identified(const std::vector<Index>& items, std::size_t fir
 }
 
 Pattern make_pattern(const Neighborhood& neighborhood, const Side& send, bool one_block,
-                     const Items& items, const Side& receive) {
+                     const Items& given, const Side& receive) {
+  const Items items = numbered(given);
   Pattern pattern;
   pattern.identity = one_block || items.has_value();
   std::size_t element = 0;
@@ -60,42 +78,42 @@ Pattern make_pattern(const Neighborhood& neighborhood, const Side& send, bool on
 }  // namespace
 
 NeighborExchange::NeighborExchange(std::shared_ptr<Graph> graph, NeighborArguments arguments,
-                                   const Settings& settings, std::optional<Error> fault,
-                                   Ownership ownership)
-    : graph_(std::move(graph)), ownership_(ownership) {
+                                   const Settings& settings, std::optional<Error> fault)
+    : graph_(std::move(graph)) {
   PlanOptions options = settings.options;
   options.element_bytes = 1;
   options.unit = "bytes";
   options.one_block = arguments.send.one_block;
   Pattern pattern;
   try {
-    if (fault) throw *fault;
+    if (fault) throw Error(*fault);
     check(arguments.send, "send");
     check(arguments.receive, "receive");
     send_ = Side(std::move(arguments.send));
     receive_ = Side(std::move(arguments.receive));
     pattern =
         make_pattern(graph_->neighborhood(), send_, options.one_block, arguments.items, receive_);
-  } catch (const Error& error) {
-    fault = error;
+  } catch (...) {
+    fault = current_fault();
   }
   auto plan = graph_->plan(pattern, graph_->planner(settings, options.one_block), options,
                            std::move(fault));
   execution_ = std::make_unique<Execution>(std::move(plan), false, 0);
 }
 
-void NeighborExchange::begin() {
-  if (!execution_->in_flight()) send_.pack(graph_->communicator().handle());
+void NeighborExchange::start() {
+  require(!in_flight(), Fault::request,
+          "a request was started again before its last execution was complete; test or wait first");
+  try {
+    send_.pack(graph_->communicator().handle());
+  } catch (...) {
+    execution_->start_at_fault();
+    throw;
+  }
   Binding binding;
   binding.source = send_.data();
   binding.target = receive_.data();
   execution_->start(binding);
-}
-
-void NeighborExchange::start() {
-  require(ownership_ == Ownership::persistent, Fault::request,
-          "the request of a nonblocking call was started; it has begun with the call");
-  begin();
 }
 
 bool NeighborExchange::test() {

@@ -1,5 +1,4 @@
-// A neighborhood collective with a plan of its own: the persistent ones, and calls whose strategy
-// must know the counts. Such plans are made in bytes, since the two ends of an edge may describe
+// A persistent neighborhood collective, with a plan of its own. Such plans are made in bytes, since the two ends of an edge may describe
 // the same data by different datatypes, and since that lets the ends compare their counts.
 #pragma once
 
@@ -19,24 +18,20 @@ class NeighborExchange final : public Request {
  public:
   /// Collective over the ranks of the graph that have neighbours. Buffers stay the user's, and stay
   /// in place. `fault`: what the caller already knows to be wrong with the arguments. Throws on the
-  /// rank at fault and on those that communicate with it. One of single use is to be begun at once.
+  /// rank at fault and on those that communicate with it.
   NeighborExchange(std::shared_ptr<Graph> graph, NeighborArguments arguments,
-                   const Settings& settings, std::optional<Error> fault = std::nullopt,
-                   Ownership ownership = Ownership::persistent);
-
-  void begin();
+                   const Settings& settings, std::optional<Error> fault = std::nullopt);
 
   void start() override;
   bool test() override;
   void wait() override;
   [[nodiscard]] bool in_flight() const override { return execution_->in_flight(); }
-  [[nodiscard]] Ownership ownership() const override { return ownership_; }
+  [[nodiscard]] Ownership ownership() const override { return Ownership::persistent; }
   [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
   [[nodiscard]] const AgreedPlan& plan() const { return execution_->plan(); }
 
  private:
   std::shared_ptr<Graph> graph_;
-  Ownership ownership_;
   Side send_;
   Side receive_;
   std::unique_ptr<Execution> execution_;

@@ -1,12 +1,12 @@
 // Waiting for any of several requests.
 #include "collectives/request.hpp"
 
-#include "execute/execution.hpp"
+#include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal {
 
-int wait_any(std::span<Request* const> requests) {
+Found wait_any(std::span<Request* const> requests) {
   mpi::Backoff backoff;
   while (true) {
     bool any = false;
@@ -14,9 +14,14 @@ int wait_any(std::span<Request* const> requests) {
       Request* request = requests[i];
       if (request == nullptr || !request->in_flight()) continue;
       any = true;
-      if (request->test()) return static_cast<int>(i);
+      const int position = static_cast<int>(i);
+      try {
+        if (request->test()) return {position, nullptr};
+      } catch (...) {
+        return {position, std::current_exception()};
+      }
     }
-    if (!any) return -1;
+    if (!any) return {};
     progress();
     backoff.pause();
   }

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <exception>
 #include <span>
 
 namespace vicinal {
@@ -35,8 +36,14 @@ class Request {
   [[nodiscard]] virtual MPI_Comm user() const = 0;
 };
 
-/// Waits until one of the requests that are in flight is complete, progressing all; its position, or
-/// -1 where none is in flight. Null entries are passed over.
-int wait_any(std::span<Request* const> requests);
+/// What waiting for any of several requests came to.
+struct Found {
+  int position = -1;         ///< of the one that has ended; -1 where none is in flight
+  std::exception_ptr fault;  ///< with which it has ended, if it has failed
+};
+
+/// Waits until one of the requests that are in flight has ended, progressing all. Null entries are
+/// passed over.
+[[nodiscard]] Found wait_any(std::span<Request* const> requests);
 
 }  // namespace vicinal

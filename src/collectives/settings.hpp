@@ -8,7 +8,9 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/given.hpp"
 #include "discovery/exchange.hpp"
 #include "planners/planner.hpp"
 
@@ -24,10 +26,15 @@ struct Settings {
                                         ///< communicator
   Method exchange = Method::automatic;  ///< vicinal_exchange: how sparse exchanges go
   int in_flight = 4;                    ///< vicinal_in_flight: executions of a halo at once, 1 to 8
+  bool strict_progress = false;         ///< vicinal_progress is "strict", not "relaxed"
 };
 
 /// What settings say of sparse exchanges.
 ExchangeOptions exchange_options(const Settings& settings);
+
+/// The settings that all ranks must give alike, by key, as they are read. `regions` is what stands for
+/// the default ones.
+std::vector<Given> given_settings(const Settings& settings, const std::string& regions);
 
 /// Throws an info fault that names the key, the value and what is expected.
 Settings read_settings(MPI_Info info);

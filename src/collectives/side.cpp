@@ -27,6 +27,7 @@ Side::Side(EdgeData data) : data_(std::move(data)) {
     first = false;
   }
   if (packed_) {
+    types_ = keep_types(data_, false);
     bytes_.resize(static_cast<std::size_t>(bytes));
     return;
   }
@@ -42,26 +43,10 @@ Side::Side(EdgeData data, std::int64_t block_bytes, const Ends& ends)
   for (const EdgePiece& piece : data_.pieces) places_.push_back(piece.entry);
   start_ = address(data_.buffer, 0);
   if (packed_) {
+    types_ = keep_types(data_, false);
     const std::size_t blocks = data_.one_block ? 1 : ends.ranks.size();
     bytes_.resize(blocks * static_cast<std::size_t>(block_bytes));
   }
-}
-
-Side Side::end_to_end(EdgeData data) {
-  Side side(std::move(data));
-  std::int64_t bytes = 0;
-  bool in_place = true;
-  for (std::size_t i = 0; i < side.places_.size(); ++i) {
-    const std::int64_t size = side.data_.pieces[i].bytes();
-    in_place = in_place && (size == 0 || side.places_[i] == bytes);
-    side.places_[i] = bytes;
-    bytes += size;
-  }
-  if (!side.packed_ && !in_place) {
-    side.packed_ = true;
-    side.bytes_.resize(static_cast<std::size_t>(bytes));
-  }
-  return side;
 }
 
 void Side::pack(MPI_Comm communicator) {

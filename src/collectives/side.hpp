@@ -18,8 +18,6 @@ class Side {
   explicit Side(EdgeData data);
   /// Places are blocks: that of an edge is its entry. The data are equal blocks, or one block.
   Side(EdgeData data, std::int64_t block_bytes, const Ends& ends);
-  /// Places are in bytes, piece after piece without gaps, whatever the user's layout.
-  static Side end_to_end(EdgeData data);
 
   /// What a plan is bound to.
   [[nodiscard]] std::byte* data() { return packed_ ? bytes_.data() : start_; }
@@ -42,6 +40,7 @@ class Side {
   std::int64_t place_bytes_ = 1;
   std::vector<Index> places_;  ///< by piece
   std::vector<std::byte> bytes_;
+  std::vector<mpi::KeptType> types_;  ///< those that pack and unpack: the user may free theirs
 };
 
 }  // namespace vicinal

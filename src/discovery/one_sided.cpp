@@ -1,22 +1,26 @@
 // One-sided exchange of messages of one size. Each sender adds one to a counter in the receiver's
-// memory, and what was there before is the slot that it has drawn. Once all have drawn, each
-// receiver knows how many messages come, and makes room for as many; then the senders put a header
-// and the message into their slots. The header names the sender, so messages of zeros are messages.
-// Slots are drawn and not reckoned from ranks, so memory grows with what is received and not with
-// the number of ranks.
+// memory, and what was there before is the slot that it has drawn. The highest number drawn tells
+// all ranks how many messages some rank gets, and whether there is room for as many; then the senders
+// put a header and the message into their slots. The header names the sender, so messages of zeros are
+// messages. Slots are drawn and not reckoned from ranks, so memory grows with what is received and
+// not with the number of ranks.
 //
-// Cost: an allreduce (which compares the sizes and brings findings), two windows, and for each
-// message one atomic operation and one put. After the constant-size exchange by remote memory
-// access that Geyko and Bienz add to their algorithms 1 to 3, with slots in the place of an entry
-// for every rank.
+// Cost: two allreduces (the first compares the sizes and brings findings, the second the numbers
+// drawn), a barrier, and for each message one atomic operation and one put. The window is kept with
+// the communicator. After the constant-size exchange by remote memory access that Geyko and Bienz
+// add to their algorithms 1 to 3, with slots in the place of an entry for every rank.
 //
-// The last barrier is after everything, so calls in a row cannot mix.
+// No rank leaves the first allreduce before all are in the call, hence done with the call before: so
+// calls in a row cannot mix, neither their counters nor their slots.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "discovery/methods.hpp"
@@ -38,44 +42,80 @@ void finish(std::vector<mpi::Request>& requests) {
   }
 }
 
+/// A rank's memory: the counter, alone in its cache line, then slots.
+constexpr std::size_t first_slot = 64;
+constexpr std::size_t first_room = 4096;
+
+/// The window of a communicator between calls.
+struct Kept {
+  std::unique_ptr<mpi::Window> window;
+  ~Kept() {
+    if (window) mpi::Window::lay_by(std::move(window));
+  }
+};
+
+Kept& kept(mpi::Communicator& communicator) {
+  auto& place = communicator.kept("one-sided");
+  if (!place) place = std::make_shared<Kept>();
+  return *static_cast<Kept*>(place.get());
+}
+
 /// Compares the sizes of all ranks, and learns of findings. All have entered when it is complete.
-void meet(mpi::Communicator& communicator, std::int64_t bytes, const std::optional<Finding>& mine) {
+/// Returns the window that all have, or a new one.
+std::unique_ptr<mpi::Window> meet(mpi::Communicator& communicator, std::int64_t bytes,
+                                  const std::optional<Finding>& mine) {
+  Kept& own = kept(communicator);
+  if (!own.window) own.window = mpi::Window::find(communicator.handle());
+  const std::int64_t number = own.window ? own.window->number() : -1;
   // A rank with a finding goes along with any size.
-  std::array<std::int64_t, 3> least{vote(communicator, mine), bytes, -bytes};
+  std::array<std::int64_t, 6> least{
+      vote(communicator, mine), bytes, -bytes, number, -number, -mpi::Window::next_number()};
   mpi::allreduce_min(communicator.handle(), least);
   settle(communicator, least[0], mine);
   require(least[1] == -least[2], Fault::count, "the ranks exchange blocks of ", least[1], " to ",
           -least[2], " bytes (this one, rank ", communicator.rank(), ", of ", bytes,
           "); all must give the same size");
+  // It comes back when the call has ended well: after a failed one nobody knows what is under way.
+  if (least[3] == -least[4] && number >= 0) return std::move(own.window);
+  if (own.window) mpi::Window::lay_by(std::move(own.window));
+  return std::make_unique<mpi::Window>(communicator.handle(), first_slot + first_room, -least[5]);
+}
+
+/// The most that any rank has drawn, when all have.
+std::int64_t most(mpi::Communicator& communicator, std::span<const std::int64_t> drawn) {
+  std::int64_t least = 0;
+  for (const std::int64_t before : drawn) least = std::min(least, -(before + 1));
+  mpi::allreduce_min(communicator.handle(), std::span(&least, 1));
+  return -least;
 }
 
 }  // namespace
 
 Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
                          std::int64_t bytes, const std::optional<Finding>& mine) {
-  meet(communicator, bytes, mine);
+  std::unique_ptr<mpi::Window> window = meet(communicator, bytes, mine);
   const int rank = communicator.rank();
   const std::int64_t one = 1;
-  std::vector<std::int64_t> drawn(outbox.size());
+  std::vector<std::int64_t> drawn(outbox.size(), -1);
   std::vector<mpi::Request> requests;
-  mpi::Window counter(communicator.handle(), sizeof(std::int64_t));
   for (std::size_t i = 0; i < outbox.size(); ++i) {
     if (outbox[i].peer != rank) {
-      requests.push_back(counter.fetch_add(one, drawn[i], outbox[i].peer, 0));
+      requests.push_back(window->fetch_add(one, drawn[i], outbox[i].peer, 0));
     }
   }
   finish(requests);
-  counter.flush();
-  mpi::barrier(communicator.handle());
+  window->flush();
+  const std::int64_t most_received = most(communicator, drawn);
   std::int64_t count = 0;
-  std::memcpy(&count, counter.read().data(), sizeof count);
-  counter.free();
+  std::memcpy(&count, window->read().data(), sizeof count);
+  window->clear(0, sizeof count);
 
   const std::size_t slot_bytes = (sizeof(SlotHeader) + static_cast<std::size_t>(bytes) + 7) / 8 * 8;
   Arrivals arrivals;
   std::vector<std::byte> slots(outbox.size() * slot_bytes);
   requests.clear();
-  mpi::Window data(communicator.handle(), static_cast<std::size_t>(count) * slot_bytes);
+  const std::size_t room = first_slot + static_cast<std::size_t>(most_received) * slot_bytes;
+  if (room > window->size()) window->resize(communicator.handle(), std::bit_ceil(room));
   for (std::size_t i = 0; i < outbox.size(); ++i) {
     if (outbox[i].peer == rank) {
       arrivals.add(rank, outbox[i].bytes);
@@ -86,13 +126,13 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
     std::memcpy(slot.data(), &header, sizeof header);
     std::copy(outbox[i].bytes.begin(), outbox[i].bytes.end(), slot.begin() + sizeof header);
     requests.push_back(
-        data.put(slot, outbox[i].peer, static_cast<std::size_t>(drawn[i]) * slot_bytes));
+        window->put(slot, outbox[i].peer, first_slot + static_cast<std::size_t>(drawn[i]) * slot_bytes));
   }
   finish(requests);
-  data.flush();
+  window->flush();
   mpi::barrier(communicator.handle());
 
-  const std::span<const std::byte> memory = data.read();
+  const std::span<const std::byte> memory = window->read().subspan(first_slot);
   std::vector<std::pair<SlotHeader, std::size_t>> order(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < order.size(); ++i) {
     std::memcpy(&order[i].first, memory.data() + i * slot_bytes, sizeof(SlotHeader));
@@ -105,7 +145,7 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
     arrivals.add(header.source, memory.subspan(place * slot_bytes + sizeof(SlotHeader),
                                                static_cast<std::size_t>(bytes)));
   }
-  data.free();
+  kept(communicator).window = std::move(window);
   return arrivals.take();
 }
 

@@ -1,7 +1,5 @@
-// Agreeing on plans over MPI.
+// What a plan holds, and how it is given up.
 #include "execute/agreed_plan.hpp"
-
-#include "mpi/drive.hpp"
 
 namespace vicinal {
 
@@ -15,7 +13,7 @@ std::int64_t AgreedSite::new_tag() {
 }
 
 std::int64_t AgreedSite::new_slot(int peers) {
-  auto header = std::make_shared<SlotHeader>(communicator_, peers);
+  auto header = std::make_shared<SlotHeader>(communicator_, peers, channels_);
   const std::int64_t slot = header->offset();
   headers_.emplace(slot, std::move(header));
   return slot;
@@ -28,6 +26,8 @@ const Plan& AgreedPlan::reverse() const {
 }
 
 Channel& AgreedPlan::channel(bool reverse, int index) {
+  require(index < site_.channels(), Fault::internal, "channel ", index, " of a plan made for ",
+          site_.channels());
   auto& channel = channels_[reverse ? 1 : 0][static_cast<std::size_t>(index)];
   if (!channel) {
     const Plan& plan = reverse ? this->reverse() : forward();
@@ -42,24 +42,21 @@ Channel& AgreedPlan::channel(bool reverse, int index) {
   return *channel;
 }
 
-std::shared_ptr<AgreedPlan> agree(const std::shared_ptr<mpi::Communicator>& communicator,
-                                  mpi::ConversationKey key, const Planner& planner,
-                                  const Neighborhood& neighborhood, const Pattern& pattern,
-                                  const PlanOptions& options, std::optional<Error> fault) {
-  AgreedSite site(communicator);
-  Conversation conversation;
-  Task<Plans> task = planner.plan(
-      PlanRequest{conversation, site, neighborhood, pattern, options, std::move(fault)});
+std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan) {
+  plan.communicator().mailbox().collect();
   try {
-    Plans plans = mpi::drive(*communicator, key, conversation, task);
-    return std::make_shared<AgreedPlan>(communicator, key, neighborhood.company(), std::move(site),
-                                        std::move(plans));
-  } catch (...) {
-    // Another rank may have its plan, start it, and look into these slots before it hears of the fault:
-    // nothing else must ever be announced there.
-    if (site.has_slots()) new AgreedSite(std::move(site));
-    throw;
+    for (const mpi::Notice notice : {mpi::notice_left, mpi::notice_ended}) {
+      mpi::heed_notices(plan.communicator(), plan.key(), notice);
+    }
+  } catch (const mpi::FaultElsewhere& error) {
+    return error;
   }
+  return std::nullopt;
+}
+
+void abandon_plan(const std::shared_ptr<AgreedPlan>& plan, int origin) noexcept {
+  mpi::give_notice(plan->communicator(), plan->key(), mpi::notice_ended, origin, plan->company());
+  new (std::nothrow) std::shared_ptr<AgreedPlan>(plan);
 }
 
 }  // namespace vicinal

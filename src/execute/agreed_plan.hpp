@@ -12,6 +12,7 @@
 #include "execute/channel.hpp"
 #include "execute/slots.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/drive.hpp"
 #include "planners/planner.hpp"
 
 namespace vicinal {
@@ -19,13 +20,15 @@ namespace vicinal {
 /// Tags and slots from a communicator, given back with this object.
 class AgreedSite final : public Site {
  public:
-  explicit AgreedSite(std::shared_ptr<mpi::Communicator> communicator)
-      : communicator_(std::move(communicator)) {}
+  /// For plans that are executed in so many channels.
+  AgreedSite(std::shared_ptr<mpi::Communicator> communicator, int channels)
+      : communicator_(std::move(communicator)), channels_(channels) {}
   AgreedSite(AgreedSite&& other) noexcept = default;
   AgreedSite& operator=(AgreedSite&&) = delete;
   ~AgreedSite() override;
   std::int64_t new_tag() override;
   std::int64_t new_slot(int peers) override;
+  [[nodiscard]] int channels() const { return channels_; }
   [[nodiscard]] bool has_slots() const { return !headers_.empty(); }
   [[nodiscard]] const std::shared_ptr<SlotHeader>& header(std::int64_t slot) const {
     return headers_.at(slot);
@@ -33,6 +36,7 @@ class AgreedSite final : public Site {
 
  private:
   std::shared_ptr<mpi::Communicator> communicator_;
+  int channels_;
   std::vector<std::int64_t> tags_;
   std::map<std::int64_t, std::shared_ptr<SlotHeader>> headers_;
 };
@@ -70,12 +74,11 @@ class AgreedPlan {
   std::array<std::array<std::unique_ptr<Channel>, mpi::channels_per_plan>, 2> channels_;
 };
 
-/// Runs a planner on this rank. `sequence` numbers the plans of a graph, the same on all its ranks.
-/// Collective over the ranks of the graph that have neighbours. Throws the fault of this rank, or one
-/// of kind `elsewhere` where another rank has one.
-std::shared_ptr<AgreedPlan> agree(const std::shared_ptr<mpi::Communicator>& communicator,
-                                  mpi::ConversationKey key, const Planner& planner,
-                                  const Neighborhood& neighborhood, const Pattern& pattern,
-                                  const PlanOptions& options, std::optional<Error> fault);
+/// What another rank has said of this plan: that it has none, or has lost it.
+std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan);
+
+/// This rank will not execute the plan any more, because of a fault that began on rank `origin`: tells
+/// those that may wait for it. Messages may still arrive, so the plan's memory is kept for good.
+void abandon_plan(const std::shared_ptr<AgreedPlan>& plan, int origin) noexcept;
 
 }  // namespace vicinal

@@ -3,17 +3,52 @@
 #include "execute/channel.hpp"
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 
 namespace vicinal {
 
-void Channel::start() {
+void Channel::begin_execution() {
   ++generation_;
   in_flight_ = true;
-  linked_active_ = linked_ - linked_later_;
+  fault_.reset();
+  linked_active_ = 0;
   unlinked_to_begin_ = unlinked_later_;
   unfinished_ = operations_.size();
   std::copy(remaining_at_start_.begin(), remaining_at_start_.end(), remaining_.begin());
+  if (any_spoilt_) std::fill(spoilt_by_.begin(), spoilt_by_.end(), 0);
+  any_spoilt_ = false;
+}
+
+void Channel::start() {
+  at_fault_ = false;
+  begin_execution();
+  announced_ = true;
+  for (OwnedSlot& slot : owned_) announced_ = slot.announce(generation_) && announced_;
+  linked_active_ = linked_ - linked_later_;
   requests_.start_range(static_cast<std::size_t>(linked_later_), at_once_);
+  for (const int node : initial_) begin(node);
+  run_ready();
+}
+
+void Channel::start_at_fault() {
+  at_fault_ = true;
+  begin_execution();
+  announced_ = true;
+  for (OwnedSlot& slot : owned_) slot.announce_fault(generation_, plan_->rank);
+  for (FarSlot& slot : far_) slot.forget();
+  // Messages wait for nothing, so that nobody far away waits for what this rank still has to hear of.
+  for (int request = 0; request < static_cast<int>(request_table_.size()); ++request) {
+    const Operation& operation = operation_of(request);
+    if (operation.kind == OperationKind::send) {
+      send_nothing(operation);
+    } else {
+      strays_.push_back({request, {}, {}});
+    }
+  }
+  for (int request = linked_later_; request < linked_; ++request) {
+    complete(request_table_[static_cast<std::size_t>(request)].node);
+  }
   for (const int node : initial_) begin(node);
   run_ready();
 }
@@ -22,38 +57,85 @@ bool Channel::poll() {
   // Also when nothing else is left to do: peers cannot go on before they have found the areas.
   if (!announced_) {
     announced_ = true;
-    for (OwnedSlot& slot : owned_) announced_ = slot.announce() && announced_;
+    for (OwnedSlot& slot : owned_) announced_ = slot.announce(generation_) && announced_;
   }
+  if (!strays_.empty()) poll_strays();
   if (unfinished_ > 0) {
     for (std::size_t i = 0; i < awaits_.size();) {
-      const Node& node = operations_[static_cast<std::size_t>(awaits_[i])];
-      const auto* flag = flag_of(node);
-      if (flag != nullptr && flag->load(std::memory_order_acquire) >= generation_ - node.lag) {
-        const int satisfied = awaits_[i];
+      const int node = awaits_[i];
+      if (is_satisfied(node)) {
         awaits_[i] = awaits_.back();
         awaits_.pop_back();
-        complete(satisfied);
+        complete(node);
         run_ready();
       } else {
         ++i;
       }
     }
-    if (linked_active_ > 0) {
-      const int count = requests_.test_some(0, linked_, completed_.data());
-      for (int i = 0; i < count; ++i) {
-        --linked_active_;
-        complete(
-            request_table_[static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)])].node);
-        run_ready();
-      }
-    }
+    if (linked_active_ > 0) poll_linked();
     if (unfinished_ > 0) return false;
   }
-  if (unlinked_to_begin_ > 0 || !announced_) return false;
-  const int unlinked = static_cast<int>(request_table_.size()) - linked_;
-  if (!requests_.test_all(static_cast<std::size_t>(linked_), unlinked)) return false;
+  if (unlinked_to_begin_ > 0 || !announced_ || !strays_.empty()) return false;
+  if (!at_fault_ && !poll_unlinked()) return false;
   in_flight_ = false;
   return true;
+}
+
+void Channel::poll_linked() {
+  const int count = requests_.test_some(0, linked_, completed_.data());
+  for (int i = 0; i < count; ++i) {
+    --linked_active_;
+    const int request = completed_[static_cast<std::size_t>(i)];
+    const int node = request_table_[static_cast<std::size_t>(request)].node;
+    if (operation_of(request).kind == OperationKind::receive) {
+      const int origin = check_arrival(request, requests_.received(static_cast<std::size_t>(i)));
+      if (origin >= 0) spoil(node, origin);
+    }
+    complete(node);
+    run_ready();
+  }
+}
+
+bool Channel::poll_unlinked() {
+  const int unlinked = static_cast<int>(request_table_.size()) - linked_;
+  if (!requests_.test_all(static_cast<std::size_t>(linked_), unlinked)) return false;
+  for (const int request : unlinked_receives_) {
+    check_arrival(request, requests_.received(static_cast<std::size_t>(request - linked_)));
+  }
+  return true;
+}
+
+int Channel::check_arrival(int request, std::int64_t bytes) {
+  const Operation& operation = operation_of(request);
+  const std::int64_t expected = operation.count * binding_.element_bytes;
+  if (bytes == expected) return -1;
+  if (bytes == 0) {
+    note_missing(operation.to, operation.peer);
+  } else {
+    std::ostringstream text;
+    text << "rank " << operation.peer << " has sent ";
+    if (bytes < 0) {
+      text << "more than the " << expected << " bytes that were expected";
+    } else {
+      text << bytes << " bytes where " << expected << " were expected";
+    }
+    note(Error(Fault::count, text.str() + "; all ranks must use the same element size"));
+  }
+  return operation.peer;
+}
+
+void Channel::poll_strays() {
+  std::erase_if(strays_, [this](Stray& stray) {
+    if (!stray.transfer) {
+      const Operation& operation = operation_of(stray.request);
+      auto arrival =
+          mpi::improbe(communicator_->handle(), data_tag(operation), operation.peer);
+      if (!arrival) return false;
+      stray.bytes.resize(static_cast<std::size_t>(arrival->bytes));
+      stray.transfer = mpi::ireceive(*arrival, stray.bytes);
+    }
+    return stray.transfer->test();
+  });
 }
 
 void Channel::abandon() {
@@ -78,47 +160,118 @@ void Channel::begin(int number) {
   switch (node.kind) {
     case OperationKind::copy: {
       const Copy& copy = copies_[static_cast<std::size_t>(node.step)];
-      run(copy.runs, address(copy.from), address(copy.to));
+      if (const int origin = culprit(number); origin >= 0) {
+        note_missing(copy.to, origin);
+      } else {
+        run(copy.runs, address(copy.from), address(copy.to));
+      }
       complete(number);
       break;
     }
     case OperationKind::reduce: {
       const Reduction& reduction = reductions_[static_cast<std::size_t>(node.step)];
-      reduction.runs.run(address(reduction.from), address(reduction.to));
+      if (const int origin = culprit(number); origin >= 0) {
+        note_missing(reduction.to, origin);
+      } else {
+        reduction.runs.run(address(reduction.from), address(reduction.to));
+      }
       complete(number);
       break;
     }
     case OperationKind::send:
-    case OperationKind::receive:
-      requests_.start(static_cast<std::size_t>(node.step));
-      if (node.step < linked_) {
-        ++linked_active_;
-      } else {
-        --unlinked_to_begin_;
-        --unfinished_;
-      }
-      break;
+    case OperationKind::receive: begin_message(number); break;
     case OperationKind::signal:
-      flag_of(node)->store(generation_, std::memory_order_release);
+      if (const int origin = culprit(number); origin >= 0) {
+        flag_of(node).signal_fault(generation_, origin);
+      } else {
+        flag_of(node).signal(generation_);
+      }
       complete(number);
       break;
-    case OperationKind::await: {
-      const auto* flag = flag_of(node);
-      if (flag != nullptr && flag->load(std::memory_order_acquire) >= generation_ - node.lag) {
+    case OperationKind::await:
+      if (is_satisfied(number)) {
         complete(number);
       } else {
         awaits_.push_back(number);
       }
       break;
+  }
+}
+
+void Channel::begin_message(int number) {
+  const Node& node = operations_[static_cast<std::size_t>(number)];
+  const bool linked = node.step < linked_;
+  if (!linked) --unlinked_to_begin_;
+  if (at_fault_) {
+    complete(number);
+  } else if (node.kind == OperationKind::send && culprit(number) >= 0) {
+    send_nothing(operation_of(node.step));
+    complete(number);
+  } else {
+    requests_.start(static_cast<std::size_t>(node.step));
+    if (linked) {
+      ++linked_active_;
+    } else {
+      --unfinished_;
     }
   }
+}
+
+void Channel::send_nothing(const Operation& operation) {
+  // MPI finishes it by itself.
+  static_cast<void>(
+      mpi::isend(communicator_->handle(), {}, operation.peer, data_tag(operation)));
+}
+
+bool Channel::is_satisfied(int number) {
+  const Node& node = operations_[static_cast<std::size_t>(number)];
+  const Flag& flag = flag_of(node);
+  if (!flag.reached(generation_ - node.lag)) return false;
+  if (at_fault_) return true;
+  if (node.lag == 0 && flag.at_fault == generation_) {
+    spoil(number, static_cast<int>(flag.origin));
+    return true;
+  }
+  if (!is_far(node.buffer)) return true;
+  FarSlot& slot =
+      far_[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(node.buffer)])];
+  try {
+    if (slot.find(generation_) != nullptr) return true;
+  } catch (const Error& error) {
+    note(error);
+    spoil(number, plan_->rank);
+    return true;
+  }
+  const int origin = slot.fault(generation_);
+  if (origin >= 0) spoil(number, origin);
+  return origin >= 0;
+}
+
+int Channel::culprit(int number) const {
+  return at_fault_ ? plan_->rank : spoilt_by_[static_cast<std::size_t>(number)] - 1;
+}
+
+void Channel::spoil(int number, int origin) {
+  spoilt_by_[static_cast<std::size_t>(number)] = origin + 1;
+  any_spoilt_ = true;
+}
+
+void Channel::note_missing(int buffer, int origin) {
+  if (buffer != Plan::target || at_fault_) return;
+  note(Error(Fault::elsewhere,
+             "the exchange failed on rank " + std::to_string(origin) +
+                 "; the message on that rank, or on one that it names, says more"));
 }
 
 void Channel::complete(int number) {
   const Node& node = operations_[static_cast<std::size_t>(number)];
   --unfinished_;
+  const int spoilt = any_spoilt_ ? spoilt_by_[static_cast<std::size_t>(number)] : 0;
   for (int i = node.first_successor; i < node.last_successor; ++i) {
     const int next = successors_[static_cast<std::size_t>(i)];
+    if (spoilt > 0 && operations_[static_cast<std::size_t>(next)].kind != OperationKind::receive) {
+      spoilt_by_[static_cast<std::size_t>(next)] = spoilt;
+    }
     if (--remaining_[static_cast<std::size_t>(next)] == 0) ready_.push_back(next);
   }
 }
@@ -134,15 +287,12 @@ std::byte* Channel::address(int buffer) const {
     case Space::staging: return const_cast<std::byte*>(staging_[slot].data());
     case Space::shared: break;
   }
-  return description.peer_index < 0 ? owned_[slot].area().data() : far_[slot].area().data();
+  return is_far(buffer) ? far_[slot].data() : owned_[slot].data();
 }
 
-std::atomic<std::int64_t>* Channel::flag_of(const Node& node) {
-  const auto i = static_cast<std::size_t>(node.buffer);
-  const auto slot = static_cast<std::size_t>(slot_of_[i]);
-  if (plan_->buffers[i].peer_index < 0) return &owned_[slot].area().flag(node.flag);
-  if (!far_[slot].area().known() && !far_[slot].resolve()) return nullptr;
-  return &far_[slot].area().flag(node.flag);
+Flag& Channel::flag_of(const Node& node) {
+  const auto slot = static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(node.buffer)]);
+  return is_far(node.buffer) ? far_[slot].flag(node.flag) : owned_[slot].flag(node.flag);
 }
 
 }  // namespace vicinal

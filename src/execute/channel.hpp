@@ -4,16 +4,25 @@
 //
 // The run side is `start` and `poll`: they allocate nothing, search nothing, and make no MPI call
 // that set-up could have made.
+//
+// A rank whose call has failed executes all the same, at fault: it awaits, signals and acknowledges as
+// ever, but hands nothing over; it sends its messages at once, empty, and throws away what comes. Whoever gets
+// nothing where something was due hands on nothing in its turn. So a fault reaches those whose data
+// depend on it and nobody else, every rank comes to its end, and all are in step for the next execution.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "base/error.hpp"
 #include "execute/combine.hpp"
 #include "execute/slots.hpp"
 #include "memory/kernels.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/requests.hpp"
 #include "plan/plan.hpp"
@@ -50,9 +59,18 @@ class Channel {
 
   /// Begins an execution. Never waits for another rank.
   void start();
+  /// Begins one in which this rank takes part for the others' sake only: see above. Needs no binding.
+  void start_at_fault();
   /// Does what can be done now; true once the execution is complete.
   bool poll();
   [[nodiscard]] bool in_flight() const { return in_flight_; }
+  [[nodiscard]] bool at_fault() const { return in_flight_ && at_fault_; }
+  /// Whether the next poll calls MPI.
+  [[nodiscard]] bool tests_messages() const {
+    return linked_active_ > 0 || !strays_.empty() || unfinished_ == 0;
+  }
+  /// Why the last execution has not brought all that was due; empty where it has.
+  [[nodiscard]] const std::optional<Error>& fault() const { return fault_; }
   /// Leaves an execution that will never be complete: nothing is written to the user's memory from now
   /// on. The channel stays in flight, since messages into its own memory may still arrive.
   void abandon();
@@ -61,6 +79,8 @@ class Channel {
 
   /// Writes what the execution still waits for, one line each.
   void describe_pending(std::ostream& out) const;
+  /// Goes on with a sentence: " from ranks 3 5", whom it waits for as far as it knows.
+  void name_awaited(std::ostream& out) const;
 
  private:
   struct Node {
@@ -92,10 +112,38 @@ class Channel {
   void bind_geometry(const Binding& binding);
   void bind_requests(bool all);
   [[nodiscard]] std::byte* address(int buffer) const;
-  [[nodiscard]] std::atomic<std::int64_t>* flag_of(const Node& node);
+  [[nodiscard]] Flag& flag_of(const Node& node);
+  [[nodiscard]] bool is_far(int buffer) const {
+    return plan_->buffers[static_cast<std::size_t>(buffer)].peer_index >= 0;
+  }
+  void begin_execution();
   void begin(int node);
+  void begin_message(int node);
+  void send_nothing(const Operation& operation);
+  [[nodiscard]] bool is_satisfied(int node);
   void complete(int node);
   void run_ready();
+  void poll_linked();
+  [[nodiscard]] bool poll_unlinked();
+  void poll_strays();
+
+  [[nodiscard]] const Operation& operation_of(int request) const {
+    const auto number = request_table_[static_cast<std::size_t>(request)].plan_operation;
+    return plan_->operations[static_cast<std::size_t>(number)];
+  }
+  [[nodiscard]] int data_tag(const Operation& operation) const {
+    return mpi::Communicator::data_tag(operation.tag, index_, plan_->reverse);
+  }
+  /// Whose fault it is that an operation has nothing to hand on, or -1.
+  [[nodiscard]] int culprit(int node) const;
+  /// What the operation was to deliver, and all that depends on it, is missing.
+  void spoil(int node, int origin);
+  /// The rank whose fault it is that a message has not brought what was due, or -1.
+  int check_arrival(int request, std::int64_t bytes);
+  void note(const Error& fault) {
+    if (!fault_) fault_ = fault;
+  }
+  void note_missing(int buffer, int origin);
 
   std::shared_ptr<mpi::Communicator> communicator_;
   const Plan& original_;
@@ -104,11 +152,12 @@ class Channel {
   int index_;
   Binding binding_;
   bool bound_ = false;
-  std::int64_t version_ = 0;  ///< of the slots: the same on all ranks
   std::int64_t slot_element_bytes_ = 0;
   bool slots_bound_ = false;
-  std::int64_t generation_ = 0;
+  std::int64_t generation_ = 0;  ///< of the last execution begun: the same on all ranks
   bool in_flight_ = false;
+  bool at_fault_ = false;        ///< this execution is for the others' sake
+  std::optional<Error> fault_;
 
   // Buffers.
   std::vector<std::vector<std::byte>> staging_;
@@ -128,6 +177,8 @@ class Channel {
   std::vector<Copy> copies_;
   std::vector<Reduction> reductions_;
   std::size_t unfinished_ = 0;
+  std::vector<int> spoilt_by_;  ///< by node: 1 + the rank whose fault it is that its data are missing
+  bool any_spoilt_ = false;
 
   // Requests, in four groups: linked ones (something waits for them) that begin later, linked ones
   // that begin at once, unlinked ones that begin at once, unlinked ones that begin later.
@@ -142,8 +193,17 @@ class Channel {
   int unlinked_later_ = 0;
   mpi::RequestSet requests_;
   std::vector<int> completed_;
+  std::vector<int> unlinked_receives_;
   int linked_active_ = 0;
   int unlinked_to_begin_ = 0;
+
+  /// Receives of an execution at fault: of what comes, however long it is.
+  struct Stray {
+    int request = -1;
+    std::vector<std::byte> bytes;
+    std::optional<mpi::Request> transfer;  ///< once it has come
+  };
+  std::vector<Stray> strays_;
 };
 
 }  // namespace vicinal

@@ -15,7 +15,7 @@ namespace vicinal {
 struct Combine {
   ReduceOp op = ReduceOp::replace;
   ElementType type = ElementType::uint8;
-  /// For any other operator or type: these, with `values` of `datatype` in each element.
+  /// For any other operator or type: these, which must live as long as it is used, with `values` of `datatype` in each element.
   MPI_Op user_op = MPI_OP_NULL;
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   std::int64_t values = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <ostream>
+#include <set>
 
 #include "base/error.hpp"
 #include "execute/channel.hpp"
@@ -82,6 +83,11 @@ void Channel::place_requests() {
   at_once_ = static_cast<int>(groups[1].size() + groups[2].size());
   unlinked_later_ = static_cast<int>(groups[3].size());
   completed_.resize(at(linked_));
+  unlinked_receives_.clear();
+  for (int i = linked_; i < static_cast<int>(request_table_.size()); ++i) {
+    if (operation_of(i).kind == OperationKind::receive) unlinked_receives_.push_back(i);
+  }
+  requests_ = mpi::RequestSet(communicator_->handle(), request_table_.size());
 }
 
 void Channel::compile_graph() {
@@ -139,6 +145,7 @@ void Channel::compile_graph() {
     if (node.predecessors == 0 && !message) initial_.push_back(static_cast<int>(i));
   }
   remaining_.resize(operations_.size());
+  spoilt_by_.assign(operations_.size(), 0);
   ready_.reserve(operations_.size());
   awaits_.reserve(operations_.size());
 }
@@ -161,12 +168,8 @@ void Channel::bind_geometry(const Binding& binding) {
   // Slots depend on the element size alone, which all ranks change together. Strides and operators may
   // change on one rank and not on another, so they must not count as a version.
   const bool renew_slots = !slots_bound_ || binding.element_bytes != slot_element_bytes_;
-  if (binding.element_bytes != slot_element_bytes_) {
-    ++version_;
-    generation_ = 0;
-    slot_element_bytes_ = binding.element_bytes;
-  }
-  slots_bound_ = false;  // until all of them are
+  if (renew_slots) slots_bound_ = false;  // until all of them are
+  slot_element_bytes_ = binding.element_bytes;
   const bool strided = binding.pieces > 1;
   if (strided != (plan_ != &original_)) use_plan(strided);
   for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
@@ -176,14 +179,13 @@ void Channel::bind_geometry(const Binding& binding) {
       staging_[slot].resize(static_cast<std::size_t>(buffer.extent * binding.element_bytes));
     } else if (buffer.space == Space::shared && renew_slots) {
       if (buffer.peer_index < 0) {
-        owned_[slot].bind(version_, buffer.extent, binding.element_bytes);
+        owned_[slot].bind(generation_ + 1, buffer.extent, binding.element_bytes);
       } else {
-        far_[slot].bind(version_, binding.element_bytes);
+        far_[slot].bind(binding.element_bytes);
       }
     }
   }
   slots_bound_ = true;
-  if (renew_slots) announced_ = owned_.empty();
   for (const Node& node : operations_) {
     const Operation& operation = plan_->operations[at(node.plan_operation)];
     if (node.kind == OperationKind::copy) {
@@ -221,8 +223,8 @@ std::vector<CopyRun> Channel::spread(const Operation& operation) const {
 }
 
 void Channel::bind_requests(bool all) {
-  // Persistent requests name their memory, so those into the user's buffers are renewed.
-  if (all) requests_ = mpi::RequestSet(communicator_->handle(), request_table_.size());
+  // Persistent requests name their memory, so those into the user's buffers may have to be renewed;
+  // with another geometry, others too. A set keeps those that name what they named before.
   for (std::size_t i = 0; i < request_table_.size(); ++i) {
     const Operation& operation = plan_->operations[at(request_table_[i].plan_operation)];
     const bool sends = operation.kind == OperationKind::send;
@@ -230,13 +232,37 @@ void Channel::bind_requests(bool all) {
     if (!all && buffer != Plan::source && buffer != Plan::target) continue;
     const std::int64_t bytes = operation.count * binding_.element_bytes;
     std::byte* memory = address(buffer) + operation.offset * binding_.element_bytes;
-    const int tag = mpi::Communicator::data_tag(operation.tag, index_, plan_->reverse);
+    const int tag = data_tag(operation);
     if (sends) {
       requests_.send_init(i, memory, bytes, operation.peer, tag);
     } else {
       requests_.receive_init(i, memory, bytes, operation.peer, tag);
     }
   }
+}
+
+void Channel::name_awaited(std::ostream& out) const {
+  std::set<int> ranks;
+  const auto add = [&](int plan_operation) {
+    const Operation& operation = plan_->operations[at(plan_operation)];
+    if (operation.kind == OperationKind::await) {
+      const Buffer& buffer = plan_->buffers[at(operation.from)];
+      if (buffer.peer_index >= 0) ranks.insert(buffer.owner);
+    } else {
+      ranks.insert(operation.peer);
+    }
+  };
+  for (const int node : awaits_) add(operations_[at(node)].plan_operation);
+  const bool messages = awaits_.empty() || linked_active_ > 0;
+  for (std::size_t i = 0; messages && i < request_table_.size(); ++i) {
+    if (!requests_.is_complete(i)) add(request_table_[i].plan_operation);
+  }
+  if (ranks.empty()) {
+    out << ", in which this rank's host mates hand over their share";
+    return;
+  }
+  out << (ranks.size() > 1 ? ", with ranks" : ", with rank");
+  for (const int rank : ranks) out << ' ' << rank;
 }
 
 void Channel::describe_pending(std::ostream& out) const {
@@ -255,7 +281,8 @@ void Channel::describe_pending(std::ostream& out) const {
     out << "\n";
   };
   for (const int node : awaits_) line(operations_[at(node)].plan_operation);
-  if (linked_active_ == 0 && unfinished_ > 0) return;
+  for (const Stray& stray : strays_) line(request_table_[at(stray.request)].plan_operation);
+  if (at_fault_ || (linked_active_ == 0 && unfinished_ > 0)) return;
   for (const Request& request : request_table_) line(request.plan_operation);
 }
 

@@ -1,325 +1,250 @@
-// The list of executions is an array of entries that only grows, so that polling all of them takes no
-// lock: an entry is claimed by a flag of its own.
+// Starting, polling and ending the executions of a channel. What is under way is shared with the list of
+// what is active: it may have to go on after its owner has lost interest, for the others' sake.
 #include "execute/execution.hpp"
 
-#include <array>
-#include <charconv>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <iostream>
-#include <mutex>
+#include <deque>
+#include <exception>
 #include <ostream>
-#include <string_view>
-#include <thread>
-#include <unordered_set>
 #include <utility>
 
 #include "mpi/backoff.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/drive.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
 
-struct ProgressEntry {
-  std::atomic_flag claimed;
-  std::atomic<bool> active = false;  ///< in flight, and others may depend on it
-  Channel* channel = nullptr;        ///< guarded by the claim
-  bool complete = false;             ///< likewise, as the next two
-  std::exception_ptr error;
-  const Plan* plan = nullptr;
-  ProgressEntry* next_free = nullptr;
-
-  void claim() {
-    while (claimed.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-  }
-  bool try_claim() { return !claimed.test_and_set(std::memory_order_acquire); }
-  void release() { claimed.clear(std::memory_order_release); }
-};
-
 namespace {
 
-class Claim {
- public:
-  explicit Claim(ProgressEntry& entry) : entry_(entry) { entry_.claim(); }
-  Claim(const Claim&) = delete;
-  Claim& operator=(const Claim&) = delete;
-  ~Claim() { entry_.release(); }
+/// How often whoever waits looks for notices: once in so many polls, since the look costs a probe.
+constexpr int polls_between_notices = 512;
 
- private:
-  ProgressEntry& entry_;
-};
-
-class EntryList {
- public:
-  ProgressEntry* add() {
-    const std::lock_guard lock(mutex_);
-    if (free_ == nullptr) grow();
-    return std::exchange(free_, free_->next_free);
-  }
-  void remove(ProgressEntry* entry) {
-    const std::lock_guard lock(mutex_);
-    entry->next_free = std::exchange(free_, entry);
-  }
-  template <class Visit>
-  void for_each(Visit visit) {
-    const std::size_t blocks = blocks_in_use_.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < blocks; ++i) {
-      for (ProgressEntry& entry : *blocks_[i]) visit(entry);
-    }
-  }
-
- private:
-  using Block = std::array<ProgressEntry, 64>;
-
-  void grow() {
-    const std::size_t number = blocks_in_use_.load();
-    require(number < blocks_.size(), Fault::memory, "more than ", blocks_.size() * 64,
-            " executions exist at once; free requests that are no longer needed");
-    blocks_[number] = std::make_unique<Block>();
-    for (ProgressEntry& entry : *blocks_[number]) entry.next_free = std::exchange(free_, &entry);
-    blocks_in_use_.store(number + 1, std::memory_order_release);
-  }
-
-  std::mutex mutex_;
-  ProgressEntry* free_ = nullptr;
-  std::array<std::unique_ptr<Block>, 4096> blocks_;
-  std::atomic<std::size_t> blocks_in_use_ = 0;
-};
-
-EntryList& entries() {
-  static auto* const list = new EntryList;  // outlives whatever is destroyed at the end
-  return *list;
-}
-
-struct Notes {
-  std::mutex mutex;
-  std::unordered_set<const PendingNote*> live;
-};
-
-Notes& notes() {
-  static auto* const all = new Notes;  // outlives whatever is destroyed at the end
-  return *all;
-}
-
-/// How many executions in flight others may depend on.
-std::atomic<int> active_executions = 0;
-
-/// Polls under a claim that the caller holds.
-void poll(ProgressEntry& entry) {
-  if (entry.complete || entry.error) return;
-  try {
-    entry.complete = entry.channel->poll();
-  } catch (...) {
-    entry.error = std::current_exception();
-  }
-}
-
-/// Set by the signal that asks for a dump, heeded by whoever waits.
-volatile std::sig_atomic_t dump_asked = 0;
-
-void install_dump_signal() {
-  const char* text = std::getenv("VICINAL_DUMP_SIGNAL");
-  if (text == nullptr || *text == '\0') return;
-  int number = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stopped, error] = std::from_chars(text, end, number);
-  require(error == std::errc() && stopped == end && number > 0 &&
-              std::signal(number, [](int) { dump_asked = 1; }) != SIG_ERR,
-          Fault::argument, "VICINAL_DUMP_SIGNAL is '", text,
-          "', but the number of a signal that can be caught is expected");
-}
-
-/// The optional progress thread. It calls MPI only while an execution is in flight.
-class ProgressThread {
- public:
-  ProgressThread() : thread_([this] { run(); }) {}
-  ProgressThread(const ProgressThread&) = delete;
-  ProgressThread& operator=(const ProgressThread&) = delete;
-  ~ProgressThread() {
-    stop_ = true;
-    thread_.join();
-  }
-
- private:
-  void run() {
-    mpi::Backoff backoff;
-    while (!stop_) {
-      if (active_executions.load(std::memory_order_relaxed) > 0) {
-        backoff.reset();
-        progress();
-        std::this_thread::yield();
-      } else {
-        backoff.pause();
-      }
-    }
-  }
-
-  std::atomic<bool> stop_ = false;
-  std::thread thread_;
-};
+/// Who waits for flags alone lets MPI work on the program's own messages once in so many pauses.
+constexpr int pauses_between_probes = 16;
 
 }  // namespace
 
-Execution::Execution(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
-    : plan_(std::move(plan)), channel_(plan_->channel(reverse, channel)), entry_(entries().add()) {
-  const Claim claim(*entry_);
-  entry_->channel = &channel_;
-  entry_->plan = reverse ? &plan_->reverse() : &plan_->forward();
+/// One channel. All with the claim held, but for what never changes.
+class Execution::Run final : public Activity {
+ public:
+  Run(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
+      : plan_(std::move(plan)),
+        program_(reverse ? plan_->reverse() : plan_->forward()),
+        channel_(plan_->channel(reverse, channel)) {}
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run() override { leave_dump(); }
+
+  [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
+
+  bool advance() noexcept override;
+  void describe(std::ostream& out) const override;
+  void name_awaited(std::ostream& out) const { channel_.name_awaited(out); }
+
+  /// Begins an execution, with these buffers or at fault; where one for the others' sake is still under
+  /// way, after it.
+  void start(std::optional<Binding> binding);
+  /// Whether the owner's execution is over.
+  [[nodiscard]] bool answered() const { return answered_; }
+  [[nodiscard]] bool idle() const { return given_up_ || (!channel_.in_flight() && queue_.empty()); }
+  /// Whether others may depend on its being advanced.
+  [[nodiscard]] bool wants_progress() const {
+    return !idle() && (channel_.relays() || channel_.at_fault() || !queue_.empty());
+  }
+  /// What the owner's execution has ended with, if not well.
+  [[nodiscard]] std::exception_ptr fault() const { return fault_; }
+  /// Looks whether another rank has given up the plan, which ends the execution.
+  void look_for_notices();
+  /// Where MPI is not called otherwise, the program's own messages still need it now and then.
+  void let_mpi_work() {
+    if (!channel_.tests_messages()) mpi::progress(plan_->communicator().handle());
+  }
+
+ private:
+  void begin_next();
+  void answer(std::exception_ptr fault);
+  void give_up(std::exception_ptr fault) noexcept;
+
+  std::shared_ptr<AgreedPlan> plan_;
+  const Plan& program_;
+  Channel& channel_;
+  std::deque<std::optional<Binding>> queue_;  ///< to begin, in order; at fault where there is none
+  bool owners_ = false;                       ///< the channel executes for its owner
+  bool answered_ = true;
+  std::exception_ptr fault_;
+  bool given_up_ = false;  ///< the channel will never be free again
+};
+
+void Execution::Run::start(std::optional<Binding> binding) {
+  if (binding) {
+    answered_ = false;
+    fault_ = nullptr;
+  }
+  if (given_up_) return;  // with the fault that it was given up for
+  queue_.push_back(std::move(binding));
+  advance();
 }
+
+bool Execution::Run::advance() noexcept {
+  try {
+    while (!idle()) {
+      if (!channel_.in_flight()) {
+        begin_next();
+      } else if (!channel_.poll()) {
+        return false;
+      } else if (std::exchange(owners_, false)) {
+        answer(channel_.fault() ? std::make_exception_ptr(Error(*channel_.fault())) : nullptr);
+      }
+    }
+  } catch (...) {
+    give_up(std::current_exception());
+  }
+  return true;
+}
+
+void Execution::Run::begin_next() {
+  const std::optional<Binding> binding = std::move(queue_.front());
+  queue_.pop_front();
+  try {
+    if (binding) channel_.bind(*binding);
+  } catch (...) {
+    answer(std::current_exception());
+    channel_.start_at_fault();
+    return;
+  }
+  owners_ = binding.has_value();
+  if (binding) {
+    channel_.start();
+  } else {
+    channel_.start_at_fault();
+  }
+}
+
+void Execution::Run::answer(std::exception_ptr fault) {
+  answered_ = true;
+  fault_ = std::move(fault);
+}
+
+/// Something below has failed that leaves the channel in no known state: the plan is lost.
+void Execution::Run::give_up(std::exception_ptr fault) noexcept {
+  given_up_ = true;
+  answer(std::move(fault));
+  abandon_plan(plan_, plan_->communicator().rank());
+}
+
+void Execution::Run::look_for_notices() {
+  const std::optional<mpi::FaultElsewhere> notice = notice_of(*plan_);
+  if (!notice) return;
+  channel_.abandon();
+  given_up_ = true;
+  answer(std::make_exception_ptr(*notice));
+  abandon_plan(plan_, notice->origin());
+}
+
+void Execution::Run::describe(std::ostream& out) const {
+  if (!channel_.in_flight()) return;
+  out << "vicinal: rank " << program_.rank << ": an execution of a plan by " << program_.planner
+      << (program_.reverse ? " (reverse)" : "") << " waits for\n";
+  channel_.describe_pending(out);
+}
+
+Execution::Execution(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
+    : run_(std::make_shared<Run>(std::move(plan), reverse, channel)) {}
 
 Execution::~Execution() {
+  // In a process that was forked another thread's claim would last for ever.
+  if (mpi::is_forked()) return;
   try {
     if (in_flight_ && mpi::is_alive()) wait();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // Whoever let go of the execution without waiting does not want to hear of it.
   }
-  {
-    const Claim claim(*entry_);
-    if (entry_->active.exchange(false)) --active_executions;
-    entry_->channel = nullptr;
-    entry_->error = nullptr;
-  }
-  entries().remove(entry_);
+  // The list of what is active shares the plan until it is next gone through.
+  if (active_count() > 0) progress();
 }
 
-void Execution::start(const Binding& binding) {
+const AgreedPlan& Execution::plan() const { return run_->plan(); }
+
+void Execution::start(const Binding& binding, Progress progress) {
   require(!in_flight_, Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
-  const Claim claim(*entry_);
-  channel_.bind(binding);
-  entry_->complete = false;
-  entry_->error = nullptr;
-  channel_.start();
-  in_flight_ = true;
+  const Claim claim(*run_);
+  run_->start(binding);
   polls_ = 0;
-  if (channel_.relays()) {
-    entry_->active.store(true, std::memory_order_relaxed);
-    active_executions.fetch_add(1, std::memory_order_relaxed);
-  }
+  const bool failed = run_->answered() && run_->fault();
+  if (run_->wants_progress() && progress == Progress::by_all) activate(run_);
+  if (failed && run_->wants_progress()) activate_to_the_end(run_);
+  if (failed) std::rethrow_exception(run_->fault());
+  in_flight_ = true;
+}
+
+void Execution::start_at_fault() {
+  const Claim claim(*run_);
+  run_->start(std::nullopt);
+  if (run_->wants_progress()) activate_to_the_end(run_);
+}
+
+void Execution::name_awaited(std::ostream& out) const {
+  if (!run_->try_claim()) return;
+  run_->name_awaited(out);
+  run_->release();
+}
+
+bool Execution::at_rest() {
+  const Claim claim(*run_);
+  run_->advance();
+  return run_->idle();
+}
+
+void Execution::come_to_rest() {
+  mpi::poll_until([this] { return at_rest(); },
+                  [this](std::ostream& out) {
+                    out << "the others' end of an exchange that has failed here";
+                    name_awaited(out);
+                  });
 }
 
 bool Execution::test() {
   if (!in_flight_) return true;
-  return poll(1);
+  if (advance()) return true;
+  progress();
+  return false;
 }
 
+bool Execution::advance() { return !in_flight_ || poll(1); }
+
 bool Execution::poll(int times) {
-  {
-    const Claim claim(*entry_);
-    for (int i = 0; i < times && !entry_->complete && !entry_->error; ++i) vicinal::poll(*entry_);
-    if (entry_->complete || entry_->error) {
-      finish();
-      if (entry_->error) std::rethrow_exception(std::exchange(entry_->error, nullptr));
-      return true;
-    }
-  }
+  const Claim claim(*run_);
+  for (int i = 0; i < times && !run_->answered(); ++i) run_->advance();
   polls_ += times;
-  if (polls_ >= polls_between_notices) heed();
-  return false;
+  if (!run_->answered() && polls_ >= polls_between_notices) {
+    polls_ = 0;
+    run_->look_for_notices();
+  }
+  if (!run_->answered()) return false;
+  in_flight_ = false;
+  if (run_->fault()) std::rethrow_exception(run_->fault());
+  return true;
 }
 
 void Execution::wait() {
   if (!in_flight_) return;
-  mpi::Backoff backoff;
-  const int own = channel_.relays() ? 1 : 0;
+  mpi::Wait wait([this](std::ostream& out) {
+    out << "an exchange planned by " << plan().forward().planner;
+    name_awaited(out);
+  });
+  int pauses = 0;
   while (true) {
     // Who has nothing else to progress keeps its claim for a few polls.
-    const bool alone = active_executions.load(std::memory_order_relaxed) <= own;
+    const bool alone = active_count() <= 1;
     if (poll(alone ? mpi::polls_in_a_row : 1)) return;
-    if (!alone) progress();
-    backoff.pause();
-  }
-}
-
-void Execution::heed() {
-  polls_ = 0;
-  try {
-    heed_notices(plan_);
-  } catch (const mpi::FaultElsewhere&) {
-    const Claim claim(*entry_);
-    finish();
-    channel_.abandon();
-    throw;
-  }
-}
-
-void Execution::finish() {
-  in_flight_ = false;
-  if (channel_.relays()) {
-    entry_->active.store(false, std::memory_order_relaxed);
-    active_executions.fetch_sub(1, std::memory_order_relaxed);
-  }
-}
-
-void heed_notices(const std::shared_ptr<AgreedPlan>& plan) {
-  if (dump_asked != 0) {
-    dump_asked = 0;
-    describe_pending(std::cerr);
-  }
-  // A rank that failed after this one had its plan will never start; it has said so.
-  plan->communicator().mailbox().collect();
-  try {
-    for (const mpi::Notice notice : {mpi::notice_left, mpi::notice_ended}) {
-      mpi::heed_notices(plan->communicator(), plan->key(), notice);
+    if (!alone || mpi::chores_left() > 0) progress();
+    if (++pauses % pauses_between_probes == 0) {
+      const Claim claim(*run_);
+      run_->let_mpi_work();
     }
-  } catch (const mpi::FaultElsewhere& error) {
-    // Whoever waits for what this rank would have relayed waits in vain as well.
-    mpi::give_notice(plan->communicator(), plan->key(), mpi::notice_ended, error.origin(),
-                     plan->company());
-    // Messages may still arrive: their memory must outlive the program's interest in them.
-    new std::shared_ptr<AgreedPlan>(plan);
-    throw;
+    wait.pause();
   }
-}
-
-void progress() noexcept {
-  entries().for_each([](ProgressEntry& entry) {
-    if (!entry.active.load(std::memory_order_relaxed) || !entry.try_claim()) return;
-    if (entry.channel != nullptr && entry.active.load(std::memory_order_relaxed)) poll(entry);
-    entry.release();
-  });
-}
-
-void prepare_process() {
-  static const bool asked = [] {
-    mpi::progress_hook = [] {
-      if (active_executions.load(std::memory_order_relaxed) > 0) progress();
-    };
-    install_dump_signal();
-    const char* text = std::getenv("VICINAL_PROGRESS_THREAD");
-    return text != nullptr && std::string_view(text) != "" && std::string_view(text) != "0";
-  }();
-  if (!asked) return;
-  require(mpi::thread_multiple(), Fault::unsupported,
-          "VICINAL_PROGRESS_THREAD asks for a progress thread, but MPI was initialized without "
-          "MPI_THREAD_MULTIPLE; initialize it with that level, or unset the variable");
-  static ProgressThread thread;
-}
-
-PendingNote::PendingNote(std::function<void(std::ostream&)> describe)
-    : describe_(std::move(describe)) {
-  const std::lock_guard lock(notes().mutex);
-  notes().live.insert(this);
-}
-
-PendingNote::~PendingNote() {
-  const std::lock_guard lock(notes().mutex);
-  notes().live.erase(this);
-}
-
-void describe_pending(std::ostream& out) {
-  entries().for_each([&](ProgressEntry& entry) {
-    if (!entry.try_claim()) return;
-    if (entry.channel != nullptr && entry.channel->in_flight()) {
-      out << "vicinal: rank " << entry.plan->rank << ": an execution of a plan by "
-          << entry.plan->planner << (entry.plan->reverse ? " (reverse)" : "") << " waits for\n";
-      entry.channel->describe_pending(out);
-    }
-    entry.release();
-  });
-  const std::lock_guard lock(notes().mutex);
-  for (const PendingNote* note : notes().live) note->describe(out);
 }
 
 }  // namespace vicinal

@@ -1,24 +1,24 @@
-// Executions under way, and how they progress. A relayed message needs its leader, so every wait in
-// the library, and every call to progress(), polls all executions of the process that others may
-// depend on. An execution is polled by one thread at a time; no thread ever waits for another's poll
-// unless it is of the same execution.
+// An execution of a plan: one channel of it, with what is in flight there.
 #pragma once
 
-#include <atomic>
-#include <exception>
-#include <functional>
+#include <cstdint>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 
+#include "execute/activity.hpp"
 #include "execute/agreed_plan.hpp"
 
 namespace vicinal {
 
-struct ProgressEntry;
-
-/// One channel of a plan with its place in the list of what is to be progressed.
 class Execution {
  public:
+  /// Who progresses an execution that others depend on.
+  enum class Progress : std::uint8_t {
+    by_all,     ///< every test and wait of the process
+    by_caller,  ///< whoever has started it, by advance()
+  };
+
   Execution(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel);
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
@@ -26,59 +26,37 @@ class Execution {
   ~Execution();
 
   /// Begins an execution with these buffers. Local; never waits for another rank. A request fault
-  /// where one is in flight already.
-  void start(const Binding& binding);
-  /// True once the execution is complete, or none is in flight. Progresses this execution only. A
-  /// fault of kind `elsewhere` where another rank has given up the plan: looked for now and then.
+  /// where one is in flight already. Any other fault is this rank's alone: nothing is in flight then,
+  /// as far as the caller is concerned, but this rank takes part for the others' sake.
+  void start(const Binding& binding, Progress progress = Progress::by_all);
+  /// In the place of a start that cannot be made, because of a fault that the caller reports: takes part
+  /// for the others' sake. They hear of the fault where their data depend on this rank's.
+  void start_at_fault();
+  /// True once the execution is complete, or none is in flight. Progresses whatever is active. Throws
+  /// the fault for which what was due has not all come; the execution is over then.
   bool test();
-  /// Polls, then yields, then sleeps, progressing every execution of the process, until complete.
+  /// Polls, then yields, then sleeps, progressing whatever is active, until complete. Throws as test().
   void wait();
+  /// As test(), but progresses this execution only: for whoever progresses the rest.
+  bool advance();
   [[nodiscard]] bool in_flight() const { return in_flight_; }
-  [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
+  /// Whether nothing is under way (any more), not even for the others' sake; progresses that.
+  [[nodiscard]] bool at_rest();
+  /// Polls until that is so: for blocking calls that have failed, lest this rank leave the others for
+  /// somewhere else.
+  void come_to_rest();
+  [[nodiscard]] const AgreedPlan& plan() const;
+  /// Goes on with a sentence: ", with ranks 3 5", whom it waits for as far as it knows.
+  void name_awaited(std::ostream& out) const;
 
  private:
-  bool poll(int times);
-  void heed();
-  void finish();
+  class Run;
 
-  std::shared_ptr<AgreedPlan> plan_;
-  Channel& channel_;
-  ProgressEntry* entry_;
+  bool poll(int times);
+
+  std::shared_ptr<Run> run_;
   bool in_flight_ = false;
   int polls_ = 0;  ///< since the start, or since notices were last looked for
 };
-
-/// How often whoever waits looks for notices: once in so many polls, since the look costs a probe.
-constexpr int polls_between_notices = 512;
-
-/// Throws mpi::FaultElsewhere where another rank has given up the plan, after telling those that may
-/// wait for this one. Also writes the dump that a signal has asked for.
-void heed_notices(const std::shared_ptr<AgreedPlan>& plan);
-
-/// Polls every execution of the process that another rank may depend on. Never throws: an execution
-/// that fails reports it to whoever waits for it.
-void progress() noexcept;
-
-/// Set-up of the process, before its first plan: the thread that progresses executions by itself, and
-/// the signal that asks for a dump, where the environment wants them (VICINAL_PROGRESS_THREAD=1,
-/// VICINAL_DUMP_SIGNAL). A fault where MPI does not allow several threads.
-void prepare_process();
-
-/// Something in flight that is no execution of a plan, as describe_pending is to tell it. The function
-/// is called under a lock, by any thread, between this object's beginning and its end.
-class PendingNote {
- public:
-  explicit PendingNote(std::function<void(std::ostream&)> describe);
-  PendingNote(const PendingNote&) = delete;
-  PendingNote& operator=(const PendingNote&) = delete;
-  ~PendingNote();
-  void describe(std::ostream& out) const { describe_(out); }
-
- private:
-  std::function<void(std::ostream&)> describe_;
-};
-
-/// Writes what every execution in flight waits for, for diagnosing a hang.
-void describe_pending(std::ostream& out);
 
 }  // namespace vicinal

@@ -11,116 +11,141 @@ namespace vicinal {
 
 namespace {
 
-/// Areas whose plans are gone but whose peers may still read. Never destroyed: the communicators that
-/// the areas keep alive must not outlive their own library's static objects in the wrong order.
-struct Yard {
-  std::mutex mutex;
-  std::vector<std::unique_ptr<OwnedArea>> resting;
+/// The first line of a header: how far apart its channels lie.
+struct alignas(64) Heading {
+  std::int64_t peers;
 };
 
-Yard& yard() {
-  static auto* const instance = new Yard;
+std::size_t channel_bytes(int peers) {
+  return sizeof(Announcement) + sizeof(Flag) * (1 + static_cast<std::size_t>(peers));
+}
+
+/// Areas that their channels have let go of but whose peers may still use them. Never destroyed: the
+/// communicators that the areas keep alive must not outlive their own library's static objects in the
+/// wrong order.
+struct Retired {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<OwnedArea>> areas;
+};
+
+Retired& retired() {
+  static auto* const instance = new Retired;
   return *instance;
 }
 
-void rest(std::unique_ptr<OwnedArea> area) {
-  if (area == nullptr || area->at_rest()) return;
-  const std::lock_guard lock(yard().mutex);
-  yard().resting.push_back(std::move(area));
+void let_go(std::unique_ptr<OwnedArea> area, std::int64_t generation) {
+  if (area == nullptr) return;
+  area->retire(generation);
+  if (area->at_rest()) return;
+  const std::lock_guard lock(retired().mutex);
+  retired().areas.push_back(std::move(area));
 }
 
 }  // namespace
 
-void sweep_yard() {
+void sweep_retired() {
   std::vector<std::unique_ptr<OwnedArea>> done;
-  const std::lock_guard lock(yard().mutex);
-  auto& resting = yard().resting;
-  const auto end = std::partition(resting.begin(), resting.end(),
+  const std::lock_guard lock(retired().mutex);
+  auto& areas = retired().areas;
+  const auto end = std::partition(areas.begin(), areas.end(),
                                   [](const auto& area) { return !area->at_rest(); });
-  std::move(end, resting.end(), std::back_inserter(done));
-  resting.erase(end, resting.end());
+  std::move(end, areas.end(), std::back_inserter(done));
+  areas.erase(end, areas.end());
 }
 
-SlotHeader::SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peers)
-    : communicator_(std::move(communicator)), peers_(peers) {
-  sweep_yard();
-  offset_ = arena().allocate(sizeof(Announcement) * mpi::channels_per_plan, sizeof(Announcement));
+SlotView::SlotView(std::byte* header, int channel)
+    : peers_(static_cast<int>(reinterpret_cast<const Heading*>(header)->peers)) {
+  std::byte* const begin =
+      header + sizeof(Heading) + static_cast<std::size_t>(channel) * channel_bytes(peers_);
+  line_ = reinterpret_cast<Announcement*>(begin);
+  first_flag_ = reinterpret_cast<Flag*>(begin + sizeof(Announcement));
+}
+
+std::size_t SlotView::bytes(int peers, int channels) {
+  return sizeof(Heading) + static_cast<std::size_t>(channels) * channel_bytes(peers);
+}
+
+void SlotView::describe(std::byte* header, int peers) {
+  reinterpret_cast<Heading*>(header)->peers = peers;
+}
+
+SlotHeader::SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peers, int channels)
+    : communicator_(std::move(communicator)) {
+  sweep_retired();
+  offset_ = arena().allocate(SlotView::bytes(peers, channels), alignof(Flag));
+  SlotView::describe(arena().at(offset_), peers);
 }
 
 SlotHeader::~SlotHeader() { arena().release(offset_); }
 
-Announcement& SlotHeader::line(int channel) const {
-  return reinterpret_cast<Announcement*>(arena().at(offset_))[channel];
-}
-
-OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t data_bytes)
+OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, int channel, std::size_t bytes)
     : header_(std::move(header)),
-      offset_(header_->arena().allocate(Area::bytes(header_->peers(), data_bytes), 64)),
-      area_(header_->arena().at(offset_), header_->peers()) {}
+      view_(header_->view(channel)),
+      offset_(header_->arena().allocate(bytes, alignof(Flag))) {}
 
-OwnedArea::OwnedArea(OwnedArea&& other) noexcept
-    : header_(std::move(other.header_)), offset_(other.offset_), area_(other.area_) {}
-
-OwnedArea::~OwnedArea() {
-  if (header_) header_->arena().release(offset_);
-}
+OwnedArea::~OwnedArea() { header_->arena().release(offset_); }
 
 bool OwnedArea::at_rest() const {
-  const std::int64_t done = area_.flag(-1).load(std::memory_order_acquire);
-  for (int peer = 0; peer < area_.peers(); ++peer) {
-    if (area_.flag(peer).load(std::memory_order_acquire) < done) return false;
+  for (int index = -1; index < view_.peers(); ++index) {
+    if (!view_.flag(index).reached(last_)) return false;
   }
   return true;
 }
 
 OwnedSlot::~OwnedSlot() {
-  // A version that was never announced can have no peer.
-  if (announced_) rest(std::move(current_));
-  rest(std::move(before_));
+  // One that was never announced can have no peer.
+  let_go(std::move(current_), used_);
+  let_go(std::move(before_), 0);
 }
 
-void OwnedSlot::bind(std::int64_t version, Index extent, std::int64_t element_bytes) {
+void OwnedSlot::bind(std::int64_t generation, Index extent, std::int64_t element_bytes) {
   auto area = std::make_unique<OwnedArea>(
-      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes));
-  if (announced_) {
-    rest(std::move(before_));
+      header_, channel_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes));
+  if (current_ && used_ > 0) {
+    // All that came before the last execution was at rest when that was announced.
+    current_->retire(generation - 1);
     before_ = std::move(current_);
   }
   current_ = std::move(area);
-  version_ = version;
+  used_ = 0;
   element_bytes_ = element_bytes;
-  announced_ = false;
-  announce();
 }
 
-bool OwnedSlot::announce() {
-  if (announced_) return true;
-  // Peers that have not even found the area before would never find it once it is replaced.
-  if (before_ && !before_->at_rest()) return false;
-  before_.reset();
-  Announcement& line = header_->line(channel_);
-  line.area = current_->offset();
-  line.peers = header_->peers();
-  line.element_bytes = element_bytes_;
-  line.version.store(version_, std::memory_order_release);
-  announced_ = true;
+bool OwnedSlot::announce(std::int64_t generation) {
+  Announcement& line = view_.line();
+  if (used_ == 0) {
+    // Peers that have not even found the area before would never find it once it is replaced.
+    if (before_ && !before_->at_rest()) return false;
+    before_.reset();
+    line.area = current_->offset();
+    line.element_bytes = element_bytes_;
+  }
+  used_ = generation;
+  line.current.store(generation, std::memory_order_release);
   return true;
 }
 
-void FarSlot::bind(std::int64_t version, std::int64_t element_bytes) {
-  version_ = version;
-  element_bytes_ = element_bytes;
-  area_ = {};
+void OwnedSlot::announce_fault(std::int64_t generation, int origin) {
+  Announcement& line = view_.line();
+  line.origin = origin;
+  line.at_fault.store(generation, std::memory_order_release);
 }
 
-bool FarSlot::resolve() {
-  const auto& line = reinterpret_cast<Announcement*>(arena_->at(header_))[channel_];
-  if (line.version.load(std::memory_order_acquire) != version_) return false;
+std::byte* FarSlot::find(std::int64_t generation) {
+  if (data_ != nullptr) return data_;
+  const Announcement& line = view_.line();
+  if (line.current.load(std::memory_order_acquire) < generation) return nullptr;
   require(line.element_bytes == element_bytes_, Fault::count, "this rank executes a plan with ",
           element_bytes_, " bytes per element, but another rank of its host does with ",
           line.element_bytes, "; all ranks must use the same element size");
-  area_ = Area(arena_->at(line.area), static_cast<int>(line.peers));
-  return true;
+  data_ = arena_->at(line.area);
+  return data_;
+}
+
+int FarSlot::fault(std::int64_t generation) const {
+  const Announcement& line = view_.line();
+  if (line.at_fault.load(std::memory_order_acquire) < generation) return -1;
+  return static_cast<int>(line.origin);
 }
 
 }  // namespace vicinal

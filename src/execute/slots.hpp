@@ -1,11 +1,17 @@
 // Shared slots in the arena. A slot's handle is the arena offset of its header, allocated by its owner
-// while planning and told to the peers in the negotiation. The header has one line per channel, in
-// which the owner announces the area (flags and data) of that channel once it knows the element size.
-// So binding a plan, growing and freeing need no communication: a peer that finds nothing announced
-// yet looks again at its next test.
+// while planning and told to the peers in the negotiation. For each channel the header has a line, in
+// which the owner announces where the data lie, and a flag for the owner and for each peer, by which
+// they hand the data over. So binding a plan, growing and freeing need no communication: a peer that
+// finds nothing announced yet looks again at its next test.
 //
-// An area may be given back only when its peers have acknowledged all that was written for them; until
-// then it rests in the yard. The same goes for announcing a new area in the place of an old one.
+// Invariants:
+//   1  A flag belongs to one writer, and counts its executions: it becomes g when the writer is done
+//      with execution g, well or not, and never falls. Its reader looks at the fault beside it only
+//      while the writer cannot have gone on: the writer's next signal awaits the reader's.
+//   2  A line's `current` becomes g once the area that it names holds for execution g, and its
+//      `at_fault` once there is none for g, because the owner's call has failed.
+//   3  An area is replaced or given back only when all flags have reached the last execution in which
+//      it was used. Until then it is retired.
 #pragma once
 
 #include <atomic>
@@ -19,127 +25,147 @@
 
 namespace vicinal {
 
-/// One line of a slot's header.
+/// A flag, alone in its cache line.
+struct alignas(64) Flag {
+  std::atomic<std::int64_t> value;  ///< the last execution that its writer is done with
+  std::int64_t at_fault;            ///< the last one that brought nothing, for
+  std::int64_t origin;              ///< a fault of this rank
+
+  void signal(std::int64_t generation) { value.store(generation, std::memory_order_release); }
+  void signal_fault(std::int64_t generation, int rank) {
+    origin = rank;
+    at_fault = generation;
+    signal(generation);
+  }
+  [[nodiscard]] bool reached(std::int64_t generation) const {
+    return value.load(std::memory_order_acquire) >= generation;
+  }
+};
+
+/// Where a channel's data lie, as the owner announces it.
 struct alignas(64) Announcement {
-  std::atomic<std::int64_t> version;  ///< which geometry of the channel `area` is for; 0 for none
-  std::int64_t area;                  ///< arena offset
-  std::int64_t peers;
+  std::atomic<std::int64_t> current;   ///< the last execution for which the rest holds
+  std::atomic<std::int64_t> at_fault;  ///< the last one for which nothing does
+  std::int64_t origin;
+  std::int64_t area;  ///< arena offset
   std::int64_t element_bytes;
 };
 
-/// A flag, alone in its cache line: the last execution for which its writer is done.
-struct alignas(64) Flag {
-  std::atomic<std::int64_t> value;
-};
-
-/// The parts of an area.
-class Area {
+/// A header as all see it.
+class SlotView {
  public:
-  Area() = default;
-  /// The flags for the owner and `peers` peers come first, then the data.
-  Area(std::byte* base, int peers) : base_(base), peers_(peers) {}
-  [[nodiscard]] static std::size_t bytes(int peers, std::size_t data_bytes) {
-    return sizeof(Flag) * (1 + static_cast<std::size_t>(peers)) + data_bytes;
-  }
-  [[nodiscard]] bool known() const { return base_ != nullptr; }
+  SlotView() = default;
+  SlotView(std::byte* header, int channel);
+  [[nodiscard]] static std::size_t bytes(int peers, int channels);
+  /// Writes what views need to know; the rest of a new header is zero.
+  static void describe(std::byte* header, int peers);
+
+  [[nodiscard]] Announcement& line() const { return *line_; }
   /// Flag -1 is the owner's.
-  [[nodiscard]] std::atomic<std::int64_t>& flag(int index) const {
-    return (reinterpret_cast<Flag*>(base_) + 1 + index)->value;
-  }
-  [[nodiscard]] std::byte* data() const {
-    return base_ + sizeof(Flag) * (1 + static_cast<std::size_t>(peers_));
-  }
+  [[nodiscard]] Flag& flag(int index) const { return first_flag_[1 + index]; }
   [[nodiscard]] int peers() const { return peers_; }
 
  private:
-  std::byte* base_ = nullptr;
+  Announcement* line_ = nullptr;
+  Flag* first_flag_ = nullptr;
   int peers_ = 0;
 };
 
 /// A slot's header, freed with its last user.
 class SlotHeader {
  public:
-  SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peers);
+  SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peers, int channels);
   SlotHeader(const SlotHeader&) = delete;
   SlotHeader& operator=(const SlotHeader&) = delete;
   ~SlotHeader();
   [[nodiscard]] Arena& arena() const { return *communicator_->arena(); }
   [[nodiscard]] std::int64_t offset() const { return offset_; }
-  [[nodiscard]] int peers() const { return peers_; }
-  [[nodiscard]] Announcement& line(int channel) const;
+  [[nodiscard]] SlotView view(int channel) const { return {arena().at(offset_), channel}; }
 
  private:
   std::shared_ptr<mpi::Communicator> communicator_;
   std::int64_t offset_;
-  int peers_;
 };
 
-/// An area that its owner allocated; given back once the peers are done with it.
+/// Memory that its owner allocated for a channel.
 class OwnedArea {
  public:
-  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t data_bytes);
-  OwnedArea(OwnedArea&& other) noexcept;
-  OwnedArea& operator=(OwnedArea&&) = delete;
+  OwnedArea(std::shared_ptr<SlotHeader> header, int channel, std::size_t bytes);
+  OwnedArea(const OwnedArea&) = delete;
+  OwnedArea& operator=(const OwnedArea&) = delete;
   ~OwnedArea();
-  [[nodiscard]] const Area& area() const { return area_; }
+  [[nodiscard]] std::byte* data() const { return header_->arena().at(offset_); }
   [[nodiscard]] std::int64_t offset() const { return offset_; }
-  /// Whether every peer has acknowledged (or written) as much as the owner's flag says.
+  /// It is used no more after this execution.
+  void retire(std::int64_t generation) { last_ = generation; }
+  /// Whether all are done with the last execution in which it was used.
   [[nodiscard]] bool at_rest() const;
 
  private:
   std::shared_ptr<SlotHeader> header_;
+  SlotView view_;
   std::int64_t offset_;
-  Area area_;
+  std::int64_t last_ = 0;
 };
 
 /// A slot that this rank owns, in one channel.
 class OwnedSlot {
  public:
   OwnedSlot(std::shared_ptr<SlotHeader> header, int channel)
-      : header_(std::move(header)), channel_(channel) {}
+      : header_(std::move(header)), channel_(channel), view_(header_->view(channel)) {}
   OwnedSlot(OwnedSlot&&) = default;
   OwnedSlot& operator=(OwnedSlot&&) = delete;
   ~OwnedSlot();
 
-  /// Makes an area for the channel's geometry number `version`. May throw a memory fault.
-  void bind(std::int64_t version, Index extent, std::int64_t element_bytes);
-  /// Announces the area, unless the peers of the one before are not done with it yet; returns
-  /// whether there is nothing left to announce.
-  bool announce();
-  [[nodiscard]] const Area& area() const { return current_->area(); }
+  /// Makes an area for elements of another size, from execution `generation` on. May throw a memory
+  /// fault; the area before then stays.
+  void bind(std::int64_t generation, Index extent, std::int64_t element_bytes);
+  /// Tells the peers that the area holds for this execution, unless those of the one before are not
+  /// done with it yet; returns whether it did.
+  bool announce(std::int64_t generation);
+  /// Tells them that there is none for this execution.
+  void announce_fault(std::int64_t generation, int origin);
+  [[nodiscard]] std::byte* data() const { return current_->data(); }
+  [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
 
  private:
   std::shared_ptr<SlotHeader> header_;
   int channel_;
+  SlotView view_;
   std::unique_ptr<OwnedArea> current_;
   std::unique_ptr<OwnedArea> before_;
-  std::int64_t version_ = 0;
+  std::int64_t used_ = 0;  ///< the last execution for which the current area was announced
   std::int64_t element_bytes_ = 0;
-  bool announced_ = true;
 };
 
 /// A slot of another rank's, in one channel.
 class FarSlot {
  public:
   FarSlot(Arena& arena, std::int64_t header, int channel)
-      : arena_(&arena), header_(header), channel_(channel) {}
-  /// From now on the area of this version is meant.
-  void bind(std::int64_t version, std::int64_t element_bytes);
-  /// Looks whether the area is announced. Throws a count fault where the owner uses another element
-  /// size.
-  bool resolve();
-  [[nodiscard]] const Area& area() const { return area_; }
+      : arena_(&arena), view_(arena.at(header), channel) {}
+  /// From now on an area for elements of this size is meant, one not found yet.
+  void bind(std::int64_t element_bytes) {
+    element_bytes_ = element_bytes;
+    data_ = nullptr;
+  }
+  /// Another area may be meant by the next execution.
+  void forget() { data_ = nullptr; }
+  /// Where the data lie in this execution, null while that is not known. Throws a count fault where
+  /// the owner uses another element size.
+  std::byte* find(std::int64_t generation);
+  /// The rank whose fault left this execution without an area, or -1.
+  [[nodiscard]] int fault(std::int64_t generation) const;
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
 
  private:
   Arena* arena_;
-  std::int64_t header_;
-  int channel_;
-  std::int64_t version_ = 0;
+  SlotView view_;
   std::int64_t element_bytes_ = 0;
-  Area area_;
+  std::byte* data_ = nullptr;
 };
 
-/// Gives back what rests in the yard and is no longer needed. Local and quick.
-void sweep_yard();
+/// Gives back retired areas that are no longer needed. Local and quick.
+void sweep_retired();
 
 }  // namespace vicinal

@@ -1,41 +1,48 @@
-// Creating, joining and sub-allocating the shared mapping. Layout: a header of one page, whose
-// nonce tells members that they have opened the right object (a process number means another
-// process in another container), then one range of equal size for each member.
+// Creating, joining and sub-allocating the shared file. Layout: a header of one page, whose nonce tells
+// members that they have opened the right object (a process number means another process in another
+// container), then the levels, one window for each member in each.
 #include "memory/arena.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <ctime>
+#include <filesystem>
 #include <limits>
 #include <random>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
+#include "memory/available.hpp"
 
 namespace vicinal {
 namespace {
 
-constexpr std::int64_t chunk = std::int64_t{1} << 20;
-constexpr std::int64_t header_bytes = 2 * chunk;
 constexpr std::int64_t page = 4096;
 constexpr std::int64_t granule = 64;
-constexpr std::int64_t largest_arena = std::int64_t{1} << 40;
-constexpr std::int64_t all_arenas = std::int64_t{1} << 45;  ///< of the 2^47 bytes a process has
+constexpr std::int64_t largest_chunk = std::int64_t{1} << 20;
+constexpr std::int64_t header_bytes = largest_chunk;
+constexpr std::int64_t first_window = std::int64_t{4} << 20;
+constexpr std::int64_t growth = 4;
+constexpr std::size_t most_levels = 9;  ///< the last has windows of 256 GiB
+constexpr std::int64_t chunks_per_window = 64;
 constexpr std::int64_t large_request = std::int64_t{64} << 20;
 
-/// Virtual bytes mapped by all arenas of this process.
-std::atomic<std::int64_t> mapped_bytes{0};
+/// Nobody may cut off what others have mapped, nor take the seals off.
+constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 struct Header {
   std::uint64_t nonce;
@@ -51,15 +58,6 @@ std::int64_t limit_of(decltype(RLIMIT_AS) resource) {
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return none;
   return static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, static_cast<rlim_t>(none)));
-}
-
-/// A size that leaves room for further arenas, however many there are already. The limit on file
-/// sizes counts as well: exceeding it is a signal, not an error code.
-std::int64_t reasonable_size() {
-  const std::int64_t budget = std::min(all_arenas, limit_of(RLIMIT_AS) / 2);
-  const std::int64_t share = std::max<std::int64_t>(budget - mapped_bytes.load(), 0) / 8;
-  const std::int64_t size = std::min({largest_arena, share, limit_of(RLIMIT_FSIZE)});
-  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(size)));
 }
 
 std::string reason() { return std::strerror(errno); }
@@ -80,20 +78,16 @@ class Descriptor {
   int value_;
 };
 
-std::byte* map(int descriptor, std::int64_t size) {
+std::byte* map(int descriptor, std::int64_t begin, std::int64_t size) {
   void* base = mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,
-                    MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+                    MAP_SHARED | MAP_NORESERVE, descriptor, begin);
   if (base == MAP_FAILED) return nullptr;
-  // A core dump need not walk a terabyte of holes.
+  // A core dump need not walk holes.
   madvise(base, static_cast<std::size_t>(size), MADV_DONTDUMP);
-  mapped_bytes += size;
   return static_cast<std::byte*>(base);
 }
 
-void unmap(std::byte* base, std::int64_t size) {
-  munmap(base, static_cast<std::size_t>(size));
-  mapped_bytes -= size;
-}
+void unmap(std::byte* base, std::int64_t size) { munmap(base, static_cast<std::size_t>(size)); }
 
 int reserve(int descriptor, std::int64_t begin, std::int64_t bytes) {
   int result = 0;
@@ -103,24 +97,88 @@ int reserve(int descriptor, std::int64_t begin, std::int64_t bytes) {
   return result;
 }
 
-/// What the system could still give, where it says; a request beyond it would end the process.
-std::int64_t available_memory() {
-  std::ifstream info("/proc/meminfo");
-  std::string word;
-  while (info >> word) {
-    std::int64_t kibibytes = 0;
-    if (word == "MemAvailable:" && info >> kibibytes) return kibibytes * 1024;
-  }
-  return std::numeric_limits<std::int64_t>::max();
-}
-
 std::uint64_t random_number() {
   std::random_device device;
   const std::uint64_t high = device();
   return (high << 32 | device()) ^ static_cast<std::uint64_t>(getpid());
 }
 
+/// Names of objects for one communicator's setting up; those found at other times are of processes that
+/// were killed then.
+constexpr const char* name_prefix = "/vicinal-";
+constexpr const char* named_folder = "/dev/shm";
+
+/// Takes away what killed processes of this user have left. Whoever still needs a name holds a lock on it.
+void sweep_names() noexcept {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(named_folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name("/");
+    name += entry->path().filename().string();
+    if (!name.starts_with(name_prefix)) continue;
+    const Descriptor descriptor(shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
+    struct stat status{};
+    // A new one may not have been locked yet.
+    if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0 ||
+        status.st_uid != geteuid() || std::time(nullptr) - status.st_mtime < 60) {
+      continue;
+    }
+    if (flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0) shm_unlink(name.c_str());
+  }
+}
+
+/// Where the creator's file is found, after making sure that nothing else is there: opening a device or
+/// the end of a pipe would be noticed by others.
+std::string path_of(const Arena::Invitation& invitation) {
+  const std::string path =
+      "/proc/" + std::to_string(invitation.pid) + "/fd/" + std::to_string(invitation.descriptor);
+  std::array<char, 64> target{};
+  if (readlink(path.c_str(), target.data(), target.size() - 1) < 0) {
+    fail(Fault::memory, "shared memory at ", path, ": ", reason());
+  }
+  require(std::string_view(target.data()).starts_with("/memfd:vicinal"), Fault::memory,
+          "shared memory at ", path, " is not what its creator announced: it is ", target.data());
+  return path;
+}
+
+/// What can be said before anything is read.
+bool is_announced(const Arena::Invitation& invitation, int descriptor) {
+  struct stat status{};
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const bool same = status.st_uid == geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0 &&
+                    static_cast<std::int64_t>(status.st_ino) == invitation.inode &&
+                    status.st_size == invitation.size && status.st_blocks > 0;
+  const bool named = invitation.name[0] != '\0';
+  const int found = fcntl(descriptor, F_GET_SEALS);
+  return same && (named || (found >= 0 && (found & seals) == seals));
+}
+
 }  // namespace
+
+std::int64_t Arena::Level::chunk() const {
+  return std::min(largest_chunk,
+                  std::max(window / chunks_per_window / page, std::int64_t{1}) * page);
+}
+
+/// Each window four times as large as the last, as many as there is room for; the last takes what is left
+/// of the room. Empty where not even the first fits.
+std::vector<Arena::Level> Arena::levels_of(std::int64_t members, std::int64_t size) {
+  std::vector<Level> levels;
+  std::int64_t begin = header_bytes;
+  std::int64_t window = first_window;
+  while (levels.size() < most_levels && window <= (size - begin) / members) {
+    levels.push_back({begin, window, begin + members * window});
+    // Free stretches of one window never run on into the next.
+    begin = levels.back().end + largest_chunk;
+    window *= growth;
+  }
+  if (!levels.empty() && levels.size() < most_levels) {
+    Level& last = levels.back();
+    last.window = (size - last.begin) / members / largest_chunk * largest_chunk;
+    last.end = last.begin + members * last.window;
+  }
+  return levels;
+}
 
 std::unique_ptr<Arena> Arena::create(int members, Backing backing, std::int64_t size) {
   require(members > 0, Fault::internal, "an arena for ", members, " members");
@@ -128,41 +186,55 @@ std::unique_ptr<Arena> Arena::create(int members, Backing backing, std::int64_t 
   invitation.pid = getpid();
   invitation.members = members;
   invitation.nonce = random_number();
-  const std::int64_t smallest = header_bytes + members * chunk;
-  size = size > 0 ? size : reasonable_size();
-  require(size >= smallest, Fault::memory, "shared memory for ", members, " ranks needs ", smallest,
-          " bytes of address space, but ", size,
-          " are allowed; raise the limits on address space (ulimit -v) and file size (ulimit -f)");
+  const std::int64_t smallest = header_bytes + members * first_window;
+  if (size <= 0) {
+    // Exceeding the limit on file sizes is a signal, not an error code.
+    size = std::min(levels_of(members, std::numeric_limits<std::int64_t>::max()).back().end,
+                    limit_of(RLIMIT_FSIZE));
+  }
+  require(size >= smallest, Fault::memory, "shared memory for ", members, " ranks needs a file of ",
+          smallest, " bytes, but ", size,
+          " are allowed; raise the limit on file sizes (ulimit -f)");
 
   int opened = -1;
   if (backing == Backing::nameless) {
-    opened = memfd_create("vicinal", MFD_CLOEXEC);
+    opened = memfd_create("vicinal", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (opened < 0) fail(Fault::memory, "memfd_create: ", reason());
   } else {
-    std::snprintf(invitation.name, sizeof invitation.name, "/vicinal-%016llx",
+    sweep_names();
+    std::snprintf(invitation.name, sizeof invitation.name, "%s%016llx", name_prefix,
                   static_cast<unsigned long long>(invitation.nonce));
     opened = shm_open(invitation.name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (opened < 0) fail(Fault::memory, "shm_open of ", invitation.name, ": ", reason());
   }
   Descriptor descriptor(opened);
-  std::byte* base = nullptr;
+  if (backing == Backing::named) flock(opened, LOCK_SH | LOCK_NB);
   std::string fault;
-  for (; size >= smallest && base == nullptr; size /= 2) {
-    invitation.size = size;
-    if (ftruncate(descriptor.get(), size) == 0) base = map(descriptor.get(), size);
-    if (base == nullptr) fault = reason();
+  const auto attempt = [&](bool done) {
+    if (!done && fault.empty()) fault = reason();
+    return done;
+  };
+  for (; size >= smallest; size /= 2) {
+    fault.clear();
+    if (attempt(ftruncate(opened, size) == 0)) break;
   }
-  if (base != nullptr && reserve(descriptor.get(), 0, page) != 0) {
-    fault = reason();
-    unmap(std::exchange(base, nullptr), invitation.size);
+  std::byte* base = nullptr;
+  struct stat status{};
+  if (fault.empty() && attempt(fchmod(opened, S_IRUSR | S_IWUSR) == 0) &&
+      attempt(backing == Backing::named || fcntl(opened, F_ADD_SEALS, seals) == 0) &&
+      attempt(reserve(opened, 0, page) == 0) && attempt(fstat(opened, &status) == 0)) {
+    base = map(opened, 0, levels_of(members, size).front().end);
+    attempt(base != nullptr);
   }
   if (base == nullptr) {
     if (backing == Backing::named) shm_unlink(invitation.name);
-    fail(Fault::memory, "shared memory for ", members, " ranks could not be mapped: ", fault);
+    fail(Fault::memory, "shared memory for ", members, " ranks could not be made: ", fault);
   }
+  invitation.size = size;
+  invitation.inode = static_cast<std::int64_t>(status.st_ino);
+  invitation.descriptor = opened;
   const Header header{invitation.nonce, invitation.size};
   std::memcpy(base, &header, sizeof header);
-  invitation.descriptor = descriptor.get();
   std::unique_ptr<Arena> arena(new Arena(invitation, 0, descriptor.keep(), base));
   arena->named_ = backing == Backing::named;
   return arena;
@@ -174,55 +246,93 @@ std::unique_ptr<Arena> Arena::attach(const Invitation& invitation, int index, in
   std::string path = invitation.name;
   int opened = -1;
   if (path.empty()) {
-    path =
-        "/proc/" + std::to_string(invitation.pid) + "/fd/" + std::to_string(invitation.descriptor);
-    opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    // What lies in /proc is a link in any case, so O_NOFOLLOW would refuse it.
+    path = path_of(invitation);
+    opened = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   } else {
-    opened = shm_open(path.c_str(), O_RDWR | O_CLOEXEC, 0);
+    opened = shm_open(path.c_str(), O_RDWR | O_CLOEXEC, 0);  // follows no link by itself
   }
   if (opened < 0) fail(Fault::memory, "shared memory at ", path, ": ", reason());
   Descriptor descriptor(opened);
-  struct stat status{};
-  // Anything may be behind a process number of another container: look before mapping or reading.
-  const bool plausible = fstat(opened, &status) == 0 && S_ISREG(status.st_mode) &&
-                         status.st_size == invitation.size && status.st_blocks > 0;
   Header header{};
-  require(plausible && pread(opened, &header, sizeof header, 0) == sizeof header &&
+  require(is_announced(invitation, opened) &&
+              pread(opened, &header, sizeof header, 0) == sizeof header &&
               header.nonce == invitation.nonce && header.size == invitation.size,
           Fault::memory, "shared memory at ", path, " is not what its creator announced");
-  std::byte* base = map(opened, invitation.size);
+  const std::vector<Level> levels = levels_of(members, invitation.size);
+  require(!levels.empty(), Fault::internal, "an arena of ", invitation.size, " bytes for ", members,
+          " members");
+  std::byte* base = map(opened, 0, levels.front().end);
   if (base == nullptr) {
-    fail(Fault::memory, "mapping ", invitation.size, " bytes of shared memory: ", reason());
+    fail(Fault::memory, "mapping ", levels.front().end, " bytes of shared memory: ", reason());
   }
   return std::unique_ptr<Arena>(new Arena(invitation, index, descriptor.keep(), base));
 }
 
 Arena::Arena(const Invitation& invitation, int index, int descriptor, std::byte* base)
-    : invitation_(invitation), index_(index), descriptor_(descriptor), base_(base) {
-  const std::int64_t share = (invitation.size - header_bytes) / invitation.members / chunk * chunk;
-  range_begin_ = header_bytes + index * share;
-  range_end_ = range_begin_ + share;
-  free_.emplace(range_begin_, share);
+    : invitation_(invitation),
+      index_(index),
+      descriptor_(descriptor),
+      levels_(levels_of(invitation.members, invitation.size)),
+      base_(base),
+      windows_((levels_.size() - 1) * static_cast<std::size_t>(invitation.members)),
+      pid_(getpid()),
+      backed_(levels_.size()) {
+  for (const Level& level : levels_) free_.emplace(level.of(index), level.window);
 }
+
+/// Whether this is the process that has made or joined the arena. What that process forks has the
+/// mapping too, but must leave alone what the others see: the name, and the pages.
+bool Arena::is_own() const noexcept { return getpid() == pid_; }
 
 Arena::~Arena() {
   seal();
-  unmap(base_, invitation_.size);
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    const Level& level = levels_[1 + i / static_cast<std::size_t>(invitation_.members)];
+    if (std::byte* const window = windows_[i].load()) unmap(window, level.window);
+  }
+  unmap(base_, levels_.front().end);
   close(descriptor_);
 }
 
 void Arena::seal() noexcept {
-  if (named_) shm_unlink(invitation_.name);
+  if (named_ && is_own()) shm_unlink(invitation_.name);
   named_ = false;
+}
+
+std::size_t Arena::level_of(std::int64_t offset) const {
+  std::size_t level = 0;
+  while (offset >= levels_[level].end) ++level;
+  return level;
+}
+
+std::byte* Arena::at_later_level(std::int64_t offset) const {
+  const std::size_t number = level_of(offset);
+  const Level& level = levels_[number];
+  const std::int64_t member = (offset - level.begin) / level.window;
+  const std::int64_t place = static_cast<std::int64_t>(number - 1) * invitation_.members + member;
+  std::atomic<std::byte*>& window = windows_[static_cast<std::size_t>(place)];
+  std::byte* base = window.load(std::memory_order_acquire);
+  if (base == nullptr) {
+    const std::lock_guard lock(mapping_);
+    base = window.load(std::memory_order_relaxed);
+    if (base == nullptr) base = map(descriptor_, level.of(static_cast<int>(member)), level.window);
+    if (base == nullptr) {
+      fail(Fault::memory, "mapping ", level.window, " bytes of shared memory: ", reason(),
+           "; raise the limit on address space (ulimit -v), or set VICINAL_SHARED_MEMORY=0");
+    }
+    window.store(base, std::memory_order_release);
+  }
+  return base + (offset - level.of(static_cast<int>(member)));
 }
 
 std::int64_t Arena::allocate(std::size_t bytes, std::size_t alignment) {
   const auto unit = std::max<std::int64_t>(static_cast<std::int64_t>(alignment), granule);
   require(std::has_single_bit(alignment) && unit <= page, Fault::internal,
           "shared memory aligned to ", alignment, " bytes");
-  const std::int64_t range = range_end_ - range_begin_;
+  const std::int64_t largest = levels_.back().window;
   const std::lock_guard lock(books_);
-  if (bytes <= static_cast<std::size_t>(range)) {
+  if (bytes <= static_cast<std::size_t>(largest)) {
     const std::int64_t wanted =
         round_up(std::max<std::int64_t>(static_cast<std::int64_t>(bytes), 1), granule);
     for (auto hole = free_.begin(); hole != free_.end(); ++hole) {
@@ -231,6 +341,7 @@ std::int64_t Arena::allocate(std::size_t bytes, std::size_t alignment) {
       const std::int64_t end = begin + wanted;
       const std::int64_t hole_end = hole_begin + hole_bytes;
       if (end > hole_end) continue;
+      static_cast<void>(at(begin));  // has an address
       back_zeroed(begin, end);
       if (end < hole_end) free_.emplace(end, hole_end - end);
       if (begin > hole_begin) {
@@ -242,10 +353,9 @@ std::int64_t Arena::allocate(std::size_t bytes, std::size_t alignment) {
       return begin;
     }
   }
-  fail(Fault::memory, "no room for ", bytes, " bytes in this rank's part of the shared memory, ",
-       range,
-       " bytes of address space; free plans that are not needed, or set "
-       "VICINAL_SHARED_MEMORY=0");
+  fail(Fault::memory, "no room for ", bytes,
+       " bytes in this rank's part of the shared memory, whose ", "largest piece is ", largest,
+       " bytes; free plans that are not needed, or set VICINAL_SHARED_MEMORY=0");
 }
 
 void Arena::release(std::int64_t offset) {
@@ -269,21 +379,25 @@ void Arena::release(std::int64_t offset) {
     }
   }
   free_.emplace(begin, end - begin);
-  if (end - begin >= chunk) give_back(begin, end);
+  if (end - begin >= largest_chunk && is_own()) give_back(begin, end);
 }
 
-/// Makes sure that [begin, end) has pages and that they are zero. Fresh pages are.
+/// Makes sure that [begin, end), of one window, has pages and that they are zero. Fresh pages are.
 void Arena::back_zeroed(std::int64_t begin, std::int64_t end) {
-  const auto first = static_cast<std::size_t>((begin - range_begin_) / chunk);
-  const auto last = static_cast<std::size_t>((end - 1 - range_begin_) / chunk);
-  if (backed_.size() <= last) backed_.resize(last + 1, false);
+  const std::size_t number = level_of(begin);
+  const std::int64_t window = levels_[number].of(index_);
+  const std::int64_t chunk = levels_[number].chunk();
+  std::vector<bool>& backed = backed_[number];
+  const auto first = static_cast<std::size_t>((begin - window) / chunk);
+  const auto last = static_cast<std::size_t>((end - 1 - window) / chunk);
+  if (backed.size() <= last) backed.resize(last + 1, false);
   const auto start_of = [&](std::size_t index) {
-    return range_begin_ + static_cast<std::int64_t>(index) * chunk;
+    return window + static_cast<std::int64_t>(index) * chunk;
   };
   for (std::size_t i = first; i <= last;) {
     std::size_t stop = i + 1;
-    while (stop <= last && backed_[stop] == backed_[i]) ++stop;
-    if (backed_[i]) {
+    while (stop <= last && backed[stop] == backed[i]) ++stop;
+    if (backed[i]) {
       const std::int64_t from = std::max(begin, start_of(i));
       const std::int64_t to = std::min(end, start_of(stop));
       std::memset(at(from), 0, static_cast<std::size_t>(to - from));
@@ -297,29 +411,33 @@ void Arena::back_zeroed(std::int64_t begin, std::int64_t end) {
       if (reserve(descriptor_, start_of(i), bytes) != 0) {
         fail(Fault::memory, "no room for ", bytes, " bytes of shared memory: ", reason());
       }
-      std::fill(backed_.begin() + static_cast<std::ptrdiff_t>(i),
-                backed_.begin() + static_cast<std::ptrdiff_t>(stop), true);
+      std::fill(backed.begin() + static_cast<std::ptrdiff_t>(i),
+                backed.begin() + static_cast<std::ptrdiff_t>(stop), true);
     }
     i = stop;
   }
 }
 
-/// Returns the pages of whole chunks in the free stretch [begin, end). A system that cannot keeps
-/// them, still marked as backed, hence zeroed when they are used again.
+/// Returns the pages of whole chunks in the free stretch [begin, end) of one window. A system that cannot
+/// keeps them, still marked as backed, hence zeroed when they are used again.
 void Arena::give_back(std::int64_t begin, std::int64_t end) {
-  const std::int64_t first = round_up(begin - range_begin_, chunk) / chunk;
-  const std::int64_t last = (end - range_begin_) / chunk;
-  const auto known = std::min(last, static_cast<std::int64_t>(backed_.size()));
+  const std::size_t number = level_of(begin);
+  const std::int64_t window = levels_[number].of(index_);
+  const std::int64_t chunk = levels_[number].chunk();
+  std::vector<bool>& backed = backed_[number];
+  const std::int64_t first = round_up(begin - window, chunk) / chunk;
+  const std::int64_t last = (end - window) / chunk;
+  const auto known = std::min(last, static_cast<std::int64_t>(backed.size()));
   for (std::int64_t i = first; i < known;) {
     std::int64_t stop = i + 1;
-    if (!backed_[static_cast<std::size_t>(i)]) {
+    if (!backed[static_cast<std::size_t>(i)]) {
       i = stop;
       continue;
     }
-    while (stop < known && backed_[static_cast<std::size_t>(stop)]) ++stop;
-    if (fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range_begin_ + i * chunk,
+    while (stop < known && backed[static_cast<std::size_t>(stop)]) ++stop;
+    if (fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, window + i * chunk,
                   (stop - i) * chunk) == 0) {
-      std::fill(backed_.begin() + i, backed_.begin() + stop, false);
+      std::fill(backed.begin() + i, backed.begin() + stop, false);
     }
     i = stop;
   }
@@ -334,7 +452,12 @@ std::int64_t Arena::allocated_bytes() const {
 
 std::int64_t Arena::resident_bytes() const {
   const std::lock_guard lock(books_);
-  return std::count(backed_.begin(), backed_.end(), true) * chunk;
+  std::int64_t sum = 0;
+  for (std::size_t level = 0; level < levels_.size(); ++level) {
+    const auto chunks = std::count(backed_[level].begin(), backed_[level].end(), true);
+    sum += chunks * levels_[level].chunk();
+  }
+  return sum;
 }
 
 }  // namespace vicinal

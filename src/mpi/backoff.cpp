@@ -3,16 +3,57 @@
 // short against anything that has not arrived after a thousand yields.
 #include "mpi/backoff.hpp"
 
+#include <mpi.h>
 #include <sched.h>
 
-#include <chrono>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <mutex>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
+
+#include "mpi/environment.hpp"
 
 namespace vicinal::mpi {
 namespace {
 
 constexpr int yield_pauses = 1000;
 constexpr auto nap = std::chrono::microseconds(50);
+
+/// The waits that sleep. Never destroyed: somebody may wait in the destructor of a static object.
+struct Sleepers {
+  std::mutex mutex;
+  std::vector<const Wait*> waits;
+};
+
+Sleepers& sleepers() {
+  static auto* const all = new Sleepers;
+  return *all;
+}
+
+/// After how many seconds a wait says so by itself; 0 for never.
+double patience() {
+  static const double seconds = [] {
+    constexpr double usual = 30;
+    const char* text = std::getenv("VICINAL_REPORT_WAITS");
+    if (text == nullptr || *text == '\0') return usual;
+    double value = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stopped, error] = std::from_chars(text, end, value);
+    return error == std::errc() && stopped == end && value >= 0 ? value : usual;
+  }();
+  return seconds;
+}
+
+int world_rank() {
+  int rank = 0;
+  if (is_alive()) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
 
 }  // namespace
 
@@ -29,5 +70,49 @@ void Backoff::pause() {
 }
 
 bool Backoff::yields() const { return pauses_ >= spins.load(std::memory_order_relaxed); }
+
+bool Backoff::sleeps() const {
+  return pauses_ >= spins.load(std::memory_order_relaxed) + yield_pauses;
+}
+
+void Reason::write_text(const void* context, std::ostream& out) {
+  out << static_cast<const char*>(context);
+}
+
+void Wait::tell() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!listed_) {
+    since_ = now;
+    const std::lock_guard lock(sleepers().mutex);
+    sleepers().waits.push_back(this);
+    listed_ = true;
+  }
+  long_wait_hook();
+  const double limit = patience();
+  if (told_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
+  told_ = true;
+  std::ostringstream line;  // written at once, so that ranks do not mix their lines
+  describe(line);
+  std::cerr << line.str() << std::flush;
+}
+
+void Wait::leave() {
+  const std::lock_guard lock(sleepers().mutex);
+  std::erase(sleepers().waits, this);
+}
+
+void Wait::describe(std::ostream& out) const {
+  const auto time = std::chrono::steady_clock::now() - since_;
+  out << "vicinal: rank " << world_rank() << " of MPI_COMM_WORLD waits for ";
+  reason_.write(out);
+  out << ", " << std::chrono::duration_cast<std::chrono::seconds>(time).count() << " s\n";
+}
+
+void describe_waits(std::ostream& out) {
+  // A signal handler may ask while its own thread holds the lock: better nothing than a deadlock.
+  const std::unique_lock lock(sleepers().mutex, std::try_to_lock);
+  if (!lock) return;
+  for (const Wait* wait : sleepers().waits) wait->describe(out);
+}
 
 }  // namespace vicinal::mpi

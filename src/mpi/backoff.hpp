@@ -1,10 +1,14 @@
 // Waiting without blocking inside MPI. Where ranks outnumber cores, the awaited rank may need the
 // core that waits for it, so waiting spins briefly (where they are known to, not at all), then
 // yields, then sleeps. Every wait of the library also progresses the active plans, on which another
-// rank may depend.
+// rank may depend, and does a chore. And every wait can say what for: a dump asks it, and who waits long
+// says so unasked.
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <concepts>
+#include <iosfwd>
 
 namespace vicinal::mpi {
 
@@ -19,11 +23,63 @@ class Backoff {
   static void share_cores() { spins.store(0, std::memory_order_relaxed); }
   /// Whether the next pause gives the core to others.
   [[nodiscard]] bool yields() const;
+  /// Whether the next pause sleeps: nothing has happened for long.
+  [[nodiscard]] bool sleeps() const;
 
  private:
   static inline std::atomic<int> spins = 32;  ///< pauses before the first that yields
   int pauses_ = 0;
 };
+
+/// What a wait is for, in words, said only when asked. It refers to the function that it is made of.
+class Reason {
+ public:
+  /// A text that goes on after "waits for ".
+  Reason(const char* text) : context_(text), write_(write_text) {}
+  /// A function that writes such a text to a stream.
+  template <std::invocable<std::ostream&> Write>
+  Reason(const Write& write) : context_(&write), write_([](const void* context, std::ostream& out) {
+      (*static_cast<const Write*>(context))(out);
+    }) {}
+  void write(std::ostream& out) const { write_(context_, out); }
+
+ private:
+  static void write_text(const void* context, std::ostream& out);
+
+  const void* context_;
+  void (*write_)(const void*, std::ostream&);
+};
+
+/// One wait of a thread: pauses that grow, and a voice. It stays out of the way until it sleeps.
+class Wait {
+ public:
+  explicit Wait(Reason reason) : reason_(reason) {}
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+  ~Wait() {
+    if (listed_) leave();
+  }
+  void pause() {
+    if (backoff_.sleeps()) tell();
+    backoff_.pause();
+  }
+  [[nodiscard]] bool yields() const { return backoff_.yields(); }
+  /// "vicinal: rank 3 of MPI_COMM_WORLD waits for ..., 31 s".
+  void describe(std::ostream& out) const;
+
+ private:
+  void tell();
+  void leave();
+
+  Reason reason_;
+  Backoff backoff_;
+  bool listed_ = false;
+  bool told_ = false;
+  std::chrono::steady_clock::time_point since_;
+};
+
+/// Writes what every thread of the process that has waited for more than a moment waits for.
+void describe_waits(std::ostream& out);
 
 namespace detail {
 inline void no_progress() {}
@@ -33,20 +89,24 @@ inline void no_progress() {}
 /// between polls, holds no lock of this layer, and must not throw.
 inline void (*progress_hook)() = detail::no_progress;
 
+/// Called by whoever has waited for more than a moment, now and then: answers a signal that asks for a
+/// dump. Set and bound as the one above.
+inline void (*long_wait_hook)() = detail::no_progress;
+
 /// How often something is polled before the core is given to others: Open MPI looks for what has come
 /// over TCP at some of its polls only.
 constexpr int polls_in_a_row = 8;
 
 /// Polls until `done()` says so.
 template <class Done>
-void poll_until(Done&& done) {
-  Backoff backoff;
+void poll_until(Done&& done, Reason reason = "the other ranks of its communicator") {
+  Wait wait(reason);
   while (true) {
     for (int poll = 0; poll < polls_in_a_row; ++poll) {
       if (done()) return;
     }
     progress_hook();
-    backoff.pause();
+    wait.pause();
   }
 }
 

@@ -1,20 +1,23 @@
-// Making the private communicator, and letting go of it. It is freed with the user's communicator,
-// in whose freeing all ranks take part, or with the last graph or request that outlives it. The
-// latter is a local event; MPI says that freeing a communicator is "normally implemented to be
-// local", and it is in the MPIs in use. What still lives at the end of MPI is freed by an attribute
-// of MPI_COMM_SELF, whose deletion is the first thing MPI_Finalize does.
+// Making the private communicator, and finding it again. It is kept as an attribute of
+// the user's, and retires (retirement.hpp) when that and the last graph or request on it are gone. What
+// still lives at the end of MPI is freed by an attribute of MPI_COMM_SELF, whose deletion is the first
+// thing that MPI_Finalize does.
 #include "mpi/communicator.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
+#include <exception>
+#include <iterator>
+#include <ostream>
 #include <utility>
 #include <vector>
 
-#include "mpi/backoff.hpp"
+#include "mpi/alone.hpp"
+#include "mpi/chores.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/retirement.hpp"
 
 namespace vicinal::mpi {
 namespace {
@@ -36,16 +39,24 @@ Registry& registry() {
 /// How far apart the first graphs of two communicators are numbered.
 constexpr std::int64_t graphs_per_communicator = std::int64_t{1} << 32U;
 
+/// How many of the communicators that retire are looked after when one is freed.
+constexpr std::size_t chores_per_free = 16;
+/// How long MPI_Finalize waits for ranks that have not let go of a communicator of theirs yet. They come to
+/// MPI_Finalize as well, so this is how much later they may come.
+constexpr auto patience_at_end = std::chrono::seconds(2);
+
 using Handle = std::shared_ptr<Communicator>;
 
 int drop(MPI_Comm user, int, void* attribute, void*) {
   auto* const handle = static_cast<Handle*>(attribute);
   (*handle)->user_freed(user);
   delete handle;
+  if (is_alive()) do_chores(chores_per_free);
   return MPI_SUCCESS;
 }
 
 int close_all(MPI_Comm, int, void*, void*) {
+  finish_chores(patience_at_end);
   std::vector<Communicator*> live;
   {
     const std::lock_guard lock(registry().mutex);
@@ -69,27 +80,12 @@ int user_key() {
   return all.user_key;
 }
 
-/// Takes what has arrived and was never received, as after an error on one rank only: MPICH ends
-/// the program when a communicator is freed before that, whatever its error handler. A message that
-/// its sender does not push through is not waited for; its memory stays, since MPI may still write
-/// there.
-void discard_messages(MPI_Comm communicator) noexcept {
-  static auto* const unfinished = new std::vector<std::vector<std::byte>>;
-  try {
-    while (auto arrival = improbe(communicator, MPI_ANY_TAG)) {
-      std::vector<std::byte> bytes(static_cast<std::size_t>(arrival->bytes));
-      if (ireceive(*arrival, bytes).test()) continue;
-      const std::lock_guard lock(registry().mutex);
-      unfinished->push_back(std::move(bytes));
-    }
-  } catch (const std::exception&) {
-    // The communicator is being freed; there is nobody to tell.
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
+  require(!is_forked(), Fault::communicator,
+          "this process was forked from a rank of MPI, which only the rank itself may use; start "
+          "processes that use MPI by MPI_Comm_spawn or the launcher");
   require(is_alive(), Fault::communicator,
           "MPI is not running; call MPI_Init before and MPI_Finalize after all use of vicinal");
   require(user != MPI_COMM_NULL, Fault::communicator, "the communicator is MPI_COMM_NULL");
@@ -104,7 +100,10 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
   require(between_groups == 0, Fault::communicator,
           "the communicator is an inter-communicator; neighborhoods need an intra-communicator, "
           "which MPI_Intercomm_merge makes of it");
-  Handle made(new Communicator);
+  claim_process();
+  tell_if_alone();
+  do_chores(chores_left());
+  Handle made(new Communicator, retire);
   made->make(user);
   auto kept = std::make_unique<Handle>(made);
   check(MPI_Comm_set_attr(user, key, kept.get()), "MPI_Comm_set_attr");
@@ -118,15 +117,56 @@ Communicator::Communicator() {
 }
 
 Communicator::~Communicator() {
-  close();
   const std::lock_guard lock(registry().mutex);
   std::erase(registry().live, this);
 }
 
+void Communicator::retire(Communicator* unused) noexcept {
+  const std::shared_ptr<Communicator> last(unused);
+  if (last->handle_ == MPI_COMM_NULL || !last->mailbox_ || !is_alive()) return;
+  try {
+    leave_chore([last] { return last->finish_business(); });
+  } catch (const std::exception&) {
+    // Without memory to remember it, the private communicator stays.
+  }
+}
+
+bool Communicator::finish_business() {
+  std::vector<std::function<bool()>> open;
+  {
+    const std::lock_guard lock(mutex_);
+    open = std::move(unfinished_);
+    unfinished_.clear();
+  }
+  std::erase_if(open, [](const std::function<bool()>& done) { return done(); });
+  if (!open.empty()) {
+    const std::lock_guard lock(mutex_);
+    unfinished_.insert(unfinished_.end(), std::make_move_iterator(open.begin()),
+                       std::make_move_iterator(open.end()));
+    return false;
+  }
+  // The end of MPI may have come in between.
+  if (handle_ == MPI_COMM_NULL) return true;
+  auto retirement = std::make_shared<Retirement>(std::exchange(handle_, MPI_COMM_NULL),
+                                                 std::move(mailbox_), troubled_);
+  leave_chore([retirement = std::move(retirement)] { return retirement->poll(); });
+  return true;
+}
+
+void Communicator::finish_before_retiring(std::function<bool()> done) {
+  const std::lock_guard lock(mutex_);
+  unfinished_.push_back(std::move(done));
+}
+
 void Communicator::close() noexcept {
   if (mailbox_) mailbox_->close();
-  if (handle_ != MPI_COMM_NULL && is_alive() && !kept_for_good_) {
-    discard_messages(handle_);
+  if (handle_ != MPI_COMM_NULL && is_alive()) {
+    try {
+      // MPICH ends the program when messages that have arrived were never received.
+      UnreadMessages().take(handle_);
+    } catch (const std::exception&) {
+      // The communicator is being freed; there is nobody to tell.
+    }
     MPI_Comm_free(&handle_);
   }
   handle_ = MPI_COMM_NULL;
@@ -138,33 +178,7 @@ void Communicator::user_freed(MPI_Comm user) noexcept {
   if (is_alive() && MPI_Comm_get_errhandler(user, &handler) != MPI_SUCCESS) return;
   judge_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
-  receive_last_letters();
   kept_until_freed_.clear();
-}
-
-/// Freeing the user's communicator, all ranks meet once more: a notice of a fault that nobody waited
-/// for may be on its way, and Open MPI would deliver it in a communicator that is made later. Notices
-/// count as sent when they are received, so none is left once all have met. Who does not come, for
-/// lack of care after an error, is not waited for long; the duplicate is then never freed.
-void Communicator::receive_last_letters() noexcept {
-  if (handle_ == MPI_COMM_NULL || !is_alive()) return;
-  constexpr auto patience = std::chrono::seconds(2);
-  const auto begin = std::chrono::steady_clock::now();
-  try {
-    std::optional<Request> meeting;
-    poll_until([&] {
-      mailbox_->collect();
-      if (!meeting && mailbox_->unsent() == 0) meeting = ibarrier(handle_);
-      if (meeting && meeting->test()) return true;
-      if (std::chrono::steady_clock::now() - begin < patience) return false;
-      kept_for_good_ = true;
-      if (meeting) new Request(std::move(*meeting));  // MPI may not be asked to forget it
-      return true;
-    });
-    mailbox_->collect();
-  } catch (const std::exception&) {
-    kept_for_good_ = true;
-  }
 }
 
 void Communicator::make(MPI_Comm user) {
@@ -197,7 +211,11 @@ void Communicator::make(MPI_Comm user) {
   check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest_tag), &found),
         "MPI_Comm_get_attr");
   const std::int64_t tags = (found != 0 ? std::int64_t{*largest_tag} : 32767) + 1;
-  tag_limit_ = (tags - reserved_tags) / (std::int64_t{channels_per_plan} * 2);
+  // Those of plans come first, then those of graphs.
+  constexpr std::int64_t plan_tags = std::int64_t{channels_per_plan} * 2;
+  constexpr std::int64_t graph_tags = std::int64_t{GraphTags::kinds} * GraphTags::turns;
+  graph_limit_ = std::min<std::int64_t>(1 << 16, (tags - reserved_tags) / 2 / graph_tags);
+  tag_limit_ = (tags - reserved_tags - graph_limit_ * graph_tags) / plan_tags;
 
   std::int64_t number = 0;
   {
@@ -211,6 +229,7 @@ void Communicator::make(MPI_Comm user) {
   }
   graphs_ = number * graphs_per_communicator;
   join_host();
+  joined_ = true;
 }
 
 std::shared_ptr<const Machine> Communicator::machine(std::string_view regions) {
@@ -222,6 +241,11 @@ void Communicator::set_regions(std::string_view text) {
   const std::lock_guard lock(mutex_);
   machine_of(text);
   if (!regions_forced_) default_regions_ = text;
+}
+
+std::string Communicator::default_regions() {
+  const std::lock_guard lock(mutex_);
+  return default_regions_;
 }
 
 std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions) {
@@ -251,6 +275,23 @@ void Communicator::release_tag(std::int64_t tag) {
           " was released, but is not in use");
 }
 
+GraphTags::GraphTags(std::shared_ptr<Communicator> communicator, std::int64_t graph)
+    : communicator_(std::move(communicator)) {
+  Communicator& all = *communicator_;
+  const std::lock_guard lock(all.mutex_);
+  number_ = graph % all.graph_limit_;
+  require(all.live_graphs_.insert(number_).second, Fault::memory, "a graph made ", all.graph_limit_,
+          " graphs ago is still alive on this communicator, which has no more message numbers; free "
+          "graphs that are not needed, or use several communicators");
+  first_ = Communicator::data_tag(all.tag_limit_, 0, false) +
+           static_cast<int>(number_) * kinds * turns;
+}
+
+GraphTags::~GraphTags() {
+  const std::lock_guard lock(communicator_->mutex_);
+  communicator_->live_graphs_.erase(number_);
+}
+
 std::int64_t Communicator::next_graph_id() {
   const std::lock_guard lock(mutex_);
   return graphs_++;
@@ -260,6 +301,17 @@ int Communicator::next_discovery_turn() {
   const std::lock_guard lock(mutex_);
   discovery_odd_ = !discovery_odd_;
   return discovery_odd_ ? 1 : 0;
+}
+
+void describe_communicators(std::ostream& out) {
+  const std::lock_guard lock(registry().mutex);
+  for (const Communicator* communicator : registry().live) {
+    if (!communicator->joined_ || communicator->arena_fault_.empty()) continue;
+    out << "vicinal: rank " << communicator->rank_ << " of a communicator of "
+        << communicator->size_
+        << ": ranks of this node exchange messages where they could share memory: "
+        << communicator->arena_fault_ << '\n';
+  }
 }
 
 }  // namespace vicinal::mpi

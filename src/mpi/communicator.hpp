@@ -1,13 +1,16 @@
 // What the library keeps for a communicator of the user's: a private duplicate, so that no message
 // of ours can meet one of theirs; where its ranks live; an arena for each host; tags and mail. It
 // is made once, when the first graph is, and then found as an attribute of the user's communicator.
-// Graphs and requests share in it, so the user may free the communicator before them.
+// Graphs and requests share in it, so the user may free the communicator before them. When the last of
+// them lets go, freeing the duplicate is left to later calls; nobody waits for the other ranks.
 #pragma once
 
 #include <mpi.h>
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,6 +44,28 @@ enum ReservedTag : int {
 /// How many executions of one plan may be in flight, each with a tag of its own.
 constexpr int channels_per_plan = 8;
 
+class Communicator;
+
+/// Tags for the messages of calls that have no plan. They follow from the graph's number, so nobody has
+/// to be told; no other live graph of this rank on the communicator has them.
+class GraphTags {
+ public:
+  static constexpr int kinds = 4;  ///< of calls
+  static constexpr int turns = 8;  ///< calls of a kind that are told apart
+
+  /// A memory fault where a graph that is still alive has the same tags.
+  GraphTags(std::shared_ptr<Communicator> communicator, std::int64_t graph);
+  GraphTags(const GraphTags&) = delete;
+  GraphTags& operator=(const GraphTags&) = delete;
+  ~GraphTags();
+  [[nodiscard]] int tag(int kind, int turn) const { return first_ + kind * turns + turn; }
+
+ private:
+  std::shared_ptr<Communicator> communicator_;
+  std::int64_t number_ = 0;
+  int first_ = 0;
+};
+
 class Communicator {
  public:
   /// Collective over `user` the first time, then local. Throws a communicator fault for
@@ -70,12 +95,13 @@ class Communicator {
   std::shared_ptr<const Machine> machine(std::string_view regions = {});
   /// The default for machine(); checked at once. Local; all ranks must give the same text.
   void set_regions(std::string_view text);
+  [[nodiscard]] std::string default_regions();
 
   /// Shared by the ranks of this host; null where there is none, and then no other rank is on this
   /// rank's host as machine() tells it.
   [[nodiscard]] Arena* arena() const { return arena_.get(); }
   [[nodiscard]] int arena_index() const { return arena_ ? arena_->index() : 0; }
-  /// Why there is no arena; "" where there is one.
+  /// Why this rank, or another of its node, shares no memory with the others; "" where all of them do.
   [[nodiscard]] const std::string& arena_fault() const { return arena_fault_; }
 
   [[nodiscard]] Mailbox& mailbox() { return *mailbox_; }
@@ -96,9 +122,14 @@ class Communicator {
   /// other communicator of this process, so that a letter that comes late meets nobody.
   std::int64_t next_graph_id();
 
-  /// Messages may be under way that nobody will receive. The duplicate is then never freed, lest they
-  /// turn up in a communicator that MPI makes later.
-  void keep_for_good() noexcept { kept_for_good_ = true; }
+  /// This rank has left exchanges that other ranks may still be in, so that messages may be under way to
+  /// it that nobody will receive. The duplicate is freed the later for it.
+  void keep_for_good() noexcept { troubled_ = true; }
+
+  /// Something under way that sends or receives here, and owns no share in this object. When the last
+  /// owner has let go, `done` is polled until it returns true, and only then does this rank tell the
+  /// others that it has nothing more to say. It must not throw.
+  void finish_before_retiring(std::function<bool()> done);
 
   /// Which of two tags the next exchange of discovery takes, 0 or 1; the same on all ranks, since
   /// those are collective.
@@ -112,10 +143,12 @@ class Communicator {
     return kept_until_freed_[name];
   }
 
-  /// Frees the duplicate while MPI still runs; for the end of MPI. Everything else stays usable.
+  /// Frees the duplicate at once, for the end of MPI. Everything else stays usable.
   void close() noexcept;
 
  private:
+  friend class GraphTags;
+
   Communicator();
   void make(MPI_Comm user);
   /// Tells all ranks where each of them lives, and makes sure that they agree on what must be the
@@ -125,7 +158,13 @@ class Communicator {
   void join_host();
   /// An arena of this rank's host, made by the host's lowest rank; null where this rank cannot join.
   std::unique_ptr<Arena> try_arena(Arena::Backing backing);
-  void receive_last_letters() noexcept;
+  /// Which ranks of this rank's node share no memory with it, in words; "" where all do.
+  [[nodiscard]] std::string missing() const;
+  friend void describe_communicators(std::ostream& out);
+  /// What is done with a communicator when its last owner lets go.
+  static void retire(Communicator* unused) noexcept;
+  /// Hands the duplicate over to be freed, once nothing of this rank's is under way there; false until then.
+  bool finish_business();
   std::shared_ptr<const Machine> machine_of(std::string_view regions);
 
   MPI_Comm handle_ = MPI_COMM_NULL;
@@ -137,6 +176,7 @@ class Communicator {
   std::vector<int> host_of_;
   std::unique_ptr<Arena> arena_;
   std::string arena_fault_;
+  std::atomic<bool> joined_ = false;  ///< the arena and what is known of it will not change
   std::unique_ptr<Mailbox> mailbox_;
   std::map<std::string, std::shared_ptr<void>> kept_;
   std::map<std::string, std::shared_ptr<void>> kept_until_freed_;
@@ -146,11 +186,17 @@ class Communicator {
   bool regions_forced_ = false;  ///< by the environment
   std::map<std::string, std::shared_ptr<const Machine>, std::less<>> machines_;
   std::int64_t tag_limit_ = 0;
+  std::int64_t graph_limit_ = 0;  ///< how many graphs have tags of their own
+  std::unordered_set<std::int64_t> live_graphs_;
   std::int64_t next_tag_ = 0;
   std::unordered_set<std::int64_t> live_tags_;
   std::int64_t graphs_ = 0;  ///< the next graph's number
-  std::atomic<bool> kept_for_good_ = false;
+  std::vector<std::function<bool()>> unfinished_;
+  std::atomic<bool> troubled_ = false;
   bool discovery_odd_ = false;
 };
+
+/// Writes a line for each communicator on which ranks of this node do not share memory.
+void describe_communicators(std::ostream& out);
 
 }  // namespace vicinal::mpi

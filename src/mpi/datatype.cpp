@@ -142,6 +142,20 @@ Datatype describe(MPI_Datatype type) {
   return result;
 }
 
+KeptType::KeptType(MPI_Datatype type) : handle_(type) {
+  if (envelope_of(type).is_basic()) return;
+  check(MPI_Type_contiguous(1, type, &handle_), "MPI_Type_contiguous");
+  made_ = true;
+  const int code = MPI_Type_commit(&handle_);
+  if (code == MPI_SUCCESS) return;
+  MPI_Type_free(&handle_);
+  throw_mpi_error(code, "MPI_Type_commit");
+}
+
+KeptType::~KeptType() {
+  if (made_ && is_alive()) MPI_Type_free(&handle_);
+}
+
 void pack(const Datatype& type, const void* from, std::int64_t count, std::byte* to,
           MPI_Comm communicator) {
   if (count == 0 || type.size == 0) return;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace vicinal::mpi {
 
@@ -21,6 +22,32 @@ struct Datatype {
 
 /// Throws a type fault for MPI_DATATYPE_NULL.
 [[nodiscard]] Datatype describe(MPI_Datatype type);
+
+/// A copy of a user's datatype, for use after they have freed theirs. It is made by
+/// MPI_Type_contiguous, since MPI_Type_dup would run the callbacks of other libraries' attributes.
+/// Both MPIs keep a type as long as one that was made of it, so the user's handle stays good as well.
+/// Costs nothing for predefined types, which nobody can free.
+class KeptType {
+ public:
+  KeptType() = default;
+  explicit KeptType(MPI_Datatype type);
+  KeptType(KeptType&& other) noexcept
+      : handle_(std::exchange(other.handle_, MPI_DATATYPE_NULL)),
+        made_(std::exchange(other.made_, false)) {}
+  KeptType& operator=(KeptType&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(made_, other.made_);
+    return *this;
+  }
+  KeptType(const KeptType&) = delete;
+  KeptType& operator=(const KeptType&) = delete;
+  ~KeptType();
+  [[nodiscard]] MPI_Datatype handle() const { return handle_; }
+
+ private:
+  MPI_Datatype handle_ = MPI_DATATYPE_NULL;
+  bool made_ = false;
+};
 
 /// Copies `count` of `type` at `from` to count * size raw bytes at `to`, and back. Any count.
 /// Throws an unsupported fault where this MPI's packed form is not the raw bytes.

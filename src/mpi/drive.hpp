@@ -1,8 +1,10 @@
-// Runs a planner's coroutine on this rank, its letters going over MPI.
+// Runs a planner's coroutine on this rank, its letters going over MPI. Step by step, so that a
+// negotiation can go on in the background; or to its end.
 #pragma once
 
 #include <cstdint>
 #include <exception>
+#include <ostream>
 #include <set>
 #include <string>
 #include <utility>
@@ -46,49 +48,70 @@ inline void give_notice(Communicator& communicator, ConversationKey key, Notice 
   }
 }
 
-/// The sequence of notices that a whole graph, once created, was given up.
-constexpr std::int64_t sequence_given_up = -1;
-
 /// Throws FaultElsewhere where there is such a notice of this conversation, or one that its graph
-/// could not be created (sequence 0), or was given up.
+/// could not be created (sequence 0).
 inline void heed_notices(Communicator& communicator, ConversationKey key, Notice notice) {
   Mailbox& mailbox = communicator.mailbox();
-  const bool creates = key.sequence == 0;
-  for (const std::int64_t sequence : {std::int64_t{0}, sequence_given_up, key.sequence}) {
+  for (const std::int64_t sequence : {std::int64_t{0}, key.sequence}) {
     const ConversationKey which{key.graph, sequence};
-    // A rank that has its graph may have given it up while others still create theirs.
-    if (creates && sequence != 0) continue;
     if (mailbox.count(which, notice) == 0) continue;
     const Words first = mailbox.take(which, notice).front().words;
-    // Whatever is tried with this graph must fail, not only the first time.
-    if (sequence <= 0) mailbox.post(which, notice, {communicator.rank(), first});
+    // Whatever is tried with what was never agreed on must fail, not only the first time.
+    mailbox.post(which, notice, {communicator.rank(), first});
     const int origin = static_cast<int>(first.front());
-    throw FaultElsewhere(origin, sequence <= 0 ? "the graph" : "the exchange");
+    throw FaultElsewhere(origin, sequence == 0 ? "the graph" : "the exchange");
   }
 }
 
+/// One rank's part of a conversation. `key` is the same on all ranks that take part, and used once.
+class Driver {
+ public:
+  Driver(Communicator& communicator, ConversationKey key, Conversation& conversation)
+      : communicator_(communicator), key_(key), conversation_(conversation) {}
+
+  /// Does what can be done now; true once the task has come to its end. Never waits. Throws
+  /// FaultElsewhere where another rank has left the conversation.
+  template <class T>
+  bool advance(Task<T>& task) {
+    Mailbox& mailbox = communicator_.mailbox();
+    while (!task.done()) {
+      require(conversation_.waiting(), Fault::internal,
+              "a planner stopped without waiting for an exchange");
+      const int superstep = conversation_.superstep();
+      Conversation::Pending& pending = conversation_.pending();
+      for (Letter& letter : pending.outbox) mailbox.post(key_, superstep, std::move(letter));
+      pending.outbox.clear();
+      mailbox.collect();
+      if (mailbox.count(key_, superstep) < pending.expected) {
+        heed_notices(communicator_, key_, notice_left);
+        return false;
+      }
+      pending.inbox = mailbox.take(key_, superstep);
+      conversation_.resume();
+    }
+    return true;
+  }
+
+  /// Says for whom it waits.
+  void describe(std::ostream& out) const {
+    out << describe_wait(conversation_.pending(),
+                         communicator_.mailbox().look(key_, conversation_.superstep()));
+  }
+
+ private:
+  Communicator& communicator_;
+  ConversationKey key_;
+  Conversation& conversation_;
+};
+
 /// Runs `task` to its end and returns its result, or throws what ended it. Polls, and progresses
-/// active plans meanwhile. `key` is the same on all ranks of the conversation and used once.
+/// active plans meanwhile.
 template <class T>
 T drive(Communicator& communicator, ConversationKey key, Conversation& conversation,
         Task<T>& task) {
-  Mailbox& mailbox = communicator.mailbox();
-  while (!task.done()) {
-    require(conversation.waiting(), Fault::internal,
-            "a planner stopped without waiting for an exchange");
-    const int superstep = conversation.superstep();
-    Conversation::Pending& pending = conversation.pending();
-    for (Letter& letter : pending.outbox) mailbox.post(key, superstep, std::move(letter));
-    pending.outbox.clear();
-    poll_until([&] {
-      mailbox.collect();
-      if (mailbox.count(key, superstep) >= pending.expected) return true;
-      heed_notices(communicator, key, notice_left);
-      return false;
-    });
-    pending.inbox = mailbox.take(key, superstep);
-    conversation.resume();
-  }
+  Driver driver(communicator, key, conversation);
+  poll_until([&] { return driver.advance(task); },
+             [&](std::ostream& out) { driver.describe(out); });
   return task.result();
 }
 

@@ -2,8 +2,24 @@
 #include "mpi/environment.hpp"
 
 #include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
 
 namespace vicinal::mpi {
+namespace {
+
+std::atomic<bool> forked = false;
+
+}  // namespace
+
+void claim_process() {
+  // Not before MPI is used: a process may load the library, fork, and leave MPI to its children.
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
+}
+
+bool is_forked() noexcept { return forked.load(std::memory_order_relaxed); }
 
 bool is_initialized() {
   int flag = 0;

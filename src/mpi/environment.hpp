@@ -9,8 +9,13 @@ namespace vicinal::mpi {
 
 [[nodiscard]] bool is_initialized();
 [[nodiscard]] bool is_finalized();
+/// From now on this process is the one that may call MPI: processes that it forks may not, since to the
+/// others they are nobody, and what they did would be done in this process's name.
+void claim_process();
+/// This process was forked from one that had claimed MPI.
+[[nodiscard]] bool is_forked() noexcept;
 /// MPI may be called now.
-[[nodiscard]] inline bool is_alive() { return is_initialized() && !is_finalized(); }
+[[nodiscard]] inline bool is_alive() { return !is_forked() && is_initialized() && !is_finalized(); }
 /// Several threads may call MPI at the same time.
 [[nodiscard]] bool thread_multiple();
 

@@ -30,6 +30,12 @@ constexpr std::array<std::pair<Fault, int>, 14> classes{{
 
 thread_local std::string last_message;
 
+int class_of(int code) {
+  int number = MPI_ERR_UNKNOWN;
+  MPI_Error_class(code, &number);
+  return number;
+}
+
 bool ends_the_program(MPI_Comm communicator) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (MPI_Comm_get_errhandler(communicator, &handler) != MPI_SUCCESS) return false;
@@ -66,14 +72,24 @@ const char* last_error_message() noexcept { return last_message.c_str(); }
 void throw_mpi_error(int code, const char* what) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
-  int number = MPI_ERR_UNKNOWN;
   if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) text[0] = '\0';
-  MPI_Error_class(code, &number);
+  const int number = class_of(code);
+  if (number == MPI_ERR_TRUNCATE) {
+    fail(Fault::count, "another rank has sent more than this rank expects (", what,
+         " failed with code ", code, ": ", text, "); both ends must give the same count");
+  }
   Fault fault = Fault::internal;
   for (const auto& [known, candidate] : classes) {
     if (candidate == number) fault = known;
   }
   fail(fault, what, " failed with code ", code, ": ", text);
+}
+
+void throw_message_error(int code, int peer, std::int64_t expected, const char* what) {
+  if (class_of(code) != MPI_ERR_TRUNCATE) throw_mpi_error(code, what);
+  fail(Fault::count, "rank ", peer, " has sent more than the ", expected,
+       " bytes that this rank expects from it; both ends of an edge must give the same count, and all "
+       "ranks the same element size");
 }
 
 }  // namespace vicinal::mpi

@@ -3,6 +3,11 @@
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
 #include "base/error.hpp"
 
 namespace vicinal::mpi {
@@ -18,7 +23,12 @@ int raise(MPI_Comm user, const Error& error) noexcept;
 /// The text of the last error raised on this thread; "" before the first.
 [[nodiscard]] const char* last_error_message() noexcept;
 
+/// Throws an Error with MPI's own text. A message that was longer than its receive is a count fault.
 [[noreturn]] void throw_mpi_error(int code, const char* what);
+
+/// Throws what a request has failed with. One that was to receive `expected` bytes from `peer`, and was
+/// sent more, is a count fault that says so.
+[[noreturn]] void throw_message_error(int code, int peer, std::int64_t expected, const char* what);
 
 /// Throws an Error with MPI's own text, unless `code` is MPI_SUCCESS.
 inline void check(int code, const char* what) {

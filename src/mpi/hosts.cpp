@@ -7,11 +7,15 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
+#include "base/setting_names.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
@@ -20,18 +24,24 @@
 namespace vicinal::mpi {
 namespace {
 
-/// A number for a text, the same on all ranks; not negative.
-std::int64_t fingerprint(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char letter : text) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211ULL;
-  }
-  return static_cast<std::int64_t>(hash >> 1);
-}
-
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+/// Tells all ranks what two of them have in their environment, and throws what differs.
+[[noreturn]] void throw_difference(MPI_Comm communicator, int rank, std::span<const Given> own,
+                                   int other) {
+  std::array<Words, 2> words;
+  for (const int teller : {0, other}) {
+    Words& told = words[teller == 0 ? 0 : 1];
+    if (rank == teller) told = to_words(own);
+    auto size = static_cast<std::int64_t>(told.size());
+    broadcast(communicator, std::as_writable_bytes(std::span(&size, 1)), teller);
+    told.resize(static_cast<std::size_t>(size));
+    broadcast(communicator, std::as_writable_bytes(std::span(told)), teller);
+  }
+  throw Error(Fault::info, difference(to_given(words[0]), 0, to_given(words[1]), other));
 }
 
 /// Words that hold an invitation, on its way to the other ranks.
@@ -45,33 +55,38 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
     host_word,
     numa_word,
     version_word,
-    regions_word,
+    settings_word,
     wish_word,
     number_word,
     words
   };
   enum Wish : std::int64_t { unreadable, refuses, agrees };
-  const std::string_view regions = environment("VICINAL_REGIONS");
+  const std::optional<std::string> regions = environment_value("vicinal_regions");
   const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
   std::array<std::int64_t, words> mine{};
   mine[host_word] = fingerprint(detect_host());
   mine[numa_word] = detect_numa_node();
   mine[version_word] = fingerprint(VICINAL_VERSION_STRING);
-  mine[regions_word] = fingerprint(regions);
+  const std::vector<Given> given = given_by_environment();
+  mine[settings_word] = fingerprint(given);
   mine[wish_word] = wish == "0" ? refuses : wish.empty() || wish == "1" ? agrees : unreadable;
   mine[number_word] = number;
   const std::vector<std::int64_t> all = allgather(handle_, mine);
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::int64_t version = all[static_cast<std::size_t>(rank) * words + version_word];
+    require(version == all[version_word], Fault::communicator, "ranks 0 and ", rank,
+            " run different versions of vicinal (this is rank ", rank_, " with version ",
+            VICINAL_VERSION_STRING, "); install the same one everywhere");
+  }
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::int64_t settings = all[static_cast<std::size_t>(rank) * words + settings_word];
+    if (settings != all[settings_word]) throw_difference(handle_, rank_, given, rank);
+  }
 
   std::map<std::int64_t, int> lowest_rank;  // of each host
   std::map<std::pair<std::int64_t, std::int64_t>, int> numa_labels;
   for (int rank = 0; rank < size_; ++rank) {
     const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
-    require(theirs[version_word] == all[version_word], Fault::communicator, "ranks 0 and ", rank,
-            " run different versions of vicinal (this is rank ", rank_, " with version ",
-            VICINAL_VERSION_STRING, "); install the same one everywhere");
-    require(theirs[regions_word] == all[regions_word], Fault::topology,
-            "VICINAL_REGIONS differs between ranks 0 and ", rank, " (here, on rank ", rank_,
-            ", it is \"", regions, "\"); let the launcher pass it to every rank");
     require(theirs[wish_word] != unreadable, Fault::info, "VICINAL_SHARED_MEMORY on rank ", rank,
             " must be 0 or 1 (here, on rank ", rank_, ", it is \"", wish, "\")");
     number = std::max(number, theirs[number_word]);
@@ -88,8 +103,8 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
   const int own = places_.node_of[static_cast<std::size_t>(rank_)];
   const auto neighbours = std::count(places_.node_of.begin(), places_.node_of.end(), own);
   if (neighbours > sysconf(_SC_NPROCESSORS_ONLN)) Backoff::share_cores();
-  if (!regions.empty()) {
-    default_regions_ = regions;
+  if (regions) {
+    default_regions_ = *regions;
     regions_forced_ = true;
   }
   return number;
@@ -123,7 +138,16 @@ void Communicator::join_host() {
     for (const auto& [node, count] : now) best[node] = std::max(best[node], count);
     if (all) break;
   }
-  if (arena_) arena_fault_.clear();
+  if (arena_) arena_fault_ = missing();
+}
+
+std::string Communicator::missing() const {
+  const int own = places_.node_of[static_cast<std::size_t>(rank_)];
+  std::string ranks;
+  for (std::size_t rank = 0; rank < host_of_.size(); ++rank) {
+    if (places_.node_of[rank] == own && host_of_[rank] != own) ranks += ' ' + std::to_string(rank);
+  }
+  return ranks.empty() ? ranks : "of this node's ranks, these could not join:" + ranks;
 }
 
 std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
@@ -143,7 +167,7 @@ std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
       const Arena::Invitation invitation = arena->invitation();
       std::memcpy(words.data(), &invitation, sizeof(invitation));
     }
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     arena_fault_ = error.what();
   }
   const std::vector<std::int64_t> all = allgather(handle_, words);
@@ -154,7 +178,7 @@ std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
   try {
     if (invitation.size > 0) return Arena::attach(invitation, index, members);
     arena_fault_ = "the lowest rank of the node could not create it";
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     arena_fault_ = error.what();
   }
   return nullptr;

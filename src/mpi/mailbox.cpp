@@ -134,6 +134,12 @@ std::vector<Letter> Mailbox::take(ConversationKey key, int superstep) {
   return letters;
 }
 
+std::vector<Letter> Mailbox::look(ConversationKey key, int superstep) const {
+  const std::lock_guard lock(mutex_);
+  const auto box = boxes_.find({key, superstep});
+  return box == boxes_.end() ? std::vector<Letter>() : box->second.letters;
+}
+
 std::size_t Mailbox::unsent() const {
   const std::lock_guard lock(mutex_);
   return sends_.size();

@@ -1,6 +1,8 @@
 // Starting, testing and giving up the messages of one call.
 #include "mpi/messages.hpp"
 
+#include <string>
+
 #include "mpi/collectives.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/environment.hpp"
@@ -35,12 +37,35 @@ bool MessageBatch::test() {
   if (requests_.empty()) return true;
   statuses_.resize(requests_.size());
   int done = 0;
-  check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, statuses_.data()),
-        "MPI_Testall");
+  const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                               statuses_.data());
+  if (code != MPI_SUCCESS) {
+    done = 1;
+    note_failures(code);
+    for (const MPI_Request request : requests_) done = request == MPI_REQUEST_NULL ? done : 0;
+  }
   if (done == 0) return false;
   requests_.clear();
+  if (!too_long_.empty()) throw Error(Fault::count, too_long_);
   verify_lengths();
   return true;
+}
+
+/// Who has sent too much has broken one message; the others are waited for all the same, lest a later
+/// call take them for its own.
+void MessageBatch::note_failures(int code) {
+  int kind = MPI_SUCCESS;
+  MPI_Error_class(code, &kind);
+  if (kind != MPI_ERR_IN_STATUS) check(code, "MPI_Testall");
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    const int error = statuses_[i].MPI_ERROR;
+    if (error == MPI_SUCCESS || error == MPI_ERR_PENDING) continue;
+    MPI_Error_class(error, &kind);
+    if (kind != MPI_ERR_TRUNCATE || i >= expected_.size()) check(error, "MPI_Testall");
+    too_long_ = "rank " + std::to_string(expected_[i].peer) + " has sent more than the " +
+                std::to_string(expected_[i].bytes) +
+                " bytes that were expected; both ends of an edge must give the same count";
+  }
 }
 
 void MessageBatch::verify_lengths() const {
@@ -48,6 +73,10 @@ void MessageBatch::verify_lengths() const {
     const auto [peer, expected] = expected_[i];
     MPI_Count bytes = 0;
     check(MPI_Get_elements_x(&statuses_[i], MPI_BYTE, &bytes), "MPI_Get_elements_x");
+    require(bytes > 0 || expected == 0, Fault::elsewhere, "the call failed on rank ", peer,
+            ", where the message says more, or that rank gave a count of 0: it has sent nothing "
+            "where ",
+            expected, " bytes were expected");
     require(bytes == expected, Fault::count, "rank ", peer, " has sent ", bytes, " bytes where ",
             expected, " were expected; both ends of an edge must give the same count");
   }

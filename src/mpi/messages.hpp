@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace vicinal::mpi {
@@ -24,8 +25,8 @@ class MessageBatch {
                int tag);
   void send(const void* buffer, std::int64_t count, MPI_Datatype type, int peer, int tag);
 
-  /// Whether all are complete. Never blocks. A count fault where a message was shorter than the
-  /// receive it met.
+  /// Whether all are complete. Never blocks. Throws once they are: a count fault where a message was
+  /// shorter or longer than the receive it met, one of kind `elsewhere` where it was empty.
   bool test();
 
   /// Nothing is written to the user's memory from now on.
@@ -37,11 +38,13 @@ class MessageBatch {
     std::int64_t bytes;
   };
   void verify_lengths() const;
+  void note_failures(int code);
 
   MPI_Comm communicator_;
   std::vector<MPI_Request> requests_;  ///< receives first
   std::vector<MPI_Status> statuses_;
   std::vector<Expected> expected_;  ///< by receive
+  std::string too_long_;            ///< what to say of a message that was; empty where none was
 };
 
 }  // namespace vicinal::mpi

@@ -19,12 +19,20 @@ class RequestSet {
  public:
   RequestSet() = default;
   RequestSet(MPI_Comm communicator, std::size_t count)
-      : communicator_(communicator), requests_(count, MPI_REQUEST_NULL) {}
+      : communicator_(communicator),
+        requests_(count, MPI_REQUEST_NULL),
+        prepared_(count),
+        statuses_(count) {}
   RequestSet(RequestSet&& other) noexcept
-      : communicator_(other.communicator_), requests_(std::exchange(other.requests_, {})) {}
+      : communicator_(other.communicator_),
+        requests_(std::exchange(other.requests_, {})),
+        prepared_(std::exchange(other.prepared_, {})),
+        statuses_(std::move(other.statuses_)) {}
   RequestSet& operator=(RequestSet&& other) noexcept {
     std::swap(communicator_, other.communicator_);
     std::swap(requests_, other.requests_);
+    std::swap(prepared_, other.prepared_);
+    std::swap(statuses_, other.statuses_);
     return *this;
   }
   RequestSet(const RequestSet&) = delete;
@@ -34,8 +42,9 @@ class RequestSet {
 
   [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
-  /// Prepares request `index`: raw bytes, any number of them. The buffer is kept in place by the
-  /// caller for the life of the set.
+  /// Prepares request `index`: raw bytes, any number of them, in place of what it was prepared for
+  /// before; it must not be active. Costs nothing where that was the same. The buffer is kept in place
+  /// by the caller for the life of the set.
   void send_init(std::size_t index, const void* buffer, std::int64_t bytes, int peer, int tag);
   void receive_init(std::size_t index, void* buffer, std::int64_t bytes, int peer, int tag);
 
@@ -44,35 +53,61 @@ class RequestSet {
     if (count > 0) check(MPI_Startall(count, &requests_[first]), "MPI_Startall");
   }
 
+  /// The same, where nothing may change: for reports.
+  [[nodiscard]] bool is_complete(std::size_t index) const {
+    int done = 0;
+    check(MPI_Request_get_status(requests_[index], &done, MPI_STATUS_IGNORE),
+          "MPI_Request_get_status");
+    return done != 0;
+  }
+
   /// Sees to it that MPI does not write to the buffer of a receive any more.
   void cancel_receive(std::size_t index);
+
+  // A message that was longer than its receive is a count fault.
 
   /// Whether this one is complete; an inactive one is.
   bool test(std::size_t index) {
     int done = 0;
-    check(MPI_Test(&requests_[index], &done, MPI_STATUS_IGNORE), "MPI_Test");
+    const int code = MPI_Test(&requests_[index], &done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) [[unlikely]]
+      throw_failed(index, code, "MPI_Test");
     return done != 0;
   }
-  /// Whether all of a range are complete; inactive ones are.
-  bool test_all(std::size_t first, int count) {
-    if (count == 0) return true;
-    int done = 0;
-    check(MPI_Testall(count, &requests_[first], &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-    return done != 0;
-  }
+  /// Whether all of a range are complete; inactive ones are. received() then tells of each.
+  bool test_all(std::size_t first, int count);
   /// Writes the positions, relative to `first`, of requests that have completed since, and returns
-  /// how many; 0 also where none is active.
-  int test_some(std::size_t first, int count, int* completed) {
-    if (count == 0) return 0;
-    int done = 0;
-    check(MPI_Testsome(count, &requests_[first], &done, completed, MPI_STATUSES_IGNORE),
-          "MPI_Testsome");
-    return done == MPI_UNDEFINED ? 0 : done;
-  }
+  /// how many; 0 also where none is active. received() then tells of each of them in turn.
+  int test_some(std::size_t first, int count, int* completed);
+  /// The length of what came, for the `position`th of those that the last test has found complete; -1
+  /// where it was longer than the buffer.
+  [[nodiscard]] std::int64_t received(std::size_t position) const;
 
  private:
+  /// What a request was prepared for.
+  struct Prepared {
+    const void* buffer = nullptr;
+    std::int64_t bytes = 0;
+    int peer = MPI_PROC_NULL;
+    int tag = -1;
+    bool sends = false;
+    friend bool operator==(const Prepared&, const Prepared&) = default;
+  };
+  static constexpr std::int64_t unknown = -2;
+
+  [[noreturn]] void throw_failed(std::size_t index, int code, const char* what) const;
+  /// Whether a request is to be made: it is none as yet, or one for something else, which is freed.
+  bool renew(std::size_t index, const Prepared& message);
+  void heed(int code, std::size_t complete);
+  [[nodiscard]] std::int64_t length(std::size_t position) const;
+
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::vector<MPI_Request> requests_;
+  std::vector<Prepared> prepared_;
+  std::vector<MPI_Status> statuses_;  ///< of those that the last test has found complete
+  bool any_failed_ = false;           ///< of them; else the statuses say nothing of errors
+  std::vector<std::int64_t> early_;   ///< lengths by request, where a test of all has failed
+  bool all_complete_ = false;
 };
 
 }  // namespace vicinal::mpi

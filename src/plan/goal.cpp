@@ -1,7 +1,8 @@
 // The form of all plans for LogGOPSim (Hoefler et al. 2010), which knows sends, receives and
 // computations. A signal becomes an empty message to each rank that awaits it in the same
 // execution; an await of the execution before costs nothing in a program of one execution. Tags are
-// numbered anew for each pair of ranks, because the simulator keeps only 32 bits of them.
+// numbered anew for each pair of ranks, because the simulator keeps only 32 bits of them. No line begins
+// with blanks, which its scanner refuses.
 #include <algorithm>
 #include <cmath>
 #include <ostream>
@@ -90,14 +91,14 @@ class Goal {
     for (int label = first; label <= label_; ++label) {
       for (const int before : it.after) {
         for (int earlier = labels_[before].first; earlier <= labels_[before].second; ++earlier) {
-          out_ << "  l" << label << " requires l" << earlier << '\n';
+          out_ << "l" << label << " requires l" << earlier << '\n';
         }
       }
     }
     labels_.emplace_back(first, label_);
   }
 
-  std::ostream& next_label() { return out_ << "  l" << ++label_ << ": "; }
+  std::ostream& next_label() { return out_ << "l" << ++label_ << ": "; }
 
   std::ostream& out_;
   const Program& program_;

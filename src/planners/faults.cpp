@@ -1,13 +1,15 @@
 // The words in which planners report the faults that only several ranks together can see.
 #include "planners/faults.hpp"
 
+#include <new>
 #include <sstream>
+#include <stdexcept>
 
 namespace vicinal {
 
-SettledFault fault_elsewhere(const Status& status) {
+SettledFault fault_elsewhere(const Status& status, std::string_view doing) {
   std::ostringstream text;
-  text << "planning failed because of a " << name(static_cast<Fault>(status.fault()))
+  text << doing << " failed because of a " << name(static_cast<Fault>(status.fault()))
        << " fault on rank " << status.rank() << "; the message on that rank says more";
   return SettledFault(Error(Fault::elsewhere, text.str()));
 }
@@ -20,7 +22,19 @@ Error counts_differ(int from, int to, Index sent, Index expected, std::string_vi
   return Error(Fault::count, text.str());
 }
 
-void FaultRecord::blame(const Error& error) {
+Error as_error(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
+  // Both stand for sizes that no memory has room for.
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
+      dynamic_cast<const std::length_error*>(&exception) != nullptr) {
+    return Error(Fault::memory, "there is not enough memory for what was asked for; use fewer or "
+                                "longer runs of items, or fewer elements");
+  }
+  return Error(Fault::internal, exception.what());
+}
+
+void FaultRecord::blame(const std::exception& fault) {
+  const Error error = as_error(fault);
   if (!own_fault_) own_fault_ = error;
   status_.report(error.fault(), rank_);
 }
@@ -31,7 +45,7 @@ void FaultRecord::compare(int from, int to, Index sent, Index expected) {
 
 void FaultRecord::settle() const {
   if (own_fault_) throw SettledFault(*own_fault_);
-  if (!status_.good()) throw fault_elsewhere(status_);
+  if (!status_.good()) throw fault_elsewhere(status_, doing_);
 }
 
 }  // namespace vicinal

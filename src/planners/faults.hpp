@@ -3,13 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string_view>
 
+#include "base/error.hpp"
 #include "base/runs.hpp"
-#include "planners/planner.hpp"
 
 namespace vicinal {
+
+/// A fault thrown by a rank that has said everything the others wait for. They come to their end as
+/// well, whereas any other fault leaves them waiting for this rank.
+class SettledFault : public Error {
+ public:
+  explicit SettledFault(const Error& error) : Error(error) {}
+};
 
 /// The first fault that a rank knows of: its own, or one that it was told.
 class Status {
@@ -32,8 +40,12 @@ class Status {
   int rank_ = -1;
 };
 
-/// What a rank throws that was told of another's fault.
-SettledFault fault_elsewhere(const Status& status);
+/// What a rank throws that was told of another's fault in doing something.
+SettledFault fault_elsewhere(const Status& status, std::string_view doing = "planning");
+
+/// What any exception is to those who are told: an Error is what it says, lack of memory a memory fault,
+/// and anything else a broken invariant.
+Error as_error(const std::exception& exception);
 
 /// The fault of an edge whose ends give different counts.
 Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit);
@@ -42,15 +54,16 @@ Error counts_differ(int from, int to, Index sent, Index expected, std::string_vi
 /// first fault, which may be a later one.
 class FaultRecord {
  public:
-  /// `unit` is what messages to people call the things that are counted.
-  FaultRecord(int rank, std::string_view unit) : rank_(rank), unit_(unit) {}
+  /// `unit` is what messages to people call the things that are counted, `doing` what failed.
+  FaultRecord(int rank, std::string_view unit, std::string_view doing = "planning")
+      : rank_(rank), unit_(unit), doing_(doing) {}
 
   [[nodiscard]] Status& status() { return status_; }
   [[nodiscard]] const Status& status() const { return status_; }
   [[nodiscard]] bool good() const { return status_.good(); }
   [[nodiscard]] bool own() const { return own_fault_.has_value(); }
 
-  void blame(const Error& error);
+  void blame(const std::exception& fault);
   /// Blames this rank if the ends of an edge count differently.
   void compare(int from, int to, Index sent, Index expected);
   /// What `make` gives; if that throws, `otherwise`, and the blame is this rank's.
@@ -58,8 +71,8 @@ class FaultRecord {
   Value attempt(Value otherwise, Make make) {
     try {
       return make();
-    } catch (const Error& error) {
-      blame(error);
+    } catch (const std::exception& fault) {
+      blame(fault);
       return otherwise;
     }
   }
@@ -69,6 +82,7 @@ class FaultRecord {
  private:
   int rank_;
   std::string_view unit_;
+  std::string_view doing_;
   Status status_;
   std::optional<Error> own_fault_;
 };

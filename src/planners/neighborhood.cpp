@@ -1,9 +1,13 @@
-// The one superstep of graph creation: each rank tells its region which other regions it talks to,
-// and the lowest rank it talks to there. From that every member knows the region's links and gates.
+// Graph creation: a census of all ranks, and where that finds nothing wrong, one superstep in which each
+// rank tells its region which other regions it talks to, and the lowest rank it talks to there. From
+// that every member knows the links and gates of its component.
 #include "planners/neighborhood.hpp"
 
 #include <algorithm>
 #include <map>
+
+#include "planners/census.hpp"
+#include "planners/edge_search.hpp"
 
 namespace vicinal {
 
@@ -57,22 +61,46 @@ std::set<int> Neighborhood::company() const {
 }
 
 Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine,
-                        int rank, std::vector<int> sources, std::vector<int> destinations) {
-  Neighborhood result;
-  const int region = machine->region_of(rank);
-  const auto members = machine->members(region);
+                        int rank, std::vector<int> sources, std::vector<int> destinations,
+                        Premises premises) {
+  conversation.set_purpose("creating a graph");
+  FaultRecord faults(rank, "edges", "creating the graph");
+  if (premises.fault) {
+    faults.blame(*premises.fault);
+    sources.clear();
+    destinations.clear();
+  }
+  const RankTree all = whole_tree(rank, machine->size());
+  Census census(all, machine->size(), sources, destinations, fingerprint(premises.settings));
+  co_await consult(conversation, all, faults, census);
+  faults.settle();
+  if (census.other_settings() >= 0) {
+    const Error fault = co_await find_difference(
+        conversation, all, faults, std::move(premises.settings), census.other_settings());
+    throw SettledFault(fault);
+  }
+  if (census.edges_differ()) {
+    const Error fault = co_await find_odd_edges(conversation, all, faults, sources, destinations);
+    throw SettledFault(fault);
+  }
 
-  Words words{sources.empty() && destinations.empty() ? 0 : 1};
-  write_links(words, *machine, region, destinations);
-  write_links(words, *machine, region, sources);
+  Neighborhood result;
+  result.tree = census.component_tree();
+  const auto members = machine->members(machine->region_of(rank));
+  Words words{census.component()};
+  write_links(words, *machine, machine->region_of(rank), destinations);
+  write_links(words, *machine, machine->region_of(rank), sources);
   std::vector<Letter> outbox;
   for (const int member : members) outbox.push_back({member, words});
-  const std::vector<Letter> inbox =
-      co_await conversation.exchange(std::move(outbox), members.size());
+  const std::vector<Letter> inbox = co_await conversation.exchange(
+      std::move(outbox), members.size(), [members](std::span<const Letter> arrived) {
+        return letters_of({members.begin(), members.end()}, arrived, "links");
+      });
 
   std::map<int, RegionLink> out, in;
   for (const Letter& letter : inbox) {
-    if (letter.words[0] != 0) result.active.push_back(letter.peer);
+    if (letter.words[0] < 0 || letter.words[0] != census.component()) continue;
+    result.active.push_back(letter.peer);
     const std::size_t next = read_links(out, letter.words, 1, letter.peer);
     read_links(in, letter.words, next, letter.peer);
   }

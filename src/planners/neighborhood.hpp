@@ -1,14 +1,19 @@
 // What a graph knows, once and for all of its plans: who talks to whom at the level of regions. It
 // depends on the edges alone, never on counts, so every rank knows from it how many letters to expect
-// in each superstep of a negotiation, even when another rank's counts are wrong.
+// in each superstep of a negotiation, even when another rank's counts are wrong. A rank knows of its own
+// component only: whatever is planned on this ground never makes one component wait for another.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "base/conversation.hpp"
+#include "base/error.hpp"
+#include "base/given.hpp"
 #include "locality/machine.hpp"
+#include "planners/rank_tree.hpp"
 
 namespace vicinal {
 
@@ -25,18 +30,30 @@ struct Neighborhood {
   int rank = 0;
   std::vector<int> sources;       ///< in the user's order, with repetitions
   std::vector<int> destinations;  ///< in the user's order, with repetitions
+  // Of the own component:
   std::vector<int> active;        ///< ranks of the own region with any edge, ascending
   std::vector<RegionLink> out;    ///< links to other regions, by region; all of the region's, not
   std::vector<RegionLink> in;     ///< only this rank's
+  RankTree tree;                  ///< this rank's place in a tree of all its ranks
 
   [[nodiscard]] int region() const { return machine->region_of(rank); }
+  [[nodiscard]] bool has_edges() const { return !sources.empty() || !destinations.empty(); }
   /// Whoever may wait for this rank, in planning or in an execution: its neighbours and its region.
   [[nodiscard]] std::set<int> company() const;
 };
 
-/// Builds the neighborhood in one superstep inside the region. Collective over the region: ranks
-/// without neighbours take part, so that nobody needs them later.
+/// What a rank brings to the creation of a graph beside its edges.
+struct Premises {
+  std::vector<Given> settings;  ///< all ranks must give the same
+  /// What this rank knows to be wrong already. Its edges and its machine's regions then do not count.
+  std::optional<Error> fault = std::nullopt;
+};
+
+/// Builds the neighborhood. Collective over the communicator: ranks without neighbours take part, so
+/// that nobody needs them later. Throws a SettledFault on every rank where one brings a fault, where
+/// settings differ (info), or where an edge is not known at both ends equally often (count).
 Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine,
-                        int rank, std::vector<int> sources, std::vector<int> destinations);
+                        int rank, std::vector<int> sources, std::vector<int> destinations,
+                        Premises premises = {});
 
 }  // namespace vicinal

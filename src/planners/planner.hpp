@@ -11,6 +11,7 @@
 #include "cost/profile.hpp"
 #include "pattern/pattern.hpp"
 #include "plan/plan.hpp"
+#include "planners/faults.hpp"
 #include "planners/neighborhood.hpp"
 
 namespace vicinal {
@@ -47,13 +48,6 @@ struct PlanRequest {
   /// A fault that this rank has found before planning. It takes part all the same, so that the
   /// others learn of it instead of waiting.
   std::optional<Error> fault;
-};
-
-/// A fault thrown by a planner that has said everything the others wait for. They come to their end as
-/// well, whereas any other fault leaves them waiting for this rank.
-class SettledFault : public Error {
- public:
-  explicit SettledFault(const Error& error) : Error(error) {}
 };
 
 struct Plans {

@@ -24,6 +24,16 @@ struct Registration {
   Registration(const char* name, void (*run)()) { cases().push_back({name, run}); }
 };
 
+/// What `skip` throws: neither a pass nor a failure, and no std::exception, so that no case takes it
+/// for a fault.
+struct Skipped {
+  std::string why;
+};
+
+/// Ends a case that cannot run here, for want of ranks, threads, memory or data; `why` says what it
+/// needs. All ranks call it, or none. A case that leaves early in another way counts as passed.
+[[noreturn]] inline void skip(const std::string& why) { throw Skipped{why}; }
+
 template <class... Parts>
 [[noreturn]] void fail_check(const char* file, int line, const Parts&... parts) {
   std::ostringstream text;

@@ -9,7 +9,7 @@ import itertools
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import vicinal
@@ -58,6 +58,15 @@ def all_settings(size: int) -> list[dict[str, str]]:
     return combinations(size) if few(size) else some_settings(size, 14)
 
 
+class Skipped(Exception):
+    """What `skip` raises: neither a pass nor a failure."""
+
+
+def skip(why: str) -> NoReturn:
+    """End a case that cannot run here; `why` says what it needs. All ranks call it, or none."""
+    raise Skipped(why)
+
+
 def few(size: int) -> bool:
     """Whether there are so few ranks that long cases may be complete."""
     return size <= 3
@@ -103,16 +112,28 @@ def expect_error(kinds: str | tuple[str, ...], words: str, action: Callable[[], 
 
 
 def run() -> None:
-    """Run all cases; the last line says how many passed."""
+    """Run all cases, or those whose name contains the argument; the last line says how many passed."""
     comm = MPI.COMM_WORLD
-    for each in CASES:
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    cases = [(f"{each.__module__}.{each.__name__}", each) for each in CASES]
+    cases = [(name, each) for name, each in cases if wanted in name]
+    skipped = 0
+    for name, each in cases:
+        line = f"ok {name}"
         try:
             each(comm)
+        except Skipped as reason:
+            line = f"skipped {name}: {reason}"
+            skipped += 1
         except BaseException:
-            where = f"{each.__module__}.{each.__name__} on rank {comm.rank} of {comm.size}"
-            print(f"FAILED {where}:\n{traceback.format_exc()}", flush=True)
+            print(f"FAILED {name} on rank {comm.rank} of {comm.size}:\n{traceback.format_exc()}", flush=True)
             comm.Abort(1)
             sys.exit(1)
-    comm.Barrier()
+        if comm.rank == 0:
+            print(line, flush=True)
+    if comm.allreduce(skipped, MPI.MAX) != skipped:
+        print(f"FAILED rank {comm.rank} skipped {skipped} cases, and others skipped more", flush=True)
     if comm.rank == 0:
-        print(f"{len(CASES)} passed, 0 failed", flush=True)
+        print(f"{len(cases) - skipped} passed, 0 failed, {skipped} skipped", flush=True)
+    if not cases:
+        sys.exit(1)

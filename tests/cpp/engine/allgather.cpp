@@ -134,7 +134,7 @@ TEST(planners_of_allgathers_are_refused_to_others_by_name) {
 
 TEST(allgatherv_with_counts_that_differ_ends_on_all_ranks) {
   const int size = world_size();
-  if (size < 2) return;
+  if (size < 2) skip("needs 2 ranks");
   const Duplicate comm;
   std::vector<int> counts(static_cast<std::size_t>(size), 2), places(counts.size());
   for (int rank = 0; rank < size; ++rank) places[static_cast<std::size_t>(rank)] = 3 * rank;
@@ -150,6 +150,58 @@ TEST(allgatherv_with_counts_that_differ_ends_on_all_ranks) {
   const int ended = started == MPI_SUCCESS ? vicinal_wait(&request) : started;
   CHECK(ended != MPI_SUCCESS);
   if (world_rank() == size - 1) CHECK_EQUAL(code, MPI_ERR_COUNT);
+}
+
+TEST(allgathers_refuse_buffers_that_share_memory) {
+  const int rank = world_rank();
+  const auto size = static_cast<std::size_t>(world_size());
+  std::vector<int> both(4 * size + 4, -1), ones(size, 2), places;
+  for (int i = 0; i < world_size(); ++i) places.push_back(2 * i);
+  int* const own = both.data() + 2 * rank;
+  const auto refused = [](int code, const char* part) { FAILS(MPI_ERR_BUFFER, code, part); };
+  MPI_Datatype gaps = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
+  MPI_Type_commit(&gaps);
+  const char* const said = "MPI_IN_PLACE";
+  {
+    const Duplicate comm;
+    vicinal_request request = VICINAL_REQUEST_NULL;
+    refused(vicinal_allgather_init(own, 2, MPI_INT, both.data(), 2, MPI_INT, comm, MPI_INFO_NULL,
+                                   &request),
+            said);
+    // The end of what is sent is the beginning of the first block.
+    refused(vicinal_allgather_init(both.data(), 2, MPI_INT, both.data() + 1, 2, MPI_INT, comm,
+                                   MPI_INFO_NULL, &request),
+            "block of rank 0");
+    refused(vicinal_allgatherv_init(own, 2, MPI_INT, both.data(), ones.data(), places.data(),
+                                    MPI_INT, comm, MPI_INFO_NULL, &request),
+            said);
+    refused(vicinal_allgather_init(both.data(), 1, gaps, both.data(), 1, gaps, comm, MPI_INFO_NULL,
+                                   &request),
+            said);
+    CHECK(request == VICINAL_REQUEST_NULL);
+  }
+  {
+    const Duplicate comm;
+    refused(vicinal_allgather(own, 2, MPI_INT, both.data(), 2, MPI_INT, comm), said);
+  }
+  {
+    const Duplicate comm;
+    refused(vicinal_allgatherv(own, 2, MPI_INT, both.data(), ones.data(), places.data(), MPI_INT,
+                               comm),
+            said);
+  }
+  // In place, side by side, and nothing at all.
+  const Duplicate comm;
+  own[0] = own[1] = rank;
+  SUCCEEDS(vicinal_allgather(MPI_IN_PLACE, 0, MPI_INT, both.data(), 2, MPI_INT, comm));
+  for (std::size_t i = 0; i < 2 * size; ++i) CHECK_EQUAL(both[i], static_cast<int>(i / 2));
+  int* const behind = both.data() + 2 * size;
+  behind[0] = behind[1] = 5;
+  SUCCEEDS(vicinal_allgather(behind, 2, MPI_INT, both.data(), 2, MPI_INT, comm));
+  for (std::size_t i = 0; i < 2 * size; ++i) CHECK_EQUAL(both[i], 5);
+  SUCCEEDS(vicinal_allgather(both.data(), 0, MPI_INT, both.data(), 0, MPI_INT, comm));
+  MPI_Type_free(&gaps);
 }
 
 }  // namespace vicinal

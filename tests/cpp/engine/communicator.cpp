@@ -56,11 +56,14 @@ TEST(communicator_is_made_once) {
   CHECK_EQUAL(alone->machine()->regions(), 1);
 }
 
-TEST(communicator_refuses_null_and_inter_communicators) {
+TEST(communicator_refuses_null) {
   CHECK_THROWS(Fault::communicator, Communicator::of(MPI_COMM_NULL), "MPI_COMM_NULL");
+}
+
+TEST(communicator_refuses_intercommunicators) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size < 2) return;
+  if (size < 2) testing::skip("needs 2 ranks");
   const bool low = world_rank() < size / 2;
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm between = MPI_COMM_NULL;
@@ -134,15 +137,41 @@ TEST(communicator_without_shared_memory) {
   MPI_Comm_free(&copy);
 }
 
+TEST(communicator_wants_the_same_environment_everywhere) {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size < 2) return;
+  const int odd = size - 1;
+  for (const char* variable :
+       {"VICINAL_STRATEGY", "VICINAL_ALLGATHER", "VICINAL_REGIONS", "VICINAL_EXCHANGE",
+        "VICINAL_LOCAL", "VICINAL_IN_FLIGHT", "VICINAL_PROGRESS", "VICINAL_SPLIT_BYTES",
+        "VICINAL_LEADER_SHIFT", "VICINAL_GROUP_SIZE", "VICINAL_PROGRESS_THREAD"}) {
+    const char* before = std::getenv(variable);
+    const std::string kept = before == nullptr ? "" : before;
+    MPI_Comm copy = duplicate_world();
+    const std::string common = variable;
+    setenv(variable, world_rank() == odd ? "" : "4", 1);
+    CHECK_THROWS(Fault::info, Communicator::of(copy),
+                 common + " is '4' on rank 0, but not set on rank " + std::to_string(odd));
+    setenv(variable, world_rank() == odd ? "8" : "4", 1);
+    CHECK_THROWS(Fault::info, Communicator::of(copy),
+                 common + " is '4' on rank 0, but '8' on rank " + std::to_string(odd));
+    setenv(variable, kept.c_str(), 1);
+    CHECK_EQUAL(Communicator::of(copy)->size(), size);
+    MPI_Comm_free(&copy);
+  }
+}
+
 TEST(communicator_agrees_on_regions) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const char* before = std::getenv("VICINAL_REGIONS");
   const std::string kept = before == nullptr ? "" : before;
-  if (size < 2) return;
+  if (size < 2) testing::skip("needs 2 ranks");
   MPI_Comm copy = duplicate_world();
   setenv("VICINAL_REGIONS", world_rank() == 1 ? "blocks:2" : "node", 1);
-  CHECK_THROWS(Fault::topology, Communicator::of(copy), "VICINAL_REGIONS differs");
+  CHECK_THROWS(Fault::info, Communicator::of(copy),
+               "VICINAL_REGIONS is 'node' on rank 0, but 'blocks:2' on rank 1");
   setenv("VICINAL_REGIONS", "blocks:1", 1);
   const auto forced = Communicator::of(copy);
   forced->set_regions("node");

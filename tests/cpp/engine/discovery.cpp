@@ -238,7 +238,7 @@ TEST(directory_finds_owners) {
 TEST(directory_refuses_two_owners) {
   const auto communicator = world();
   const int size = communicator->size();
-  if (size == 1) return;
+  if (size == 1) testing::skip("needs 2 ranks");
   const int rank = communicator->rank();
   std::vector<CopyRun> owned{{Index{100} * rank, 0, 100}};
   if (rank == size - 1) owned.insert(owned.begin(), {42, 100, 5});

@@ -60,7 +60,8 @@ TEST(a_call_of_one_rank_at_fault_is_heard_of) {
     Ring ring(strategy);
     for (int i = 0; i < 6; ++i) SUCCEEDS(ring.alltoall());
     ring.one_fails(MPI_ERR_COUNT, "is -2", [&](bool bad) { return ring.alltoall(bad ? -2 : 1); });
-    if (ring.rank == ring.size - 1) FAILS(MPI_ERR_COUNT, ring.alltoall(), "create another");
+    SUCCEEDS(ring.alltoall());
+    CHECK_EQUAL(ring.received[0], std::int64_t{10} * ring.sources[0]);
   }
   {
     Ring ring;
@@ -75,7 +76,8 @@ TEST(a_call_of_one_rank_at_fault_is_heard_of) {
 TEST(blocks_of_two_sizes_on_one_rank) {
   Ring ring;
   FAILS(MPI_ERR_COUNT, ring.alltoall(2), "one size");
-  FAILS(MPI_ERR_COUNT, ring.alltoall(), "create another");
+  SUCCEEDS(ring.alltoall());
+  CHECK_EQUAL(ring.received[1], std::int64_t{10} * ring.rank + 1);
 }
 
 TEST(counts_that_differ_along_an_edge) {
@@ -89,7 +91,7 @@ TEST(counts_that_differ_along_an_edge) {
     Ring ring;  // a receive for more than was sent
     SUCCEEDS(ring.alltoallv());
     MPI_Barrier(MPI_COMM_WORLD);
-    FAILS(MPI_ERR_COUNT, ring.alltoallv({0, 1}), "has sent 0 bytes where 8 were expected");
+    FAILS(MPI_ERR_OTHER, ring.alltoallv({0, 1}), "sent nothing where 8 bytes were expected");
     MPI_Barrier(MPI_COMM_WORLD);
   }
   Ring ring;
@@ -168,14 +170,19 @@ TEST(topologies_that_cannot_be) {
   FAILS(MPI_ERR_TOPOLOGY, vicinal_graph_create_from_topology(plain, MPI_INFO_NULL, &graph),
         "has no topology");
   CHECK(static_cast<vicinal_graph>(graph) == nullptr);
+}
+
+TEST(topologies_of_edges_that_one_end_names) {
   const int size = world_size();
-  if (size < 2) return;
+  if (size < 2) skip("needs 2 ranks");
+  const Duplicate plain;
+  GraphHandle graph;
   // Rank 0 names rank 1, and is not named back.
   std::vector<int> index(static_cast<std::size_t>(size), 1);
   const std::vector<int> edges{1};
   MPI_Comm one_way = MPI_COMM_NULL;
   MPI_Graph_create(plain, size, index.data(), edges.data(), 0, &one_way);
-  if (one_way == MPI_COMM_NULL) return;
+  if (one_way == MPI_COMM_NULL) skip("this MPI makes no such topology");
   MPI_Comm_set_errhandler(one_way, MPI_ERRORS_RETURN);
   FAILS(MPI_ERR_TOPOLOGY, vicinal_graph_create_from_topology(one_way, MPI_INFO_NULL, &graph),
         "rank 0 names rank 1 1 times");

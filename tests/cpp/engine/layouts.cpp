@@ -270,4 +270,41 @@ TEST(elements_of_one_identity_travel_once) {
   }
 }
 
+TEST(identities_are_any_numbers_of_64_bits) {
+  const Duplicate comm;
+  const int size = world_size();
+  const std::vector<int> to = peers(1), from = peers(-1);
+  const GraphHandle graph = graph_of(comm, from, to, few_regions(size));
+  // Numbers that are one number once they are multiplied by 8, and the ends of what there is.
+  constexpr std::int64_t wraps = std::int64_t{1} << 61;
+  const std::vector<std::int64_t> identities{5,      5 + wraps, 5 - wraps, 5 + 2 * wraps, 5 + 3 * wraps,
+                                             -1,     INT64_MAX, INT64_MIN, 6};
+  const auto count = static_cast<int>(identities.size());
+  Edges send(std::vector<int>(to.size(), count)), receive(std::vector<int>(from.size(), count));
+  std::vector<std::int64_t> items;
+  // Each edge has another first one, so that the same identities lie elsewhere.
+  const auto which = [&](int edge, int i) { return (i + edge) % count; };
+  for (int e = 0; e < static_cast<int>(to.size()); ++e) {
+    for (int i = 0; i < count; ++i) {
+      items.push_back(identities[static_cast<std::size_t>(which(e, i))]);
+      send.at(static_cast<std::size_t>(e), i) = world_rank() * 100 + which(e, i);
+    }
+  }
+  for (const char* strategy : {"direct", "aggregate", "two-step", "split"}) {
+    std::fill(receive.data.begin(), receive.data.end(), -1);
+    RequestHandle request;
+    SUCCEEDS(vicinal_neighbor_alltoallv_items_init(
+        send.data.data(), send.counts.data(), send.displacements.data(), items.data(), MPI_INT64_T,
+        receive.data.data(), receive.counts.data(), receive.displacements.data(), MPI_INT64_T,
+        graph, Hints{{"vicinal_strategy", strategy}}, &request));
+    SUCCEEDS(vicinal_start(&request));
+    SUCCEEDS(vicinal_wait(&request));
+    for (std::size_t e = 0; e < from.size(); ++e) {
+      for (int i = 0; i < count; ++i) {
+        CHECK_EQUAL(receive.at(e, i), from[e] * 100 + which(static_cast<int>(e), i));
+      }
+    }
+  }
+}
+
 }  // namespace vicinal

@@ -55,7 +55,7 @@ int few_where_ranks_share_cores(int many) {
 std::int64_t arena_bytes(mpi::Communicator& communicator) {
   if (communicator.arena() == nullptr) return 0;
   MPI_Barrier(MPI_COMM_WORLD);
-  sweep_yard();
+  sweep_retired();
   return communicator.arena()->allocated_bytes();
 }
 

@@ -1,5 +1,6 @@
 // Runs all registered cases, or those whose name contains the argument, on all ranks. A case that
-// fails on any rank has failed; the lowest such rank says why.
+// fails on any rank has failed, and one that any rank skips is skipped; the lowest such rank says
+// why.
 #include <mpi.h>
 
 #include <cstring>
@@ -20,7 +21,7 @@ std::string lowest_message(const std::string& mine) {
   int lowest = mine.empty() ? size : rank;
   MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (lowest == size) return {};
-  std::string text = "rank " + std::to_string(rank) + ": " + mine;
+  std::string text = mine;
   int length = static_cast<int>(text.size());
   MPI_Bcast(&length, 1, MPI_INT, lowest, MPI_COMM_WORLD);
   text.resize(static_cast<std::size_t>(length));
@@ -38,25 +39,34 @@ int main(int argc, char** argv) {
   const char* filter = argc > 1 ? argv[1] : "";
   int passed = 0;
   int failed = 0;
+  int skipped = 0;
   for (const auto& test : vicinal::testing::cases()) {
     if (std::strstr(test.name, filter) == nullptr) continue;
-    std::string fault;
+    std::string fault, reason;
     try {
       test.run();
+    } catch (const vicinal::testing::Skipped& left_out) {
+      reason = left_out.why;
     } catch (const std::exception& error) {
-      fault = error.what();
-      std::cerr << "rank " << rank << ": " << test.name << ": " << fault << '\n' << std::flush;
+      fault = "rank " + std::to_string(rank) + ": " + error.what();
+      std::cerr << test.name << ": " << fault << '\n' << std::flush;
     }
     fault = lowest_message(fault);
-    ++(fault.empty() ? passed : failed);
+    reason = lowest_message(reason);
+    ++(!fault.empty() ? failed : !reason.empty() ? skipped : passed);
     if (rank != 0) continue;
-    if (fault.empty()) {
-      std::cout << "ok " << test.name << '\n' << std::flush;
-    } else {
+    if (!fault.empty()) {
       std::cout << "FAILED " << test.name << ": " << fault << '\n' << std::flush;
+    } else if (!reason.empty()) {
+      std::cout << "skipped " << test.name << ": " << reason << '\n' << std::flush;
+    } else {
+      std::cout << "ok " << test.name << '\n' << std::flush;
     }
   }
-  if (rank == 0) std::cout << passed << " passed, " << failed << " failed" << '\n' << std::flush;
+  if (rank == 0) {
+    std::cout << passed << " passed, " << failed << " failed, " << skipped << " skipped\n"
+              << std::flush;
+  }
   MPI_Finalize();
-  return failed > 0 || passed == 0 ? 1 : 0;
+  return failed > 0 || passed + skipped == 0 ? 1 : 0;
 }

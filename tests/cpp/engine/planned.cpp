@@ -117,7 +117,7 @@ void exchange_everything(unsigned seed) {
     options.split_bytes = 16;
     options.leader_shift = static_cast<int>(seed % 2);
     if (!serves(planner, options)) continue;
-    const auto plan = test.graph->plan(test.mine(), planner, options, std::nullopt);
+    const auto plan = test.graph->plan(test.mine(), planner, options, std::nullopt, 2);
     const auto complain = [&](const char* what) {
       std::ostringstream text;
       text << planner.name << ", seed " << seed << ": " << what << " differ";

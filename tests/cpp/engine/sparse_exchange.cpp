@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "mpi/window.hpp"
 #include "sparse_messages.hpp"
 #include "world.hpp"
 
@@ -120,7 +121,7 @@ TEST(sparse_exchange_of_blocks) {
 TEST(sparse_exchange_of_blocks_that_differ) {
   const auto communicator = world();
   const int rank = communicator->rank(), size = communicator->size();
-  if (size == 1) return;
+  if (size == 1) skip("needs 2 ranks");
   // The last rank sends 16 bytes to rank 0, and the others, who get nothing, have 8.
   const Bytes block(16);
   const bool mine = rank == size - 1;
@@ -139,6 +140,56 @@ TEST(sparse_exchange_of_blocks_that_differ) {
   }
   CHECK_THROWS(Fault::info, exchange(*communicator, std::vector<Parcel>(), Method::one_sided),
                "one-sided");
+}
+
+TEST(sparse_exchange_of_blocks_keeps_its_window) {
+  const int size = world_size(), rank = world_rank();
+  const auto exchange_once = [&](mpi::Communicator& communicator, int blocks, std::int64_t bytes) {
+    // All to the last rank, so that one needs more room than the others.
+    const Bytes block(static_cast<std::size_t>(bytes), static_cast<std::byte>(rank + 1));
+    const std::vector<Parcel> outbox(static_cast<std::size_t>(blocks), Parcel{size - 1, block});
+    const Inbox inbox = exchange_blocks(communicator, outbox, bytes, Method::one_sided);
+    CHECK_EQUAL(inbox.size(), static_cast<std::size_t>(rank == size - 1 ? size * blocks : 0));
+    for (std::size_t i = 0; i < inbox.size(); ++i) {
+      CHECK_EQUAL(inbox.ranks[i], static_cast<int>(i) / blocks);
+      CHECK_EQUAL(inbox.message(i).size(), block.size());
+      for (const std::byte byte : inbox.message(i)) {
+        CHECK(byte == static_cast<std::byte>(inbox.ranks[i] + 1));
+      }
+    }
+  };
+  const auto made = [] { return mpi::Window::next_number(); };
+  const Duplicate comm;
+  exchange_once(*mpi::Communicator::of(comm), 1, 8);
+  const std::int64_t before = made();
+  for (const int blocks : {1, 300, 2, 0, 5}) {
+    exchange_once(*mpi::Communicator::of(comm), blocks, 100);
+  }
+  CHECK_EQUAL(made(), before);
+  {
+    // While the first is in use, another communicator needs a window of its own,
+    const Duplicate other;
+    exchange_once(*mpi::Communicator::of(other), 2, 16);
+  }
+  // which the next of the same ranks takes over.
+  const std::int64_t two = made();
+  for (int round = 0; round < 5; ++round) {
+    const Duplicate next;
+    exchange_once(*mpi::Communicator::of(next), 3, 24);
+    exchange_once(*mpi::Communicator::of(comm), 1, 8);
+  }
+  CHECK_EQUAL(made(), two);
+  // Not one of the same number of ranks in another order.
+  if (size > 1) {
+    MPI_Comm turned = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, around(rank - 1, size), &turned);
+    const auto communicator = mpi::Communicator::of(turned);
+    const Bytes block(8, static_cast<std::byte>(rank));
+    const Inbox inbox = exchange_blocks(*communicator, {{0, block}}, 8, Method::one_sided);
+    CHECK_EQUAL(inbox.size(), static_cast<std::size_t>(communicator->rank() == 0 ? size : 0));
+    CHECK(made() > two);
+    MPI_Comm_free(&turned);
+  }
 }
 
 TEST(sparse_exchange_on_several_communicators) {
@@ -223,7 +274,7 @@ TEST(sparse_exchange_without_room_in_the_arena) {
   const Duplicate comm;
   const auto communicator = mpi::Communicator::of(comm);
   setrlimit(RLIMIT_FSIZE, &before);
-  if (communicator->arena() == nullptr) return;
+  if (communicator->arena() == nullptr) skip("needs shared memory");
   const std::vector<ExchangeOptions> all = all_options(communicator->size());
   for (const ExchangeOptions& options : all) check_round(*communicator, options, 20);
   std::vector<std::int64_t> taken;

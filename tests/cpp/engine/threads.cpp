@@ -38,7 +38,7 @@ int rounds() { return world_size() <= 4 ? 200 : 20; }
 }  // namespace
 
 TEST(threads_with_communicators_of_their_own) {
-  if (!mpi::thread_multiple()) return;
+  if (!mpi::thread_multiple()) skip("needs MPI_THREAD_MULTIPLE");
   const std::array<Duplicate, 2> comms{Duplicate(), Duplicate()};
   std::vector<std::function<void()>> tasks;
   for (int i = 0; i < 2; ++i) {
@@ -56,7 +56,7 @@ TEST(threads_with_communicators_of_their_own) {
 }
 
 TEST(threads_with_one_communicator) {
-  if (!mpi::thread_multiple()) return;
+  if (!mpi::thread_multiple()) skip("needs MPI_THREAD_MULTIPLE");
   const Duplicate comm;
   const Shifts near(comm, {1, -2, 3}, few_regions(world_size()), 1);
   const Shifts far(comm, {2, 5}, "round-robin:2", 2);
@@ -82,7 +82,9 @@ TEST(threads_with_one_communicator) {
 
 TEST(the_progress_thread_relays_while_the_program_computes) {
   const char* wish = std::getenv("VICINAL_PROGRESS_THREAD");
-  if (wish == nullptr || std::string(wish) != "1" || !mpi::thread_multiple()) return;
+  if (wish == nullptr || std::string(wish) != "1" || !mpi::thread_multiple()) {
+    skip("needs VICINAL_PROGRESS_THREAD=1 and MPI_THREAD_MULTIPLE");
+  }
   const Duplicate comm;
   std::vector<int> shifts;
   for (int shift = 1; shift < world_size(); ++shift) shifts.push_back(shift);

@@ -1,0 +1,92 @@
+// A call's way from the queue to its end.
+#include "collectives/call.hpp"
+
+#include <ostream>
+
+#include "mpi/backoff.hpp"
+#include "mpi/environment.hpp"
+
+namespace vicinal {
+
+void Call::enter(const std::shared_ptr<Call>& call) {
+  const Claim claim(*call);
+  if (!call->advance() && (call->stage_ == Stage::queued || call->wants_progress())) {
+    activate(call);
+  }
+}
+
+bool Call::advance() noexcept {
+  try {
+    if (stage_ == Stage::queued) {
+      if (after_ && !after_->over()) return false;
+      if (!may_begin()) return false;
+      after_.reset();
+      stage_ = Stage::running;
+      begin();
+    }
+    if (stage_ == Stage::running && poll()) stage_ = Stage::over;
+  } catch (...) {
+    fault_ = std::current_exception();
+    after_.reset();
+    stage_ = Stage::over;
+  }
+  return stage_ == Stage::over;
+}
+
+void Call::describe(std::ostream& out) const {
+  if (stage_ == Stage::over) return;
+  out << "vicinal: a call that " << (stage_ == Stage::queued ? "has not begun" : "has begun")
+      << " waits for ";
+  name_awaited(out);
+  out << "\n";
+}
+
+void Call::finish() {
+  mpi::poll_until(
+      [this] {
+        if (over()) return true;
+        const Claim claim(*this);
+        return advance();
+      },
+      [this](std::ostream& out) {
+        if (!try_claim()) return;
+        name_awaited(out);
+        release();
+      });
+}
+
+CallRequest::~CallRequest() {
+  try {
+    if (in_flight_ && mpi::is_alive()) wait();
+  } catch (const std::exception&) {
+    // Whoever let go of the call without waiting does not want to hear of it.
+  }
+}
+
+void CallRequest::start() {
+  fail(Fault::request, "the request of a nonblocking call was started; it has begun with the call");
+}
+
+bool CallRequest::advance() {
+  if (call_ != nullptr && !call_->over()) {
+    const Claim claim(*call_);
+    if (!call_->advance()) return false;
+  }
+  in_flight_ = false;
+  if (call_ != nullptr && call_->fault()) std::rethrow_exception(call_->fault());
+  return true;
+}
+
+bool CallRequest::test() {
+  if (!in_flight_ || advance()) return true;
+  progress();
+  return false;
+}
+
+void CallRequest::wait() {
+  if (!in_flight_) return;
+  if (call_ != nullptr) call_->finish();
+  advance();
+}
+
+}  // namespace vicinal

@@ -1,0 +1,85 @@
+// A blocking or nonblocking call under way, and the request by which its user knows it. A call may have to
+// wait for its turn; it then begins, and goes on, whenever the process progresses. It may outlive the
+// user's interest: a call at fault brings its user nothing, but takes part for the others' sake.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <iosfwd>
+#include <memory>
+
+#include "collectives/graph.hpp"
+#include "collectives/request.hpp"
+#include "execute/activity.hpp"
+
+namespace vicinal {
+
+class Call : public Activity {
+ public:
+  /// `after`: a call that must be over before this one begins; null where there is none.
+  explicit Call(std::shared_ptr<const Call> after) : after_(std::move(after)) {}
+
+  /// Begins it where its turn has come. Before others know of it.
+  static void enter(const std::shared_ptr<Call>& call);
+
+  bool advance() noexcept final;
+  void describe(std::ostream& out) const final;
+
+  [[nodiscard]] bool over() const { return stage_.load(std::memory_order_acquire) == Stage::over; }
+  /// Polls until it is over, progressing whatever is active.
+  void finish();
+  /// Whether a later call with the same tags may not begin yet.
+  [[nodiscard]] bool holds_up() const {
+    const Stage stage = stage_.load(std::memory_order_acquire);
+    return stage == Stage::queued || (stage == Stage::running && holds_tags());
+  }
+  /// What it has ended with, if not well. Once it is over.
+  [[nodiscard]] std::exception_ptr fault() const { return fault_; }
+
+  /// Goes on with a sentence: what it waits for.
+  virtual void name_awaited(std::ostream& out) const = 0;
+
+ protected:
+  /// Whether all is there that it needs to begin.
+  virtual bool may_begin() { return true; }
+  /// Never waits.
+  virtual void begin() = 0;
+  /// True once it is complete. Throws what it has failed with, once nothing is left to do.
+  virtual bool poll() = 0;
+  /// Whether somebody may depend on its being advanced.
+  [[nodiscard]] virtual bool wants_progress() const = 0;
+  /// Whether, while it runs, nobody else may receive with its tags.
+  [[nodiscard]] virtual bool holds_tags() const { return false; }
+
+ private:
+  enum class Stage : std::uint8_t { queued, running, over };
+
+  std::shared_ptr<const Call> after_;
+  std::atomic<Stage> stage_ = Stage::queued;
+  std::exception_ptr fault_;
+};
+
+/// The user's handle of a call. Null for the call of a rank that has nothing to do.
+class CallRequest final : public Request {
+ public:
+  CallRequest(std::shared_ptr<Graph> graph, std::shared_ptr<Call> call)
+      : graph_(std::move(graph)), call_(std::move(call)) {}
+  ~CallRequest() override;
+
+  void start() override;
+  bool test() override;
+  void wait() override;
+  [[nodiscard]] bool in_flight() const override { return in_flight_; }
+  [[nodiscard]] Ownership ownership() const override { return Ownership::single_use; }
+  [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
+
+ private:
+  bool advance();
+
+  std::shared_ptr<Graph> graph_;
+  std::shared_ptr<Call> call_;
+  bool in_flight_ = true;  ///< as far as the user has been told
+};
+
+}  // namespace vicinal

@@ -1,0 +1,81 @@
+// Binding a kept plan to the buffers of a call.
+#include "collectives/planned_call.hpp"
+
+#include <ostream>
+
+namespace vicinal {
+
+PlannedCall::PlannedCall(std::shared_ptr<mpi::Communicator> communicator,
+                         std::shared_ptr<PlanTurn> turn, std::optional<Blocks> blocks)
+    : Call(turn->last.lock()),
+      communicator_(std::move(communicator)),
+      turn_(std::move(turn)),
+      blocks_(std::move(blocks)) {}
+
+void PlannedCall::begin() {
+  if (!turn_->execution) {
+    try {
+      turn_->execution =
+          std::make_unique<Execution>(turn_->planning->plan(), false, turn_->channel);
+    } catch (const Error& error) {
+      fail(error.fault(), "the plan for calls of this kind on the graph could not be made (",
+           error.what(), "); create another graph");
+    }
+  }
+  if (!blocks_) {
+    turn_->execution->start_at_fault();
+    return;
+  }
+  try {
+    Binding binding;
+    try {
+      binding = bind_buffers();
+    } catch (...) {
+      turn_->execution->start_at_fault();
+      throw;
+    }
+    turn_->execution->start(binding, Execution::Progress::by_caller);
+  } catch (...) {
+    refused_ = std::current_exception();
+    blocks_.reset();
+  }
+}
+
+Binding PlannedCall::bind_buffers() {
+  Binding binding;
+  if (blocks_->bytes == 0) {
+    // An empty message says that its sender has failed; so there is a byte for each block.
+    nothing_.resize(blocks_->out_blocks + blocks_->in_blocks);
+    binding.source = nothing_.data();
+    binding.target = nothing_.data() + blocks_->out_blocks;
+    binding.element_bytes = 1;
+    return binding;
+  }
+  blocks_->send.pack(communicator_->handle());
+  binding.source = blocks_->send.data();
+  binding.target = blocks_->receive.data();
+  binding.element_bytes = blocks_->bytes;
+  return binding;
+}
+
+bool PlannedCall::poll() {
+  if (!blocks_) {
+    if (!turn_->execution->at_rest()) return false;
+    if (refused_) std::rethrow_exception(refused_);
+    return true;
+  }
+  if (!turn_->execution->advance()) return false;
+  if (blocks_->bytes > 0) blocks_->receive.unpack(communicator_->handle());
+  return true;
+}
+
+void PlannedCall::name_awaited(std::ostream& out) const {
+  if (!turn_->execution) {
+    out << "its plan, or an earlier call";
+    return;
+  }
+  out << "an exchange planned by " << turn_->execution->plan().forward().planner;
+  turn_->execution->name_awaited(out);
+}
+
+}  // namespace vicinal

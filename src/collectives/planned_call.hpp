@@ -1,0 +1,54 @@
+// A call of blocks of one size as an execution of a plan that the graph keeps for all calls of its kind.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collectives/call.hpp"
+#include "collectives/side.hpp"
+#include "execute/execution.hpp"
+#include "execute/planning.hpp"
+
+namespace vicinal {
+
+/// One of a kept plan's executions; calls use it one after the other.
+struct PlanTurn {
+  std::shared_ptr<Planning> planning;
+  int channel = 0;
+  std::unique_ptr<Execution> execution;  ///< made by the first call that uses it
+  std::weak_ptr<const Call> last;        ///< that has entered; gone once it is over and forgotten
+};
+
+/// What a call moves: blocks of one size.
+struct Blocks {
+  Side send;
+  Side receive;
+  std::int64_t bytes = 0;    ///< of a block
+  std::size_t out_blocks = 0;  ///< places in the user's arrays
+  std::size_t in_blocks = 0;
+};
+
+class PlannedCall final : public Call {
+ public:
+  /// Without blocks it is the call of a rank at fault.
+  PlannedCall(std::shared_ptr<mpi::Communicator> communicator, std::shared_ptr<PlanTurn> turn,
+              std::optional<Blocks> blocks);
+  void name_awaited(std::ostream& out) const override;
+
+ private:
+  bool may_begin() override { return turn_->planning->test(); }
+  void begin() override;
+  bool poll() override;
+  [[nodiscard]] bool wants_progress() const override { return true; }
+  [[nodiscard]] Binding bind_buffers();
+
+  std::shared_ptr<mpi::Communicator> communicator_;
+  std::shared_ptr<PlanTurn> turn_;
+  std::optional<Blocks> blocks_;  ///< none where the call is at fault
+  std::exception_ptr refused_;    ///< what it has failed with, where that came late
+  std::vector<std::byte> nothing_;  ///< stands for blocks without bytes
+};
+
+}  // namespace vicinal

@@ -1,0 +1,248 @@
+// The list of what is active, the progress thread, the dump.
+#include "execute/activity.hpp"
+
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <mutex>
+#include <sstream>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/chores.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/environment.hpp"
+
+namespace vicinal {
+
+/// The active ones. Whoever makes the pass has the list to itself; newcomers wait beside it.
+class ActiveList {
+ public:
+  void add(const std::shared_ptr<Activity>& activity) {
+    if (activity->listed_.exchange(true)) return;
+    const std::lock_guard lock(mutex_);
+    newcomers_.push_back(activity);
+    count_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void pass() {
+    if (count() == 0 || passing_.test_and_set(std::memory_order_acquire)) return;
+    {
+      const std::lock_guard lock(mutex_);
+      active_.insert(active_.end(), newcomers_.begin(), newcomers_.end());
+      newcomers_.clear();
+    }
+    for (std::size_t i = 0; i < active_.size();) {
+      Activity& activity = *active_[i];
+      if (!activity.try_claim()) {
+        ++i;
+        continue;
+      }
+      const bool over = activity.advance();
+      if (over) activity.listed_.store(false);
+      activity.release();
+      if (!over) {
+        ++i;
+        continue;
+      }
+      count_.fetch_sub(1, std::memory_order_relaxed);
+      active_[i].swap(active_.back());
+      done_.push_back(std::move(active_.back()));
+      active_.pop_back();
+    }
+    // What they hold may be the last of its kind, and let go of more: not in the middle of the pass.
+    done_.clear();
+    passing_.clear(std::memory_order_release);
+  }
+
+  [[nodiscard]] int count() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Activity>> newcomers_;
+  std::atomic<int> count_ = 0;
+  std::atomic_flag passing_;
+  std::vector<std::shared_ptr<Activity>> active_;  ///< these two are of whoever makes the pass
+  std::vector<std::shared_ptr<Activity>> done_;
+};
+
+/// All that exist, for the dump.
+class Everything {
+ public:
+  void add(Activity* activity) {
+    const std::lock_guard lock(mutex_);
+    activity->next_ = first_;
+    if (first_ != nullptr) first_->last_ = activity;
+    first_ = activity;
+  }
+  void remove(Activity* activity) {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(activity->told_of_, false)) return;
+    if (activity->next_ != nullptr) activity->next_->last_ = activity->last_;
+    (activity->last_ != nullptr ? activity->last_->next_ : first_) = activity->next_;
+  }
+  void describe(std::ostream& out) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return;
+    for (Activity* activity = first_; activity != nullptr; activity = activity->next_) {
+      if (!activity->try_claim()) continue;
+      activity->describe(out);
+      activity->release();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  Activity* first_ = nullptr;
+};
+
+namespace {
+
+// Both outlive whatever is destroyed at the end.
+ActiveList& active() {
+  static auto* const list = new ActiveList;
+  return *list;
+}
+
+Everything& everything() {
+  static auto* const all = new Everything;
+  return *all;
+}
+
+/// Set by the signal that asks for a dump, heeded by whoever waits.
+volatile std::sig_atomic_t dump_asked = 0;
+
+void answer_dump_signal() {
+  if (dump_asked == 0) return;
+  dump_asked = 0;
+  std::ostringstream text;
+  describe_pending(text);
+  std::cerr << text.str() << std::flush;
+}
+
+/// The signal that asks for a dump, 0 where none was named, -1 where it cannot be caught.
+int install_dump_signal() {
+  const char* text = std::getenv("VICINAL_DUMP_SIGNAL");
+  if (text == nullptr || *text == '\0') return 0;
+  int number = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stopped, error] = std::from_chars(text, end, number);
+  const bool caught = error == std::errc() && stopped == end && number > 0 &&
+                      std::signal(number, [](int) { dump_asked = 1; }) != SIG_ERR;
+  return caught ? number : -1;
+}
+
+/// With the library, before anything else: the signal must not kill a rank that has not come far.
+const int dump_signal = [] {
+  mpi::progress_hook = [] { progress(); };
+  mpi::long_wait_hook = answer_dump_signal;
+  return install_dump_signal();
+}();
+
+/// The optional progress thread. It calls MPI only while something is active.
+class ProgressThread {
+ public:
+  ProgressThread() : thread_([this] { run(); }) {}
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+  ~ProgressThread() {
+    stop_ = true;
+    // A process that was forked has this object, but not the thread.
+    if (mpi::is_forked()) {
+      thread_.detach();
+    } else {
+      thread_.join();
+    }
+  }
+
+ private:
+  void run() {
+    mpi::Backoff backoff;
+    while (!stop_) {
+      if (active_count() > 0) {
+        backoff.reset();
+        progress();
+        std::this_thread::yield();
+      } else {
+        backoff.pause();
+      }
+    }
+  }
+
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+bool progress_thread_wanted() {
+  const char* text = std::getenv("VICINAL_PROGRESS_THREAD");
+  const std::string_view value = text != nullptr ? text : "";
+  for (const char* no : {"", "0", "no", "off", "false"}) {
+    if (value == no) return false;
+  }
+  for (const char* yes : {"1", "yes", "on", "true"}) {
+    if (value == yes) return true;
+  }
+  fail(Fault::info, "VICINAL_PROGRESS_THREAD is '", value,
+       "', but 1 (yes, on, true) or 0 (no, off, false) is expected");
+}
+
+}  // namespace
+
+Activity::Activity() { everything().add(this); }
+
+Activity::~Activity() { leave_dump(); }
+
+void Activity::leave_dump() noexcept { everything().remove(this); }
+
+void Activity::claim() {
+  while (!try_claim()) std::this_thread::yield();
+}
+
+void activate(const std::shared_ptr<Activity>& activity) { active().add(activity); }
+
+void activate_to_the_end(const std::shared_ptr<Activity>& activity) {
+  activate(activity);
+  mpi::leave_chore([activity] {
+    if (!activity->try_claim()) return false;
+    const bool over = activity->advance();
+    activity->release();
+    return over;
+  });
+}
+
+void progress() noexcept {
+  active().pass();
+  if (mpi::chores_left() > 0) mpi::do_chores(1);
+}
+
+int active_count() { return active().count(); }
+
+void prepare_process() {
+  require(dump_signal >= 0, Fault::argument, "VICINAL_DUMP_SIGNAL is '",
+          std::getenv("VICINAL_DUMP_SIGNAL"),
+          "', but the number of a signal that can be caught is expected");
+  if (!has_progress_thread()) return;
+  require(mpi::thread_multiple(), Fault::unsupported,
+          "VICINAL_PROGRESS_THREAD asks for a progress thread, but MPI was initialized without "
+          "MPI_THREAD_MULTIPLE; initialize it with that level, or unset the variable");
+  static ProgressThread thread;
+}
+
+bool has_progress_thread() {
+  static const bool wanted = progress_thread_wanted();
+  return wanted;
+}
+
+void describe_pending(std::ostream& out) {
+  mpi::describe_waits(out);
+  everything().describe(out);
+  mpi::describe_communicators(out);
+}
+
+}  // namespace vicinal

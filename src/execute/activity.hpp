@@ -1,0 +1,85 @@
+// What is under way in this process, and how it progresses. A relayed message needs its leader, a
+// negotiation its ranks, a call in a queue its turn: so every test and every wait in the library, and
+// every call to progress(), does what can be done now for everything that others may depend on, at a cost
+// that follows what is active. Each activity is advanced by one thread at a time, which holds its claim;
+// no thread waits for another's claim unless it wants the same activity.
+//
+// Locks are taken in this order: the claim of a call, that of the execution or negotiation that it waits
+// for, then leaves (the list of what has become active, the list of what exists). The pass over the
+// active ones is made by one thread at a time, and others do not wait for it.
+#pragma once
+
+#include <atomic>
+#include <iosfwd>
+#include <memory>
+
+namespace vicinal {
+
+class Activity {
+ public:
+  Activity();
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+  virtual ~Activity();
+
+  /// Does what can be done now; true once there is nothing more to do. With the claim held; never
+  /// waits, and keeps its faults for whoever asks.
+  virtual bool advance() noexcept = 0;
+  /// Says what it waits for, in whole lines; nothing where it is not under way. With the claim held.
+  virtual void describe(std::ostream& out) const = 0;
+
+  void claim();
+  bool try_claim() { return !claimed_.test_and_set(std::memory_order_acquire); }
+  void release() { claimed_.clear(std::memory_order_release); }
+
+ protected:
+  /// For the beginning of a destructor: from now on no dump asks it anything.
+  void leave_dump() noexcept;
+
+ private:
+  friend class ActiveList;
+  friend class Everything;
+
+  std::atomic_flag claimed_;
+  std::atomic<bool> listed_ = false;  ///< among the active ones
+  Activity* next_ = nullptr;          ///< among all, under their lock
+  Activity* last_ = nullptr;
+  bool told_of_ = true;
+};
+
+class Claim {
+ public:
+  explicit Claim(Activity& activity) : activity_(activity) { activity_.claim(); }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  ~Claim() { activity_.release(); }
+
+ private:
+  Activity& activity_;
+};
+
+/// From now on progress() advances it, until it has nothing more to do. With the claim held, or before
+/// others know of it.
+void activate(const std::shared_ptr<Activity>& activity);
+
+/// The same, of what nobody waits for on this rank, and others may: the end of MPI gives it some time.
+void activate_to_the_end(const std::shared_ptr<Activity>& activity);
+
+/// Advances every active one. Never throws.
+void progress() noexcept;
+
+/// How many are active: nothing need be progressed but one's own where there is no other.
+[[nodiscard]] int active_count();
+
+/// Set-up of the process, before its first plan: the progress thread, where the environment wants one
+/// (VICINAL_PROGRESS_THREAD). Throws where what the environment says cannot be, or where MPI does not
+/// allow several threads.
+void prepare_process();
+
+/// Whether the progress thread runs.
+[[nodiscard]] bool has_progress_thread();
+
+/// Writes what every activity and every thread of this process waits for, for diagnosing a hang.
+void describe_pending(std::ostream& out);
+
+}  // namespace vicinal

@@ -1,0 +1,71 @@
+// A queue: who polls a chore takes it out, and puts it back at the end unless it is done.
+#include "mpi/chores.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+#include "mpi/backoff.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+struct Queue {
+  std::mutex mutex;
+  std::deque<std::function<bool()>> waiting;
+};
+
+/// Never destroyed: what is left at the end of the process may own what must not be destroyed then.
+Queue& queue() {
+  static auto* const instance = new Queue;
+  return *instance;
+}
+
+/// False where there was none to be had.
+bool do_next_chore() {
+  std::function<bool()> chore;
+  {
+    const std::lock_guard lock(queue().mutex);
+    if (queue().waiting.empty()) return false;
+    chore = std::move(queue().waiting.front());
+    queue().waiting.pop_front();
+  }
+  if (chore()) {
+    chore = nullptr;
+    detail::chores_left.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
+  const std::lock_guard lock(queue().mutex);
+  queue().waiting.push_back(std::move(chore));
+  return true;
+}
+
+}  // namespace
+
+void leave_chore(std::function<bool()> done) {
+  const std::lock_guard lock(queue().mutex);
+  queue().waiting.push_back(std::move(done));
+  detail::chores_left.fetch_add(1, std::memory_order_relaxed);
+}
+
+void do_chores(std::size_t most) {
+  const std::size_t rounds = std::min(most, chores_left());
+  for (std::size_t i = 0; i < rounds && do_next_chore(); ++i) {
+  }
+}
+
+bool finish_chores(std::chrono::milliseconds patience) {
+  const auto begin = std::chrono::steady_clock::now();
+  Backoff backoff;
+  while (chores_left() > 0) {
+    if (std::chrono::steady_clock::now() - begin > patience) return false;
+    do_chores(std::numeric_limits<std::size_t>::max());
+    progress_hook();
+    backoff.pause();
+  }
+  return true;
+}
+
+}  // namespace vicinal::mpi

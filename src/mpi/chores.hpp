@@ -1,0 +1,36 @@
+// What is still to be done when nobody on this rank waits for it: a communicator that cannot be freed
+// before all its ranks have let go of theirs, memory that another rank still reads. Whoever waits for
+// anything does one chore between two looks; set-up and freeing do several; the end of MPI waits a short
+// while for all of them. A chore that never ends costs a look now and then, and hinders nobody.
+//
+// Any thread may call any of this. A chore is run by one thread at a time, under no lock, and may itself
+// do all that anyone may: wait, leave further chores, let go of what owns others.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+
+namespace vicinal::mpi {
+
+/// Polled from now on until it returns true, then destroyed. It must not throw, and must not wait for
+/// another rank.
+void leave_chore(std::function<bool()> done);
+
+namespace detail {
+inline std::atomic<std::size_t> chores_left = 0;
+}
+
+/// How many are not done, on this rank.
+[[nodiscard]] inline std::size_t chores_left() {
+  return detail::chores_left.load(std::memory_order_relaxed);
+}
+
+/// Polls the next ones in turn: each at most once, and at most so many.
+void do_chores(std::size_t most);
+
+/// Polls all until none is left; false where that takes longer than `patience`.
+bool finish_chores(std::chrono::milliseconds patience);
+
+}  // namespace vicinal::mpi

@@ -1,0 +1,62 @@
+// One poll of a communicator on its way out: say what is left to say, meet the others, take in what comes.
+#include "mpi/retirement.hpp"
+
+#include <exception>
+#include <utility>
+
+namespace vicinal::mpi {
+namespace {
+
+/// How long a rank that left exchanges under way goes on receiving after all have met. A message that was
+/// sent before its sender came to the meeting has nearly always arrived when the meeting is over; over a
+/// network, it may have taken another way than the news of the meeting.
+constexpr auto linger = std::chrono::milliseconds(100);
+
+}  // namespace
+
+UnreadMessages::~UnreadMessages() {
+  if (!unfinished_.empty()) new std::list<Message>(std::move(unfinished_));
+}
+
+bool UnreadMessages::take(MPI_Comm communicator) {
+  while (auto arrival = improbe(communicator, MPI_ANY_TAG)) {
+    Message& message = unfinished_.emplace_back();
+    message.bytes.resize(static_cast<std::size_t>(arrival->bytes));
+    message.request = ireceive(*arrival, message.bytes);
+  }
+  std::erase_if(unfinished_, [](Message& message) { return message.request.test(); });
+  return unfinished_.empty();
+}
+
+Retirement::Retirement(MPI_Comm communicator, std::unique_ptr<Mailbox> mailbox, bool troubled)
+    : communicator_(communicator), mailbox_(std::move(mailbox)), troubled_(troubled) {}
+
+bool Retirement::poll() noexcept {
+  try {
+    return try_to_end();
+  } catch (const std::exception&) {
+    // There is nobody to tell. MPI may not be asked to forget the meeting.
+    if (meeting_) new Request(std::move(*meeting_));
+    return true;
+  }
+}
+
+bool Retirement::try_to_end() {
+  mailbox_->collect();
+  const bool all_here = unread_.take(communicator_);
+  if (!meeting_) {
+    if (mailbox_->unsent() > 0) return false;
+    meeting_ = ibarrier(communicator_);
+  }
+  if (!met_) {
+    if (!meeting_->test()) return false;
+    met_ = std::chrono::steady_clock::now();
+    return false;  // what was sent before the meeting is looked for once more
+  }
+  if (!all_here || (troubled_ && std::chrono::steady_clock::now() - *met_ < linger)) return false;
+  mailbox_->close();
+  MPI_Comm_free(&communicator_);
+  return true;
+}
+
+}  // namespace vicinal::mpi

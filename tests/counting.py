@@ -1,0 +1,82 @@
+"""Counting the cases of the programs that pytest starts, each of which runs many.
+
+Such a program prints `ok NAME`, `FAILED NAME: why` or `skipped NAME: what it needs` per case and ends with
+`N passed, N failed, N skipped`.  A program that ends without that last line has died, whatever its exit
+status says; and a case that was skipped has not passed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from launching import Result
+
+CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.MULTILINE)
+CASE = re.compile(r"^(ok|skipped) ([^\s:]+)(?:: (.*))?$", re.MULTILINE)
+SKIPPED_PROGRAM = 77
+"""The exit status of a program without cases that cannot run here."""
+
+
+@dataclass
+class Tally:
+    """What one program's cases came to, over all its runs."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    ran: set[str] = field(default_factory=set)
+    """Cases that passed in one run at least."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """What the skipped ones said that they need."""
+
+    def add(self, passed: int, failed: int, skipped: int) -> None:
+        self.passed += passed
+        self.failed += failed
+        self.skipped += skipped
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+    def never_ran(self) -> dict[str, str]:
+        """The cases that were skipped in every run, and why."""
+        return {name: why for name, why in self.reasons.items() if name not in self.ran}
+
+
+Totals = dict[str, Tally]
+"""By program."""
+
+
+def check_cases(result: Result, name: str, totals: Totals) -> None:
+    """Count a program's cases; fail with the failed ones' own lines, or with all the output when there are none."""
+    closing = CLOSING.findall(result.output)
+    assert closing, f"{name} ended with {result.code} and without its totals; it printed:\n{result.output}"
+    passed, failed, skipped = (sum(int(line[column] or 0) for line in closing) for column in range(3))
+    tally = totals.setdefault(name, Tally())
+    tally.add(passed, failed, skipped)
+    for outcome, case, why in CASE.findall(result.output):
+        if outcome == "ok":
+            tally.ran.add(case)
+        else:
+            tally.reasons[case] = why
+    faults = [line for line in result.output.splitlines() if "FAILED" in line]
+    assert not faults and failed == 0, "\n".join([f"{name}:", *faults])
+    assert result.code == 0, f"{name} ended with {result.code}; it printed:\n{result.output}"
+    assert passed + skipped > 0, f"{name} ran no case"
+
+
+def check_program(result: Result, name: str, totals: Totals) -> None:
+    """Count a program that is one case by itself."""
+    tally = totals.setdefault(name, Tally())
+    skipped = result.code == SKIPPED_PROGRAM
+    failed = result.code != 0 and not skipped
+    tally.add(int(result.code == 0), int(failed), int(skipped))
+    assert not failed, f"{name} ended with {result.code}; it printed:\n{result.output}"
+
+
+def closing_lines(totals: Totals) -> list[str]:
+    """A line per program, and one for each case that ran nowhere."""
+    lines = [f"{name}: {tally}" for name, tally in sorted(totals.items())]
+    for name, tally in sorted(totals.items()):
+        lines += [f"{name}: {case} ran nowhere: {why}" for case, why in tally.never_ran().items()]
+    return lines

@@ -1,0 +1,220 @@
+// Freeing a communicator waits for no other rank, and in the end nothing is left of it, whenever and in
+// whatever order the ranks let go.
+#include "mpi/retirement.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "mpi/backoff.hpp"
+#include "mpi/chores.hpp"
+#include "mpi/communicator.hpp"
+#include "world.hpp"
+
+namespace {
+
+/// Communicators of this rank that were made and not freed.
+std::atomic<int> live_communicators = 0;
+
+int counted(int result, int change) {
+  if (result == MPI_SUCCESS) live_communicators += change;
+  return result;
+}
+
+}  // namespace
+
+// MPI's profiling interface: the library's calls come here.
+extern "C" {
+
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
+  return counted(PMPI_Comm_create(comm, group, made), 1);
+}
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  return counted(PMPI_Comm_split(comm, color, key, made), color == MPI_UNDEFINED ? 0 : 1);
+}
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) { return counted(PMPI_Comm_dup(comm, made), 1); }
+int MPI_Comm_free(MPI_Comm* comm) { return counted(PMPI_Comm_free(comm), -1); }
+
+}  // extern "C"
+
+namespace vicinal::mpi {
+namespace {
+
+using namespace testing;
+
+/// Does what can be done, until `done`; false where that takes far too long.
+template <class Done>
+bool finish(Done done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  poll_until([&] { return done() || std::chrono::steady_clock::now() > deadline; });
+  return done();
+}
+
+/// How many live when what the earlier cases have left has had its time. Those in which a rank fails may
+/// leave communicators that it never lets go of.
+int live_at_rest() {
+  MPI_Barrier(MPI_COMM_WORLD);
+  finish_chores(std::chrono::milliseconds(500));
+  MPI_Barrier(MPI_COMM_WORLD);
+  return live_communicators;
+}
+
+void check_reclaimed(int before) {
+  CHECK(finish([&] { return live_communicators <= before; }));
+}
+
+TEST(freeing_a_communicator_waits_for_nobody) {
+  const int rank = world_rank(), size = world_size(), before = live_at_rest();
+  for (int round = 0; round < 5; ++round) {
+    Duplicate comm;
+    Communicator::of(comm);
+    // The others free theirs only after they have heard that this one is free.
+    if (rank == round % size) {
+      comm.free();
+      for (int other = 0; other < size; ++other) {
+        if (other != rank) MPI_Send(nullptr, 0, MPI_INT, other, 17, MPI_COMM_WORLD);
+      }
+    } else {
+      MPI_Recv(nullptr, 0, MPI_INT, round % size, 17, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      comm.free();
+    }
+  }
+  check_reclaimed(before);
+}
+
+TEST(communicators_freed_in_any_order_are_reclaimed) {
+  const int before = live_at_rest();
+  constexpr int many = 6;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<Duplicate>> users;
+    for (int i = 0; i < many; ++i) {
+      users.push_back(std::make_unique<Duplicate>());
+      Communicator::of(*users.back());
+    }
+    for (int i = 0; i < many; ++i) {
+      users[static_cast<std::size_t>(around(world_rank() % 2 == 0 ? i : -i, many))]->free();
+    }
+  }
+  check_reclaimed(before);
+}
+
+TEST(a_communicator_is_not_freed_before_all_have_let_go) {
+  const int rank = world_rank(), size = world_size(), before = live_at_rest();
+  if (size < 2) return;
+  Duplicate comm;
+  auto held = Communicator::of(comm);
+  comm.free();
+  const int with_private = live_communicators;
+  if (rank != 0) held.reset();
+  for (int i = 0; i < 1000; ++i) do_chores(1);
+  CHECK_EQUAL(live_communicators.load(), with_private);
+  MPI_Barrier(MPI_COMM_WORLD);
+  held.reset();
+  check_reclaimed(before);
+}
+
+TEST(unfinished_business_keeps_a_communicator) {
+  const int rank = world_rank(), before = live_at_rest();
+  Duplicate comm;
+  auto held = Communicator::of(comm);
+  comm.free();
+  const auto done = std::make_shared<bool>(false);
+  const std::weak_ptr<bool> seen = done;
+  held->finish_before_retiring([done] { return *done; });
+  if (rank == 0) held->finish_before_retiring([] { return true; });
+  const int with_private = live_communicators;
+  held.reset();
+  for (int i = 0; i < 1000; ++i) do_chores(1);
+  CHECK_EQUAL(live_communicators.load(), with_private);
+  *done = true;
+  check_reclaimed(before);
+  CHECK_EQUAL(seen.use_count(), 1L);
+}
+
+TEST(what_a_fault_leaves_under_way_is_taken_in) {
+  const int rank = world_rank(), size = world_size(), before = live_at_rest();
+  for (int round = 0; round < 3; ++round) {
+    Duplicate comm;
+    auto held = Communicator::of(comm);
+    const int next = around(rank + 1, size);
+    // Nobody will ever ask for these: short, long, and one that its sender wants to know received.
+    held->mailbox().post({7, 1}, 0, {next, {1, 2}});
+    held->mailbox().post({7, 1}, 1, {next, Words(200000, rank)});
+    held->mailbox().post({7, 2}, 0, {next, {3}}, true);
+    int sent = rank;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Isend(&sent, 1, MPI_INT, next, Communicator::data_tag(1, 0, false), held->handle(),
+              &request);
+    MPI_Request_free(&request);
+    held->keep_for_good();
+    held.reset();
+    comm.free();
+    // A later communicator gets none of it.
+    Duplicate later;
+    const auto other = Communicator::of(later);
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, other->handle(), &found, MPI_STATUS_IGNORE);
+    CHECK_EQUAL(found, 0);
+    MPI_Barrier(MPI_COMM_WORLD);  // `sent` is in use until it has been received
+  }
+  check_reclaimed(before);
+}
+
+TEST(chores_are_done_in_turn) {
+  live_at_rest();
+  const std::size_t before = chores_left();
+  std::vector<int> polls(3);
+  int added = 0;
+  bool end = false;
+  for (std::size_t i = 0; i < polls.size(); ++i) {
+    leave_chore([&, i] {
+      // A chore may leave others, and do some, while it is done.
+      if (polls[i]++ == 0 && i == 0) leave_chore([&] { return ++added, end; });
+      do_chores(0);
+      return end;
+    });
+  }
+  CHECK_EQUAL(chores_left(), before + polls.size());
+  CHECK(!finish_chores(std::chrono::milliseconds(0)));
+  const int polled = polls[0] + polls[1] + polls[2] + added;
+  for (int i = 1; i <= 100; ++i) do_chores(1);
+  CHECK(polls[0] + polls[1] + polls[2] + added <= polled + 100);
+  // Nobody's turn comes more often than the others'.
+  CHECK(std::abs(polls[0] - polls[2]) <= 1 && std::abs(polls[1] - polls[2]) <= 1);
+  CHECK_EQUAL(chores_left(), before + polls.size() + 1);
+  end = true;
+  CHECK(finish([&] { return chores_left() <= before; }));
+}
+
+TEST(chores_may_be_done_by_several_threads) {
+  live_at_rest();
+  constexpr int many = 200;
+  std::atomic<int> done = 0;
+  std::vector<std::unique_ptr<std::atomic_flag>> busy;
+  bool together = false;
+  for (int i = 0; i < many; ++i) {
+    busy.push_back(std::make_unique<std::atomic_flag>());
+    leave_chore([&, flag = busy.back().get(), polls = 0]() mutable {
+      if (flag->test_and_set()) together = true;
+      const bool last = ++polls == 20;
+      if (last) ++done;
+      flag->clear();
+      return last;
+    });
+  }
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (done < many) do_chores(3);
+    });
+  }
+  threads.clear();
+  CHECK_EQUAL(done.load(), many);
+  CHECK(!together);
+}
+
+}  // namespace
+}  // namespace vicinal::mpi

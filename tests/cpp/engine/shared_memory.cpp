@@ -1,0 +1,168 @@
+// Who shares memory is agreed by the ranks of a host: one that may not or cannot is counted as sharing by
+// nobody, exchanges stay right, and whoever asks is told why messages are used.
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "mpi/collectives.hpp"
+#include "mpi/communicator.hpp"
+#include "world.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+/// Lets the address space of this process grow by so little only.
+class TightAddressSpace {
+ public:
+  explicit TightAddressSpace(std::int64_t room) {
+    std::ifstream statm("/proc/self/statm");
+    std::int64_t pages = 0;
+    statm >> pages;
+    getrlimit(RLIMIT_AS, &before_);
+    const rlimit tight{static_cast<rlim_t>(pages * 4096 + room), before_.rlim_max};
+    setrlimit(RLIMIT_AS, &tight);
+  }
+  TightAddressSpace(const TightAddressSpace&) = delete;
+  TightAddressSpace& operator=(const TightAddressSpace&) = delete;
+  ~TightAddressSpace() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    const char* before = std::getenv(name);
+    had_ = before != nullptr;
+    if (had_) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() {
+    if (had_) {
+      setenv(name_, before_.c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+
+ private:
+  const char* name_;
+  bool had_ = false;
+  std::string before_;
+};
+
+/// Relayed exchanges in regions of whole hosts, whatever shares memory.
+void run_exchanges(MPI_Comm comm) {
+  const Shifts shifts(comm, {1, -2, 3, 0}, few_regions(size_of(comm)));
+  for (const char* strategy : {"aggregate", "split", "direct"}) {
+    Exchange exchange(shifts, strategy);
+    for (int round = 0; round < 5; ++round) exchange.run(round);
+  }
+}
+
+std::string described() {
+  std::ostringstream out;
+  mpi::describe_communicators(out);
+  return out.str();
+}
+
+/// Whether ranks share memory where nothing hinders them.
+bool shares_by_default() {
+  const Duplicate comm;
+  const bool here = mpi::Communicator::of(comm)->arena_fault().empty();
+  int all = here ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return all != 0;
+}
+
+}  // namespace
+
+TEST(one_rank_that_refuses_shared_memory_is_heeded_by_its_host) {
+  const int size = world_size(), refusing = size - 1;
+  for (const int rank : {0, refusing}) {
+    const Duplicate comm;
+    {
+      const Variable wish("VICINAL_SHARED_MEMORY", world_rank() == rank ? "0" : "1");
+      mpi::Communicator::of(comm);
+    }
+    const auto communicator = mpi::Communicator::of(comm);
+    const auto node = [&](int of) {
+      return communicator->places().node_of[static_cast<std::size_t>(of)];
+    };
+    if (node(world_rank()) == node(rank)) {
+      CHECK(communicator->arena() == nullptr);
+      CHECK_EQUAL(communicator->arena_fault(),
+                  std::string("switched off by VICINAL_SHARED_MEMORY=0"));
+      CHECK(described().find("switched off by VICINAL_SHARED_MEMORY=0") != std::string::npos);
+    }
+    for (int a = 0; a < size; ++a) {
+      for (int b = 0; b < size; ++b) {
+        if (a != b && node(a) == node(rank)) CHECK(!communicator->machine()->same_host(a, b));
+      }
+    }
+    run_exchanges(comm);
+  }
+}
+
+// The sanitizers take address space of their own when they like.
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(a_rank_that_cannot_join_is_counted_as_sharing_by_nobody) {
+  const int size = world_size(), last = size - 1;
+  if (size < 2 || !shares_by_default()) return;
+  run_exchanges(MPI_COMM_WORLD);  // MPI has what it needs
+  for (const int outside : {last, 0}) {
+    const Duplicate comm;
+    {
+      std::unique_ptr<TightAddressSpace> tight;
+      // Less than the first windows of two ranks take.
+      if (world_rank() == outside) tight = std::make_unique<TightAddressSpace>(6 << 20);
+      mpi::Communicator::of(comm);
+    }
+    const auto communicator = mpi::Communicator::of(comm);
+    const auto node = [&](int of) {
+      return communicator->places().node_of[static_cast<std::size_t>(of)];
+    };
+    for (int rank = 0; rank < size; ++rank) {
+      if (rank != outside) CHECK(!communicator->machine()->same_host(rank, outside));
+    }
+    // Without the rank that would create it, nobody of the node has an arena.
+    const bool creator = outside == node(outside);
+    const std::string fault = communicator->arena_fault();
+    if (world_rank() == outside) {
+      CHECK(communicator->arena() == nullptr);
+      CHECK(fault.find(creator ? "could not be made" : "mapping") != std::string::npos);
+    } else if (node(world_rank()) == node(outside)) {
+      CHECK_EQUAL(communicator->arena() == nullptr, creator);
+      CHECK_EQUAL(fault, creator ? "the lowest rank of the node could not create it"
+                                 : "of this node's ranks, these could not join: " +
+                                       std::to_string(outside));
+    }
+    CHECK(described().find(fault) != std::string::npos);
+    run_exchanges(comm);
+  }
+}
+#endif
+
+TEST(statistics_say_why_messages_are_used) {
+  const Duplicate comm;
+  const Variable wish("VICINAL_SHARED_MEMORY", "0");
+  const std::int64_t rank = world_rank(), next = around(world_rank() + 1, world_size());
+  HaloHandle halo;
+  SUCCEEDS(vicinal_halo_create(comm, rank, rank + 1, 1, &next, MPI_INFO_NULL, &halo));
+  vicinal_statistics statistics{};
+  SUCCEEDS(vicinal_halo_get_statistics(halo, &statistics));
+  CHECK_EQUAL(std::string(statistics.shared_memory),
+              std::string("switched off by VICINAL_SHARED_MEMORY=0"));
+}
+
+}  // namespace vicinal

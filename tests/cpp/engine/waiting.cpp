@@ -1,0 +1,151 @@
+// Waiting for several requests: whose handle goes, whose error is told, and what is no list at all.
+#include <vector>
+
+#include "execute/execution.hpp"
+#include "mpi/messages.hpp"
+#include "mpi/requests.hpp"
+#include "world.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+struct Complete {
+  int rank = world_rank();
+  int size = world_size();
+  Duplicate comm;
+  GraphHandle graph;
+  std::vector<int> counts = std::vector<int>(static_cast<std::size_t>(size), 1);
+  std::vector<int> places;
+  std::vector<int> send = std::vector<int>(static_cast<std::size_t>(size) * 4, 7);
+  std::vector<int> receive = send;
+
+  Complete() {
+    for (int i = 0; i < size; ++i) places.push_back(i);
+    SUCCEEDS(vicinal_graph_create_complete(comm, MPI_INFO_NULL, &graph));
+  }
+  /// A call in which this rank sends so many values to the last one, which expects one.
+  int begin(int to_last, vicinal_request* request) {
+    std::vector<int> given = counts;
+    given.back() = to_last;
+    return vicinal_ineighbor_alltoallv(send.data(), given.data(), places.data(), MPI_INT,
+                                       receive.data(), counts.data(), places.data(), MPI_INT, graph,
+                                       request);
+  }
+};
+
+/// An error handler that counts.
+int told = 0;
+void count_errors(MPI_Comm*, int*, ...) { ++told; }
+
+}  // namespace
+
+TEST(waitany_takes_the_handle_of_what_is_the_users_for_one_use) {
+  Complete world;
+  const Duplicate comm;
+  const std::int64_t next = around(world.rank + 1, world.size);
+  HaloHandle halo;
+  SUCCEEDS(vicinal_halo_create(comm, world.rank, world.rank + 1, 1, &next, MPI_INFO_NULL, &halo));
+  RequestHandle persistent;
+  SUCCEEDS(vicinal_neighbor_alltoall_init(world.send.data(), 1, MPI_INT, world.receive.data(), 1,
+                                          MPI_INT, world.graph, MPI_INFO_NULL, &persistent));
+  SUCCEEDS(vicinal_start(&persistent));
+  std::vector<int> call(world.send.size());
+  const double value = world.rank;
+  double ghost = -1;
+  vicinal_request requests[] = {VICINAL_REQUEST_NULL, persistent, VICINAL_REQUEST_NULL};
+  SUCCEEDS(vicinal_ineighbor_alltoall(world.send.data(), 1, MPI_INT, call.data(), 1, MPI_INT,
+                                      world.graph, &requests[0]));
+  SUCCEEDS(vicinal_halo_start(halo, &value, &ghost, 1, MPI_DOUBLE, &requests[2]));
+  for (int i = 0; i < 3; ++i) {
+    int index = -1;
+    SUCCEEDS(vicinal_waitany(3, requests, &index));
+    CHECK(index >= 0 && index < 3);
+    CHECK((requests[index] != VICINAL_REQUEST_NULL) == (index == 1));
+  }
+  int index = -1;
+  SUCCEEDS(vicinal_waitany(3, requests, &index));
+  CHECK_EQUAL(index, MPI_UNDEFINED);
+  CHECK_EQUAL(ghost, static_cast<double>(next));
+}
+
+TEST(waitany_says_which_request_has_failed) {
+  Complete world;
+  if (world.size < 2) return;
+  vicinal_request warm = VICINAL_REQUEST_NULL;
+  SUCCEEDS(world.begin(1, &warm));
+  SUCCEEDS(vicinal_wait(&warm));
+  MPI_Barrier(MPI_COMM_WORLD);
+  // The first request is another communicator's, whose handler is not the one that must hear of it.
+  const Duplicate other;
+  MPI_Errhandler counts = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(count_errors, &counts);
+  MPI_Comm_set_errhandler(other, counts);
+  const GraphHandle alone = graph_of(other, {world.rank}, {world.rank}, "blocks:1");
+  RequestHandle idle;
+  int sent = 1, received = 0;
+  SUCCEEDS(vicinal_neighbor_alltoall_init(&sent, 1, MPI_INT, &received, 1, MPI_INT, alone,
+                                          MPI_INFO_NULL, &idle));
+  told = 0;
+  vicinal_request requests[] = {idle, VICINAL_REQUEST_NULL};
+  SUCCEEDS(world.begin(world.rank == 0 ? 3 : 1, &requests[1]));
+  int index = -5;
+  const int code = vicinal_waitany(2, requests, &index);
+  CHECK_EQUAL(index, 1);
+  CHECK(requests[1] == VICINAL_REQUEST_NULL);
+  if (world.rank == world.size - 1) CHECK(code != MPI_SUCCESS);
+  SUCCEEDS(vicinal_waitany(2, requests, &index));
+  CHECK_EQUAL(index, MPI_UNDEFINED);
+  CHECK_EQUAL(told, 0);
+  MPI_Errhandler_free(&counts);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(lists_of_requests_that_are_none) {
+  vicinal_request none[] = {VICINAL_REQUEST_NULL, VICINAL_REQUEST_NULL};
+  int index = 0;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  FAILS(MPI_ERR_ARG, vicinal_startall(-1, none), "must not be negative");
+  FAILS(MPI_ERR_ARG, vicinal_waitall(-2, none), "number of requests is -2");
+  FAILS(MPI_ERR_ARG, vicinal_waitany(-3, none, &index), "must not be negative");
+  FAILS(MPI_ERR_ARG, vicinal_startall(2, nullptr), "2 requests were announced");
+  FAILS(MPI_ERR_ARG, vicinal_waitall(1, nullptr), "the array is null");
+  FAILS(MPI_ERR_ARG, vicinal_waitany(1, nullptr, &index), "the array is null");
+  FAILS(MPI_ERR_REQUEST, vicinal_startall(2, none), "a null request");
+  SUCCEEDS(vicinal_startall(0, nullptr));
+  SUCCEEDS(vicinal_waitall(0, nullptr));
+  SUCCEEDS(vicinal_waitall(2, none));
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+TEST(a_message_that_is_too_long_is_a_count_fault) {
+  const auto communicator = mpi::Communicator::of(MPI_COMM_WORLD);
+  const int rank = communicator->rank();
+  const int tag = mpi::Communicator::data_tag(communicator->acquire_tag(), 0, false);
+  const std::string said =
+      "rank " + std::to_string(rank) + " has sent more than the 8 bytes that this rank expects";
+  for (const char* way : {"one", "all", "some"}) {
+    std::vector<std::int64_t> sent(4, rank), received(4, -1);
+    mpi::RequestSet set(communicator->handle(), 4);
+    set.receive_init(0, &received[0], 8, rank, tag);
+    set.receive_init(1, &received[1], 8, rank, tag + 1);
+    set.send_init(2, sent.data(), 8, rank, tag);
+    set.send_init(3, sent.data(), 16, rank, tag + 1);
+    set.start_range(0, 4);
+    const auto complete = [&] {
+      int which[2];
+      if (way[0] == 'o') return set.test(1);
+      if (way[0] == 'a') return set.test_all(0, 2);
+      set.test_some(0, 2, which);
+      return false;
+    };
+    CHECK_THROWS(Fault::count, mpi::poll_until(complete), said);
+    mpi::poll_until([&] { return set.test(0) && set.test_all(2, 2); });
+    CHECK_EQUAL(received[0], rank);
+    CHECK_EQUAL(received[2], -1);
+  }
+  CHECK_THROWS(Fault::count, mpi::throw_mpi_error(MPI_ERR_TRUNCATE, "MPI_Wait"), "more than");
+}
+
+}  // namespace vicinal

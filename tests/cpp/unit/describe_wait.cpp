@@ -1,0 +1,66 @@
+// What is said of a rank that waits, by the letters that have come.
+#include "base/conversation.hpp"
+#include "check.hpp"
+
+namespace vicinal {
+namespace {
+
+Conversation::Pending pending(std::size_t expected, Missing missing, std::string_view purpose) {
+  return {{}, expected, {}, std::move(missing), purpose};
+}
+
+std::vector<Letter> from(std::vector<int> ranks) {
+  std::vector<Letter> letters;
+  for (const int rank : ranks) letters.push_back({rank, {}});
+  return letters;
+}
+
+}  // namespace
+
+TEST(a_wait_names_those_who_have_not_written) {
+  const auto wait = pending(
+      4, [](auto arrived) { return letters_of({5, 1, 0, 3}, arrived, "summaries"); },
+      "planning aggregate");
+  CHECK_EQUAL(describe_wait(wait, from({0})),
+              "rank 1's, rank 3's and rank 5's summaries, planning aggregate");
+  CHECK_EQUAL(describe_wait(wait, from({3, 0})),
+              "rank 1's and rank 5's summaries, planning aggregate");
+  CHECK_EQUAL(describe_wait(wait, from({5, 0, 3})), "rank 1's summaries, planning aggregate");
+  CHECK_EQUAL(describe_wait(wait, from({5, 0, 3, 1})),
+              "nobody: all letters are there, planning aggregate");
+}
+
+TEST(a_wait_counts_several_letters_of_one_rank) {
+  const auto wait =
+      pending(3, [](auto arrived) { return letters_of({2, 2, 4}, arrived, "offers"); }, "");
+  CHECK_EQUAL(describe_wait(wait, from({2, 4})), "rank 2's offers");
+  CHECK_EQUAL(describe_wait(wait, from({2, 2})), "rank 4's offers");
+}
+
+TEST(a_wait_names_edges_where_the_carrier_is_unknown) {
+  const auto wait = [](std::vector<int> sources) {
+    return pending(9, [sources](auto) { return carriers_of(sources); }, "planning split");
+  };
+  CHECK_EQUAL(describe_wait(wait({3, 7}), {}),
+              "whoever carries the edges from ranks 3 and 7, planning split");
+  CHECK_EQUAL(describe_wait(wait({4}), {}), "whoever carries the edge from rank 4, planning split");
+}
+
+TEST(a_wait_for_many_names_the_first) {
+  std::vector<int> many;
+  for (int rank = 0; rank < 40; ++rank) many.push_back(rank);
+  const auto wait =
+      pending(40, [&](auto arrived) { return letters_of(many, arrived, "reports"); }, "");
+  CHECK_EQUAL(describe_wait(wait, from({0, 2})),
+              "rank 1's, rank 3's, rank 4's, rank 5's, rank 6's, rank 7's, rank 8's, rank 9's and "
+              "30 others' reports");
+}
+
+TEST(a_wait_without_names_gives_numbers) {
+  Conversation talk;
+  talk.set_purpose("creating a graph");
+  talk.exchange({}, 5);
+  CHECK_EQUAL(describe_wait(talk.pending(), from({1, 2})), "3 of 5 letters, creating a graph");
+}
+
+}  // namespace vicinal

@@ -1,0 +1,99 @@
+// Plans and patterns as words: what is read is what was written, and anything else is refused.
+#include "plan/words.hpp"
+
+#include <sstream>
+
+#include "../check.hpp"
+#include "../relay_plans.hpp"
+#include "plan/checks.hpp"
+
+namespace vicinal {
+
+namespace {
+
+using testing::add;
+using testing::flagging;
+using testing::message;
+using testing::moving;
+using Kind = OperationKind;
+
+std::string json_of(const Plan& plan) {
+  std::ostringstream out;
+  write_json(out, plan);
+  return out.str();
+}
+
+/// With every kind of buffer and operation, and no field left at its default.
+Plan rich_plan() {
+  Plan plan = testing::empty_plans(3, 4, 5)[1];
+  plan.planner = "by hand, \xc3\xa4";
+  plan.reverse = true;
+  const int staging = add(plan, Buffer{Space::staging, 7});
+  const int slot = add(plan, Buffer{Space::shared, 2, 5, 1, -1, 3});
+  const int view = add(plan, Buffer{Space::shared, 2, 1099511627776, 2, 4});
+  const int first =
+      add(plan, moving(Kind::copy, Phase::gather, Plan::source, staging, {{3, 0, 1}, {0, 1, 1}}));
+  const int second =
+      add(plan, moving(Kind::reduce, Phase::halving, staging, slot, {{0, 1, 1}}, {first}));
+  add(plan, flagging(Kind::await, Phase::local, view, 3, 1, {first, second}));
+  add(plan, flagging(Kind::signal, Phase::scatter, slot, -1, 0, {second}));
+  add(plan, message(Kind::receive, staging, 1, 2, 0, 90));
+  add(plan, message(Kind::send, slot, 0, 2, 2, 91, {second}));
+  plan.operations.back().local = true;
+  return plan;
+}
+
+Pattern rich_pattern() {
+  Pattern pattern;
+  pattern.out = {{0, {{5, 1, 2}, {2305843009213693957, 0, 1}}}, {2, {}}};
+  pattern.in = {{2, 3, {{0, 4, 3}}}};
+  pattern.identity = true;
+  return pattern;
+}
+
+}  // namespace
+
+TEST(plans_are_read_as_they_were_written) {
+  Words words{17};
+  write_words(words, rich_plan());
+  write_words(words, rich_pattern());
+  write_words(words, testing::empty_plans(2, 0, 0)[0]);
+  words.push_back(18);
+  std::span<const std::int64_t> left(words);
+  left = left.subspan(1);
+  CHECK_EQUAL(json_of(read_plan(left)), json_of(rich_plan()));
+  const Pattern pattern = read_pattern(left), expected = rich_pattern();
+  CHECK(pattern.identity);
+  CHECK_EQUAL(pattern.out.size(), expected.out.size());
+  for (std::size_t i = 0; i < expected.out.size(); ++i) {
+    CHECK_EQUAL(pattern.out[i].rank, expected.out[i].rank);
+    CHECK(pattern.out[i].items == expected.out[i].items);
+  }
+  CHECK_EQUAL(pattern.in.size(), std::size_t{1});
+  CHECK_EQUAL(pattern.in[0].rank, 2);
+  CHECK_EQUAL(pattern.in[0].count, 3);
+  CHECK(pattern.in[0].slots == expected.in[0].slots);
+  CHECK_EQUAL(json_of(read_plan(left)), json_of(testing::empty_plans(2, 0, 0)[0]));
+  CHECK_EQUAL(left.size(), std::size_t{1});
+  CHECK_EQUAL(left.front(), 18);
+}
+
+TEST(words_that_are_no_plan_are_refused) {
+  Words words;
+  write_words(words, rich_plan());
+  for (std::size_t size = 0; size < words.size(); ++size) {
+    std::span<const std::int64_t> left = std::span<const std::int64_t>(words).first(size);
+    bool refused = false;
+    try {
+      read_plan(left);
+    } catch (const Error& error) {
+      refused = error.fault() == Fault::internal;
+    }
+    CHECK(refused);
+  }
+  words[2] = -1;  // letters of the planner's name
+  std::span<const std::int64_t> left(words);
+  CHECK_THROWS(Fault::internal, read_plan(left), "announces -1 entries");
+}
+
+}  // namespace vicinal

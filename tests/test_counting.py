@@ -1,0 +1,70 @@
+"""A case that did not run is not a case passed, whatever ran it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from counting import Totals, check_cases, check_program, closing_lines
+from launching import BUILD, ROOT, Result, abi_of, run_ranks
+
+PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
+
+
+def test_cases_are_added_up_over_runs() -> None:
+    totals: Totals = {}
+    check_cases(Result(0, "ok one\nskipped two: needs 2 ranks\n1 passed, 0 failed, 1 skipped\n"), "program", totals)
+    assert closing_lines(totals) == ["program: 1 passed, 0 failed, 1 skipped", "program: two ran nowhere: needs 2 ranks"]
+    check_cases(Result(0, "ok one\nok two\n2 passed, 0 failed, 0 skipped\n"), "program", totals)
+    assert closing_lines(totals) == ["program: 3 passed, 0 failed, 1 skipped"]
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "says"),
+    [
+        (0, "ok one\n", "without its totals"),
+        (1, "FAILED one: 1 is not 2\n0 passed, 1 failed, 0 skipped\n", "1 is not 2"),
+        (3, "ok one\n1 passed, 0 failed, 0 skipped\n", "ended with 3"),
+        (0, "0 passed, 0 failed, 0 skipped\n", "ran no case"),
+    ],
+)
+def test_what_did_not_pass_fails(code: int, output: str, says: str) -> None:
+    with pytest.raises(AssertionError, match=says):
+        check_cases(Result(code, output), "program", {})
+
+
+def test_programs_count_as_one_case() -> None:
+    totals: Totals = {}
+    check_program(Result(0, ""), "program", totals)
+    check_program(Result(77, ""), "program", totals)
+    with pytest.raises(AssertionError, match="ended with 1"):
+        check_program(Result(1, ""), "program", totals)
+    assert closing_lines(totals) == ["program: 1 passed, 1 failed, 1 skipped"]
+
+
+def test_cases_for_more_ranks_are_skipped(mpi: str) -> None:
+    program = BUILD / "bin" / f"vicinal_engine_tests_{abi_of(mpi)}"
+    result = run_ranks(mpi, 1, [program, "misuse_is_an_error"])
+    assert "skipped misuse_is_an_error_and_no_hang: needs 2 ranks" in result.output, result.output
+    assert "0 passed, 0 failed, 1 skipped" in result.output, result.output
+
+
+def test_cases_in_python_for_more_ranks_are_skipped(mpi: str) -> None:
+    program = [sys.executable, ROOT / "tests" / "mpi" / "run_cases.py", "other_topologies"]
+    result = run_ranks(mpi, 1, program, env={"PYTHONPATH": PATH})
+    assert "skipped cases_family.other_topologies: needs 2 ranks" in result.output, result.output
+    assert "0 passed, 0 failed, 1 skipped" in result.output, result.output
+
+
+def test_all_runners_say_what_they_skipped() -> None:
+    """A way out of a case that `skip` does not know of would count as a pass."""
+    quiet = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in sorted(Path(ROOT, "tests", "cpp", "engine").glob("*.cpp"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if line.startswith("  if (") and line.endswith("return;") and ("size" in line or "thread_multiple" in line)
+        and "cells" not in line
+    ]
+    assert not quiet, "\n".join(["leave a case by skip(\"needs ...\"), not by return:", *quiet])
