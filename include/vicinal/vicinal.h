@@ -10,24 +10,37 @@
  * at the same time.
  *
  * Settings. The info argument of the creating functions takes these keys; the environment variable of
- * the same name in upper case, where set, wins.
+ * the same name in upper case, where set, wins. All of them must be the same on all ranks: where they
+ * are not, creating or planning fails with MPI_ERR_INFO_VALUE on every rank that depends on another one,
+ * and the message names two ranks and both values. The environment is compared when a communicator is
+ * first used.
  *   vicinal_regions       who is near whom: "node" (default), "numa", "blocks:K", "round-robin:N" or
- *                         "list:0,0,1,1,...", or two of these as "OUTER/INNER"; must be the same on all ranks
+ *                         "list:0,0,1,1,...", or two of these as "OUTER/INNER"
  *   vicinal_strategy      the planner: "automatic" (default), "direct", "nearest-first", "aggregate",
  *                         "aggregate-plain", "two-step", "split", "common-neighbor" and
  *                         "distance-halving-pruned" (for exchanges without a reverse) or
- *                         "distance-halving" (for allgathers); must be the same on all ranks
+ *                         "distance-halving" (for allgathers)
  *   vicinal_local         how ranks of one host hand data over: "shared" memory (default) or "messages"
  *   vicinal_split_bytes   "split" and "automatic" take a leader for each this many bytes of a region
  *                         pair (default 65536)
  *   vicinal_leader_shift  leaders are taken this many ranks further on in their region (default 0); for
  *                         measurements
  *   vicinal_group_size    "common-neighbor" forms groups of at most this many ranks of a region (default
- *                         0: as many as a cost model finds best); must be the same on all ranks
+ *                         0: as many as a cost model finds best)
  *   vicinal_in_flight     how many exchanges of a halo may be in flight in each direction, and how many
- *                         nonblocking alltoalls or allgathers of a graph, 1 to 8 (default 4); must be
- *                         the same on all ranks
- * Environment only: VICINAL_SHARED_MEMORY=0 does without shared memory altogether;
+ *                         alltoalls or allgathers of a graph are carried out at once, 1 to 8 (default 4);
+ *                         of nonblocking calls any number may be in flight, those beyond wait their turn
+ *   vicinal_progress      who brings on what a leader relays for others. "relaxed" (default): leaders do,
+ *                         in every call of vicinal, so between the start of a nonblocking or persistent
+ *                         exchange and its completion, blocking calls of MPI may deadlock: a rank may
+ *                         wait in one for a rank that waits for its relay. Use MPI's nonblocking forms
+ *                         and vicinal_progress() there, or VICINAL_PROGRESS_THREAD. "strict": unless
+ *                         the progress thread runs, nonblocking and persistent exchanges go direct, one
+ *                         message per edge, and whatever MPI allows between start and completion works
+ *   vicinal_verify        "1": all ranks of an exchange prove each new plan together before it is used, at
+ *                         the cost of gathering all their plans on one rank; default "0"
+ * Environment only: VICINAL_REPORT_WAITS=S has a rank that waits for longer than S seconds say for whom
+ * (default 30, 0 for never). VICINAL_SHARED_MEMORY=0 does without shared memory altogether;
  * VICINAL_PROGRESS_THREAD=1 progresses by a thread of its own (needs MPI_THREAD_MULTIPLE).
  */
 #ifndef VICINAL_VICINAL_H
@@ -83,8 +96,13 @@ VICINAL_API int vicinal_get_regions(MPI_Comm comm, int region_of[]);
  * times (the k-th edge from p to q at p is the k-th from p to q at q) and may be the calling rank.
  * Weights may be MPI_UNWEIGHTED or MPI_WEIGHTS_EMPTY and are not used; `reorder` never changes ranks.
  * Collective: the first graph on a communicator duplicates it, finds out where its ranks live and sets
- * up shared memory; later ones only exchange a few words inside each region.
- * Errors: MPI_ERR_RANK, MPI_ERR_ARG, MPI_ERR_INFO_VALUE, MPI_ERR_TOPOLOGY (regions). */
+ * up shared memory. All of them compare what the ranks know, by two letters per rank and a few words
+ * inside each region.
+ * Ranks that no path of edges connects are components of their own: they may exchange other amounts of
+ * data, and call at other times and differently often.
+ * Errors, on every rank: MPI_ERR_COUNT where the ends of an edge do not both name it, equally often;
+ * MPI_ERR_INFO_VALUE where settings differ; and on the rank at fault MPI_ERR_RANK, MPI_ERR_ARG,
+ * MPI_ERR_INFO_VALUE or MPI_ERR_TOPOLOGY (regions), on the others then MPI_ERR_OTHER. */
 VICINAL_API int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
                                               const int* sourceweights, int outdegree,
                                               const int destinations[], const int* destweights,

@@ -19,6 +19,7 @@ class PlanSettings(TypedDict, total=False):
     split_bytes: int | None
     leader_shift: int | None
     group_size: int | None
+    verify: int | None
 
 
 class GraphSettings(PlanSettings, total=False):
@@ -26,6 +27,7 @@ class GraphSettings(PlanSettings, total=False):
 
     regions: str | Sequence[int] | None
     in_flight: int | None
+    progress: str | None
     exchange: str | None
 
 

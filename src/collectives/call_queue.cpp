@@ -51,7 +51,7 @@ CallQueue::CallQueue(CallKind kind, const Graph& graph)
 
 bool CallQueue::goes_by_plan(const Graph& graph, std::int64_t number, bool blocking) const {
   if (kind_ == CallKind::edges) return false;
-  return blocking || (number >= first_queued && graph.may_relay());
+  return blocking || (number >= first_queued && graph.may_relay(graph.settings()));
 }
 
 CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
@@ -95,7 +95,7 @@ void CallQueue::begin_planning(Graph& graph) {
   // Refused alike on all ranks, which need not wait for each other to find out.
   options.complete = graph.is_complete();
   require_serves(planner, options);
-  const auto planning = graph.begin_planning(pattern_in_blocks(graph, one_block), &planner, options,
+  const auto planning = graph.begin_planning(pattern_in_blocks(graph, one_block), planner, options,
                                              std::nullopt, settings.in_flight);
   for (int channel = 0; channel < settings.in_flight; ++channel) {
     planned_.push_back(std::make_shared<PlanTurn>(PlanTurn{planning, channel, nullptr, {}}));

@@ -70,7 +70,7 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
     std::set<int> everybody;
     for (int rank = 0; rank < communicator_->size(); ++rank) everybody.insert(rank);
     everybody.erase(communicator_->rank());
-    mpi::give_notice(*communicator_, {id_, 0}, mpi::notice_left, communicator_->rank(), everybody);
+    mpi::give_notice(*communicator_, {id_, 0}, communicator_->rank(), everybody);
     throw;
   }
 }
@@ -129,10 +129,10 @@ std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,
   return graph;
 }
 
-std::shared_ptr<Planning> Graph::begin_planning(const Pattern& pattern, const Planner* planner,
+std::shared_ptr<Planning> Graph::begin_planning(const Pattern& pattern, const Planner& planner,
                                                 const PlanOptions& options,
                                                 std::optional<Error> fault, int channels) {
-  PlanningTask task{communicator_, {id_, ++plans_}, planner,  neighborhood_,
+  PlanningTask task{communicator_, {id_, ++plans_}, &planner, neighborhood_,
                     pattern,       options,         channels, std::move(fault)};
   task.options.complete = complete_;
   return Planning::begin(std::move(task));
@@ -141,7 +141,7 @@ std::shared_ptr<Planning> Graph::begin_planning(const Pattern& pattern, const Pl
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
                                         const PlanOptions& options, std::optional<Error> fault,
                                         int channels) {
-  const auto planning = begin_planning(pattern, &planner, options, std::move(fault), channels);
+  const auto planning = begin_planning(pattern, planner, options, std::move(fault), channels);
   planning->wait();
   return planning->plan();
 }
@@ -151,8 +151,12 @@ const Planner& Graph::planner(const Settings& settings, bool one_block) const {
 }
 
 void Graph::refuse_plan(const Error& fault) {
-  begin_planning({}, nullptr, {}, fault, 1);
-  throw fault;
+  plan({}, find_planner("direct"), {}, fault);
+  throw fault;  // of a rank without edges, which plans with nobody
+}
+
+const Planner& Graph::persistent_planner(const Settings& settings, bool one_block) const {
+  return may_relay(settings) ? planner(settings, one_block) : find_planner("direct");
 }
 
 CallQueue& Graph::calls(CallKind kind) {
@@ -162,6 +166,8 @@ CallQueue& Graph::calls(CallKind kind) {
   return *queue;
 }
 
-bool Graph::may_relay() const { return true; }
+bool Graph::may_relay(const Settings& settings) const {
+  return !settings.strict_progress || has_progress_thread();
+}
 
 }  // namespace vicinal

@@ -73,7 +73,7 @@ class Graph {
                                    int channels = 1);
 
   /// The same, in the background.
-  std::shared_ptr<Planning> begin_planning(const Pattern& pattern, const Planner* planner,
+  std::shared_ptr<Planning> begin_planning(const Pattern& pattern, const Planner& planner,
                                            const PlanOptions& options, std::optional<Error> fault,
                                            int channels);
 
@@ -81,15 +81,18 @@ class Graph {
   /// goes to all ranks, else vicinal_strategy.
   [[nodiscard]] const Planner& planner(const Settings& settings, bool one_block) const;
 
-  /// Gives up a plan in which this rank cannot even take part, since it does not know the planner:
-  /// tells the neighbours, then throws the fault.
+  /// The same for what is not waited for at once: direct where that may not depend on others' progress.
+  [[nodiscard]] const Planner& persistent_planner(const Settings& settings, bool one_block) const;
+
+  /// In the place of a plan for which this rank does not even know the planner: tells the others, then
+  /// throws the fault.
   [[noreturn]] void refuse_plan(const Error& fault);
 
   /// The blocking and nonblocking calls of a kind.
   CallQueue& calls(CallKind kind);
 
   /// Whether what is not waited for at once may depend on other ranks' progress.
-  [[nodiscard]] bool may_relay() const;
+  [[nodiscard]] bool may_relay(const Settings& settings) const;
 
   [[nodiscard]] const Ends& sources() const { return sources_; }
   [[nodiscard]] const Ends& destinations() const { return destinations_; }

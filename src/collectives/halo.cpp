@@ -87,14 +87,14 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
   std::vector<int> sources, destinations;
   for (const InEdge& edge : map_.pattern.in) sources.push_back(edge.rank);
   for (const OutEdge& edge : map_.pattern.out) destinations.push_back(edge.rank);
-  const Planner& planner = find_planner(settings.strategy);
   PlanOptions options = settings.options;
   options.element_bytes = 8;
   options.with_reverse = true;
   const int channels = settings.in_flight;
   graph_ = std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
                                    std::move(settings));
-  plan_ = graph_->plan(map_.pattern, planner, options, std::nullopt, channels);
+  plan_ = graph_->plan(map_.pattern, graph_->persistent_planner(graph_->settings(), false), options,
+                       std::nullopt, channels);
   for (const bool reverse : {false, true}) {
     for (int channel = 0; channel < channels; ++channel) {
       exchanges_[reverse ? 1 : 0].push_back(std::make_unique<Exchange>(plan_, reverse, channel));

@@ -77,6 +77,10 @@ constexpr std::array<Setting, setting_keys.size()> table{{
        it.options.group_size = static_cast<int>(whole_number(key, text, 0, 1 << 20));
      },
      [](const Settings& it) { return std::to_string(it.options.group_size); }},
+    {"vicinal_verify", [](Settings& it, const std::string& key, const std::string& text) {
+       it.options.verify = one_of_two(key, text, "1", "0");
+     },
+     [](const Settings& it) { return std::string(it.options.verify ? "1" : "0"); }},
 }};
 
 constexpr bool has_all_keys() {

@@ -45,9 +45,7 @@ Channel& AgreedPlan::channel(bool reverse, int index) {
 std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan) {
   plan.communicator().mailbox().collect();
   try {
-    for (const mpi::Notice notice : {mpi::notice_left, mpi::notice_ended}) {
-      mpi::heed_notices(plan.communicator(), plan.key(), notice);
-    }
+    mpi::heed_notices(plan.communicator(), plan.key());
   } catch (const mpi::FaultElsewhere& error) {
     return error;
   }
@@ -55,7 +53,7 @@ std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan) {
 }
 
 void abandon_plan(const std::shared_ptr<AgreedPlan>& plan, int origin) noexcept {
-  mpi::give_notice(plan->communicator(), plan->key(), mpi::notice_ended, origin, plan->company());
+  mpi::give_notice(plan->communicator(), plan->key(), origin, plan->company());
   new (std::nothrow) std::shared_ptr<AgreedPlan>(plan);
 }
 

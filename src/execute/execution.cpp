@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "mpi/backoff.hpp"
+#include "mpi/chores.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/drive.hpp"
 #include "mpi/environment.hpp"

@@ -1,10 +1,14 @@
-// Running a planner's coroutine step by step, and telling others where it fails. A rank at fault tells its
-// neighbours and its region, and so does every rank that learns of a fault: the news floods all who
-// depend on each other, without a collective operation that the others would pay for.
+// Running a planner's coroutine step by step. A rank at fault goes on talking, and in the end all ranks of
+// a component know whether all have a plan. Only a rank that cannot go on tells its neighbours and its
+// region, and so does every rank that learns of it: the news floods all who depend on each other.
 #include "execute/planning.hpp"
 
 #include <ostream>
 #include <utility>
+
+#include "planners/agreement.hpp"
+#include "planners/plan_alike.hpp"
+#include "planners/proof.hpp"
 
 namespace vicinal {
 
@@ -25,11 +29,12 @@ bool Planning::advance() noexcept {
   const int rank = task_.communicator->rank();
   try {
     if (!negotiation_) {
-      if (task_.planner == nullptr) throw Error(*task_.fault);
-      require_serves(*task_.planner, task_.options);
-      negotiation_.emplace(
-          task_.planner->plan(PlanRequest{conversation_, site_, task_.neighborhood, task_.pattern,
-                                          task_.options, task_.fault}));
+      try {
+        if (!task_.fault) require_serves(*task_.planner, task_.options);
+      } catch (const Error& error) {
+        task_.fault = error;
+      }
+      negotiation_.emplace(negotiate());
     }
     if (!driver_.advance(*negotiation_)) return false;
     Plans plans = negotiation_->result();
@@ -37,21 +42,44 @@ bool Planning::advance() noexcept {
                                          task_.neighborhood.company(), std::move(site_),
                                          std::move(plans));
   } catch (const SettledFault&) {
-    fail_with(std::current_exception(), mpi::notice_ended, rank);
+    fault_ = std::current_exception();  // all know
   } catch (const mpi::FaultElsewhere& error) {
-    fail_with(task_.fault ? std::make_exception_ptr(Error(*task_.fault)) : std::current_exception(),
-              mpi::notice_left, error.origin());
+    leave_with(task_.fault ? std::make_exception_ptr(Error(*task_.fault)) : std::current_exception(),
+               error.origin());
   } catch (...) {
-    fail_with(std::current_exception(), mpi::notice_left, rank);
+    leave_with(std::current_exception(), rank);
   }
   negotiation_.reset();
   over_ = true;
   return true;
 }
 
-void Planning::fail_with(std::exception_ptr fault, mpi::Notice notice, int origin) noexcept {
+Task<Plans> Planning::negotiate() {
+  Plans plans;
+  std::optional<Error> settled;
+  try {
+    plans = co_await plan_alike(*task_.planner,
+                                PlanRequest{conversation_, site_, task_.neighborhood, task_.pattern,
+                                            task_.options, task_.fault});
+  } catch (const SettledFault& fault) {
+    settled = fault;
+  }
+  // Either all ranks of a component have their plans now, or none has one.
+  if (task_.options.verify) {
+    co_await prove(conversation_, task_.neighborhood, plans, task_.pattern, settled);
+  } else if (task_.neighborhood.has_edges()) {
+    FaultRecord faults(task_.neighborhood.rank, task_.options.unit);
+    if (settled) faults.blame(*settled);
+    co_await require_same(conversation_, task_.neighborhood.tree, faults, {});
+  }
+  if (settled) throw SettledFault(*settled);
+  co_return plans;
+}
+
+/// In the middle of the conversation, with letters unsent that others wait for.
+void Planning::leave_with(std::exception_ptr fault, int origin) noexcept {
   fault_ = std::move(fault);
-  mpi::give_notice(*task_.communicator, task_.key, notice, origin, task_.neighborhood.company());
+  mpi::give_notice(*task_.communicator, task_.key, origin, task_.neighborhood.company());
   // Another rank may have its plan, start it, and look into these slots before it hears of the fault:
   // nothing else must ever be announced there.
   if (site_.has_slots()) new (std::nothrow) AgreedSite(std::move(site_));

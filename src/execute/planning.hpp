@@ -15,7 +15,7 @@ namespace vicinal {
 struct PlanningTask {
   std::shared_ptr<mpi::Communicator> communicator;
   mpi::ConversationKey key;          ///< the same on all ranks that take part, used once
-  const Planner* planner = nullptr;  ///< null where `fault` says why none is known
+  const Planner* planner = nullptr;
   Neighborhood neighborhood;
   Pattern pattern;
   PlanOptions options;
@@ -43,7 +43,8 @@ class Planning final : public Activity {
   [[nodiscard]] const std::shared_ptr<AgreedPlan>& plan() const;
 
  private:
-  void fail_with(std::exception_ptr fault, mpi::Notice notice, int origin) noexcept;
+  Task<Plans> negotiate();
+  void leave_with(std::exception_ptr fault, int origin) noexcept;
 
   PlanningTask task_;
   AgreedSite site_;

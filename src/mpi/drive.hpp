@@ -15,12 +15,9 @@
 
 namespace vicinal::mpi {
 
-/// The superstep of letters that say that their sender has no plan. Their one word is the rank with
-/// which it began.
-enum Notice : int {
-  notice_left = -1,   ///< it has left the conversation: who talks to it waits in vain
-  notice_ended = -2,  ///< it has not; only who has a plan, and starts it, waits in vain
-};
+/// The superstep of letters that say that their sender has left the conversation, or has lost what came
+/// of it: who counts on it waits in vain. Their one word is the rank with which it began.
+constexpr int notice = -1;
 
 /// What a rank throws that has heard of a fault.
 class FaultElsewhere : public Error {
@@ -38,7 +35,7 @@ class FaultElsewhere : public Error {
 };
 
 /// Sends a notice to other ranks. What cannot be sent is left: there is a fault to report already.
-inline void give_notice(Communicator& communicator, ConversationKey key, Notice notice, int origin,
+inline void give_notice(Communicator& communicator, ConversationKey key, int origin,
                         const std::set<int>& ranks) noexcept {
   communicator.keep_for_good();
   try {
@@ -50,7 +47,7 @@ inline void give_notice(Communicator& communicator, ConversationKey key, Notice 
 
 /// Throws FaultElsewhere where there is such a notice of this conversation, or one that its graph
 /// could not be created (sequence 0).
-inline void heed_notices(Communicator& communicator, ConversationKey key, Notice notice) {
+inline void heed_notices(Communicator& communicator, ConversationKey key) {
   Mailbox& mailbox = communicator.mailbox();
   for (const std::int64_t sequence : {std::int64_t{0}, key.sequence}) {
     const ConversationKey which{key.graph, sequence};
@@ -83,7 +80,7 @@ class Driver {
       pending.outbox.clear();
       mailbox.collect();
       if (mailbox.count(key_, superstep) < pending.expected) {
-        heed_notices(communicator_, key_, notice_left);
+        heed_notices(communicator_, key_);
         return false;
       }
       pending.inbox = mailbox.take(key_, superstep);

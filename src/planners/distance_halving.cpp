@@ -40,7 +40,9 @@ Task<Plans> plan_halving(PlanRequest request, Load load, int most_origins,
   if (courier.takes_part()) {
     Conversation& talk = request.conversation;
     std::vector<Letter> edges = courier.write_edges();
-    courier.read_edges(co_await talk.exchange(std::move(edges), courier.expected_edges()));
+    Missing missing = [&](auto arrived) { return courier.missing_edges(arrived); };
+    courier.read_edges(
+        co_await talk.exchange(std::move(edges), courier.expected_edges(), std::move(missing)));
 
     std::vector<StepPartners> steps;
     if (halves.steps() > 0) {
@@ -51,13 +53,17 @@ Task<Plans> plan_halving(PlanRequest request, Load load, int most_origins,
       std::vector<Letter> outbox;
       if (partners.agent >= 0) outbox = courier.write_hop(step, partners.agent);
       const std::size_t arriving = partners.origins.size();
-      const std::vector<Letter> inbox = co_await talk.exchange(std::move(outbox), arriving);
+      missing = [&](auto arrived) { return letters_of(partners.origins, arrived, "parcels"); };
+      const std::vector<Letter> inbox =
+          co_await talk.exchange(std::move(outbox), arriving, std::move(missing));
       for (const Letter& letter : inbox) courier.read_arrival(letter);
     }
 
     std::vector<Letter> deliveries = courier.write_deliveries();
     const std::size_t expected = courier.expected_deliveries();
-    courier.read_deliveries(co_await talk.exchange(std::move(deliveries), expected));
+    missing = [&](auto arrived) { return courier.missing_deliveries(arrived); };
+    courier.read_deliveries(
+        co_await talk.exchange(std::move(deliveries), expected, std::move(missing)));
   }
   const HalvingRoutes routes = courier.finish();
   Plan plan = write_halving(routes, neighborhood.rank, neighborhood.machine->size(), planner);

@@ -76,6 +76,17 @@ class FaultRecord {
       return otherwise;
     }
   }
+  /// What `make` gives; nothing where there is no memory for it, so that something else must serve. For
+  /// any other fault the blame is this rank's.
+  template <class Make>
+  auto attempt_if_room(Make make) -> std::optional<decltype(make())> {
+    try {
+      return make();
+    } catch (const std::exception& fault) {
+      if (as_error(fault).fault() != Fault::memory) blame(fault);
+      return std::nullopt;
+    }
+  }
   /// Throws the own fault, or one that names the rank at fault, if there is any.
   void settle() const;
 

@@ -89,7 +89,7 @@ Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults
     }
     const std::vector<Letter> inbox =
         co_await talk.exchange({}, children.size(), [&](std::span<const Letter> arrived) {
-          return letters_of(children, arrived, "report");
+          return letters_of(children, arrived, "reports");
         });
     for (const Letter& letter : inbox) {
       const auto report = read_status(letter, faults);
@@ -105,7 +105,7 @@ Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults
     talk.skip(2 * (tree.levels - 1 - tree.level));
     const std::vector<Letter> inbox =
         co_await talk.exchange({}, 1, [&](std::span<const Letter> arrived) {
-          return letters_of({tree.parent}, arrived, "decision");
+          return letters_of({tree.parent}, arrived, "decision on what all have reported");
         });
     const auto decision = read_status(inbox.front(), faults);
     if (faults.good()) about.learn(decision);

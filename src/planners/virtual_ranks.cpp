@@ -1,6 +1,8 @@
 // Planning for all ranks of a communicator in one process: the graph's meeting, then the planner.
 #include "planners/virtual_ranks.hpp"
 
+#include "planners/plan_alike.hpp"
+
 namespace vicinal {
 
 std::vector<Plans> plan_virtually(const Planner& planner, std::shared_ptr<const Machine> machine,
@@ -20,8 +22,8 @@ std::vector<Plans> plan_virtually(const Planner& planner, std::shared_ptr<const 
   std::vector<VirtualSite> sites(static_cast<std::size_t>(size));
   return run_virtual<Plans>(size, [&](int rank, Conversation& talk) {
     const auto i = static_cast<std::size_t>(rank);
-    return planner.plan(
-        PlanRequest{talk, sites[i], neighborhoods[i], patterns[i], options, std::nullopt});
+    return plan_alike(
+        planner, PlanRequest{talk, sites[i], neighborhoods[i], patterns[i], options, std::nullopt});
   });
 }
 

@@ -218,3 +218,39 @@ def graphs_that_do_not_fit(comm: MPI.Intracomm) -> None:
     request.start()
     request.wait()
     assert y.tolist() == [1, 1]
+
+
+@case
+def one_sided_edges(comm: MPI.Intracomm) -> None:
+    """An edge that one end does not know is told on all ranks, whoever they are."""
+    if comm.size < 2:
+        return
+    last = comm.size - 1
+    told = f"rank 0 has 1 edge to rank {last}, but rank {last} has 0 edges from rank 0"
+    mine = [last] if comm.rank == 0 else []
+    expect_error("count", told, lambda: vicinal.Graph(comm, [], mine))
+    told = f"rank {last} has 0 edges to rank 0, but rank 0 has 1 edge from rank {last}"
+    expect_error("count", told, lambda: vicinal.Graph(comm, mine, []))
+    graph = vicinal.Graph(comm, [comm.rank], [comm.rank])
+    received = np.zeros(1)
+    graph.Neighbor_alltoall(np.ones(1), received)
+    assert received[0] == 1
+
+
+@case
+def settings_that_differ(comm: MPI.Intracomm) -> None:
+    """Each setting that differs is named on all ranks, with two ranks and both values."""
+    if comm.size < 2:
+        return
+    last = comm.size - 1
+    ring = [(comm.rank - 1) % comm.size], [(comm.rank + 1) % comm.size]
+    differing = {
+        "strategy": ("aggregate", "direct"), "allgather": ("ring", "bruck"), "local": ("shared", "messages"),
+        "split_bytes": (100, 200), "leader_shift": (0, 1), "group_size": (2, 3), "in_flight": (1, 8),
+        "regions": ("blocks:1", "blocks:2"), "exchange": ("locality", "personalized"),
+        "progress": ("relaxed", "strict"),
+    }
+    for name, (common, other) in differing.items():
+        told = f"vicinal_{name} is '{common}' on rank 0, but '{other}' on rank {last}"
+        setting = {name: other if comm.rank == last else common}
+        expect_error("info", told, lambda setting=setting: vicinal.Graph(comm, *ring, **setting))

@@ -33,8 +33,8 @@ class AllgatherPlanner {
     if (request.fault) faults_.blame(*request.fault);
     try {
       read_pattern();
-    } catch (const Error& error) {
-      faults_.blame(error);
+    } catch (const std::exception& fault) {
+      faults_.blame(fault);
     }
     algorithm(schedule_);
     for (const Transfer& transfer : schedule_.transfers()) {
@@ -49,11 +49,21 @@ class AllgatherPlanner {
       if (transfer.kind == Transfer::Kind::give) open_passages(transfer, letters);
     }
     std::vector<Letter> outbox;
-    for (auto& [taker, words] : letters) outbox.push_back({taker, std::move(words)});
+    for (auto& [taker, words] : letters) {
+      words[0] = faults_.status().fault();
+      words[1] = faults_.status().rank();
+      outbox.push_back({taker, std::move(words)});
+    }
     return outbox;
   }
 
   [[nodiscard]] std::size_t expected_letters() const { return taken_from_.size(); }
+
+  [[nodiscard]] std::string missing_letters(std::span<const Letter> arrived) const {
+    std::vector<int> givers;
+    for (const auto& [giver, passages] : taken_from_) givers.push_back(giver);
+    return letters_of(std::move(givers), arrived, "tags and slots");
+  }
 
   void read_letters(const std::vector<Letter>& letters) {
     for (const Letter& letter : letters) {
@@ -130,17 +140,23 @@ class AllgatherPlanner {
   void open_passages(const Transfer& transfer, std::map<int, Words>& letters) {
     Given& given = given_.emplace_back();
     for (const int taker : transfer.peers) given.readers += schedule_.shares_with(taker) ? 1 : 0;
-    if (given.readers > 0) given.slot = request_.site.new_slot(given.readers);
+    if (given.readers > 0) {
+      const auto slot =
+          faults_.attempt_if_room([&] { return request_.site.new_slot(given.readers); });
+      if (slot) given.slot = *slot;
+      if (!slot) given.readers = 0;  // all get messages
+    }
     int next_reader = 0;
     for (const int taker : transfer.peers) {
       Words& words = letters[taker];
       if (words.empty()) {
-        words = {faults_.status().fault(), faults_.status().rank(), fingerprint_};
+        words = {0, 0, fingerprint_};  // the status comes when all that can fail is done
       }
-      if (schedule_.shares_with(taker)) {
+      if (given.readers > 0 && schedule_.shares_with(taker)) {
         words.insert(words.end(), {-1, given.slot, next_reader++});
       } else {
-        const std::int64_t tag = request_.site.new_tag();
+        const std::int64_t tag =
+            faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_tag(); });
         given.messages.emplace_back(taker, tag);
         words.insert(words.end(), {tag, -1, -1});
       }
@@ -291,7 +307,9 @@ Task<Plans> plan_allgather(PlanRequest request, std::string_view planner,
   AllgatherPlanner self(request, algorithm);
   std::vector<Letter> letters = self.write_letters();
   const std::size_t expected = self.expected_letters();
-  self.read_letters(co_await request.conversation.exchange(std::move(letters), expected));
+  Missing missing = [&](auto arrived) { return self.missing_letters(arrived); };
+  self.read_letters(
+      co_await request.conversation.exchange(std::move(letters), expected, std::move(missing)));
   Plans plans{self.write(planner), std::nullopt};
   co_return plans;
 }

@@ -64,7 +64,7 @@ bool CommonNeighborNegotiator::leaves_region(int peer) const {
 }
 
 bool CommonNeighborNegotiator::exhibited(const OutLink& link) const {
-  return link.count > 0 && !leaves_region(link.peer) && via(link.peer) == Via::shared;
+  return !no_room_ && link.count > 0 && !leaves_region(link.peer) && via(link.peer) == Via::shared;
 }
 
 std::int64_t CommonNeighborNegotiator::new_tag() {
@@ -142,13 +142,16 @@ void CommonNeighborNegotiator::exhibit() {
   if (links.empty()) return;
   int index = 0;
   for (auto& [reader, its_index] : readers_) its_index = index++;
+  const auto slot = faults_.attempt_if_room([&] { return request_.site.new_slot(index); });
+  no_room_ = !slot;
+  if (no_room_) return;
   const Stream stream = merge(links);
   exhibited_ = pieces_by_peer(stream, true);
   Exhibit& exhibit = routes_.exhibit.emplace();
   exhibit.extent = stream.count;
   exhibit.readers = index;
   exhibit.pack = stream.pack();
-  exhibit.slot = faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_slot(index); });
+  exhibit.slot = *slot;
 }
 
 void CommonNeighborNegotiator::write_shared_supply(Words& words, int deliverer,
@@ -181,7 +184,7 @@ std::vector<Letter> CommonNeighborNegotiator::write_supplies() {
   std::vector<Letter> outbox;
   for (const auto& [deliverer, destinations] : entrusted_) {
     Words body;
-    if (via(deliverer) == Via::shared) {
+    if (via(deliverer) == Via::shared && !no_room_) {
       write_shared_supply(body, deliverer, destinations);
     } else {
       write_message_supply(body, deliverer, destinations);
@@ -193,14 +196,16 @@ std::vector<Letter> CommonNeighborNegotiator::write_supplies() {
   return outbox;
 }
 
-std::size_t CommonNeighborNegotiator::expected_supplies() const {
+std::set<int> CommonNeighborNegotiator::suppliers() const {
   std::set<int> others;
   for (const Delivery& delivery : delivered_) {
     others.insert(delivery.contributors.begin(), delivery.contributors.end());
   }
   others.erase(rank_);
-  return others.size();
+  return others;
 }
+
+std::size_t CommonNeighborNegotiator::expected_supplies() const { return suppliers().size(); }
 
 void CommonNeighborNegotiator::read_supplies(const std::vector<Letter>& inbox) {
   for (const Letter& letter : inbox) {
@@ -213,6 +218,7 @@ void CommonNeighborNegotiator::read_supplies(const std::vector<Letter>& inbox) {
     supply.peer_index = reader.rank();
     supply.tag = reader.word();
     supply.extent = reader.word();
+    if (supply.via == Via::shared && supply.slot < 0) supply.via = Via::message;
     while (reader.more()) {
       const int destination = reader.rank();
       Contribution contribution{letter.peer, reader.word(), {}};
@@ -332,6 +338,36 @@ void CommonNeighborNegotiator::read_arrivals(const std::vector<Letter>& inbox) {
       read_arrival(reader);
     }
   }
+}
+
+std::string CommonNeighborNegotiator::missing_links(Arrived arrived) const {
+  return letters_of(neighborhood_.active, arrived, "links");
+}
+
+std::string CommonNeighborNegotiator::missing_supplies(Arrived arrived) const {
+  const std::set<int> others = suppliers();
+  return letters_of({others.begin(), others.end()}, arrived, "supplies");
+}
+
+std::string CommonNeighborNegotiator::missing_arrivals(Arrived arrived) const {
+  // Who delivers an edge is known to the sender's region only.
+  std::vector<Letter> expectations;
+  std::set<int> delivered;
+  for (const Letter& letter : arrived) {
+    Reader reader(letter);
+    if (reader.kind() == LetterKind::expectation) expectations.push_back({letter.peer, {}});
+    if (reader.kind() == LetterKind::delivery) delivered.insert(reader.rank());
+  }
+  std::vector<int> unserved, receivers;
+  for (const auto& [peer, link] : in_links_) {
+    if (peer != rank_ && !delivered.contains(peer)) unserved.push_back(peer);
+  }
+  for (const auto& [peer, link] : out_links_) {
+    if (peer != rank_) receivers.push_back(peer);
+  }
+  const std::string carriers = carriers_of(unserved);
+  const std::string others = letters_of(std::move(receivers), expectations, "expectations");
+  return carriers + (carriers.empty() || others.empty() ? "" : ", ") + others;
 }
 
 CommonNeighborRoutes CommonNeighborNegotiator::finish() {

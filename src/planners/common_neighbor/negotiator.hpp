@@ -45,6 +45,11 @@ class CommonNeighborNegotiator {
   /// The routes, or the fault.
   CommonNeighborRoutes finish();
 
+  // Whose letters of a superstep are missing, in words.
+  [[nodiscard]] std::string missing_links(Arrived arrived) const;
+  [[nodiscard]] std::string missing_supplies(Arrived arrived) const;
+  [[nodiscard]] std::string missing_arrivals(Arrived arrived) const;
+
  private:
   /// The link from `origin` to a rank that this rank delivers it to.
   struct Contribution {
@@ -53,6 +58,7 @@ class CommonNeighborNegotiator {
     std::vector<Piece> pieces;  ///< in what the origin supplies
   };
 
+  [[nodiscard]] std::set<int> suppliers() const;
   [[nodiscard]] Via via(int other) const;
   [[nodiscard]] bool leaves_region(int peer) const;
   /// A link inside the region whose receiver takes its items from the exhibit.
@@ -75,6 +81,7 @@ class CommonNeighborNegotiator {
   std::map<int, InLink> in_links_;
   std::vector<Delivery> delivered_;              ///< by this rank
   std::map<int, std::vector<int>> entrusted_;    ///< destinations, by who delivers this rank's link
+  bool no_room_ = false;                         ///< for an exhibit: messages serve
   std::map<int, int> readers_;                   ///< of the exhibit: rank -> peer index
   std::map<int, std::vector<Piece>> exhibited_;  ///< by destination
   std::map<int, std::map<int, Contribution>> contributions_;   ///< by destination, by origin

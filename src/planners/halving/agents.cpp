@@ -77,12 +77,23 @@ class Introductions {
     }
   }
 
+  [[nodiscard]] std::string missing_sources(std::span<const Letter> arrived) const {
+    return letters_of({wanted_.begin(), wanted_.end()}, arrived, "sources");
+  }
+
   [[nodiscard]] Chief chief(const Halves& halves) const {
     return Chief(machine_, halves, neighborhood_.region(), destinations_, sources_);
   }
   [[nodiscard]] int chief_of(int region) const {
     const auto named = chiefs_.find(region);
     return named == chiefs_.end() ? machine_.members(region).front() : named->second;
+  }
+  [[nodiscard]] std::string missing_chiefs(const std::vector<int>& regions,
+                                           std::span<const Letter> arrived,
+                                           std::string_view what) const {
+    std::vector<int> chiefs;
+    for (const int region : regions) chiefs.push_back(chief_of(region));
+    return letters_of(std::move(chiefs), arrived, what);
   }
 
  private:
@@ -127,10 +138,15 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
                                             std::map<int, int> chiefs, int most_origins) {
   Introductions known(neighborhood);
   std::vector<Letter> outbox = known.write_destinations();
-  known.read_destinations(
-      co_await conversation.exchange(std::move(outbox), known.expected_destinations()));
+  Missing missing = [&](auto arrived) {
+    return letters_of(neighborhood.active, arrived, "destinations");
+  };
+  known.read_destinations(co_await conversation.exchange(
+      std::move(outbox), known.expected_destinations(), std::move(missing)));
   outbox = known.write_sources(chiefs);
-  known.read_sources(co_await conversation.exchange(std::move(outbox), known.expected_sources()));
+  missing = [&](auto arrived) { return known.missing_sources(arrived); };
+  known.read_sources(co_await conversation.exchange(std::move(outbox), known.expected_sources(),
+                                                    std::move(missing)));
 
   std::optional<Chief> chief;
   if (known.is_chief()) chief.emplace(known.chief(halves));
@@ -144,7 +160,9 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
       }
     }
     const std::size_t bidding = chief ? chief->inward().size() : 0;
-    const std::vector<Letter> bids = co_await conversation.exchange(std::move(outbox), bidding);
+    missing = [&](auto arrived) { return known.missing_chiefs(chief->inward(), arrived, "bids"); };
+    const std::vector<Letter> bids =
+        co_await conversation.exchange(std::move(outbox), bidding, std::move(missing));
 
     outbox.clear();
     if (chief) {
@@ -154,8 +172,11 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
       }
     }
     const std::size_t answering = chief ? chief->outward().size() : 0;
+    missing = [&](auto arrived) {
+      return known.missing_chiefs(chief->outward(), arrived, "answers");
+    };
     const std::vector<Letter> answers =
-        co_await conversation.exchange(std::move(outbox), answering);
+        co_await conversation.exchange(std::move(outbox), answering, std::move(missing));
     for (const Letter& letter : answers) {
       chief->learn(neighborhood.machine->region_of(letter.peer), letter.words);
     }
@@ -163,7 +184,11 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
 
   outbox.clear();
   if (chief) outbox = write_partners(*chief, neighborhood.active);
-  const std::vector<Letter> inbox = co_await conversation.exchange(std::move(outbox), 1);
+  missing = [&](auto arrived) {
+    return letters_of({neighborhood.active.front()}, arrived, "word on agents");
+  };
+  const std::vector<Letter> inbox =
+      co_await conversation.exchange(std::move(outbox), 1, std::move(missing));
   std::vector<StepPartners> result = read_partners(inbox.front().words);
   co_return result;
 }

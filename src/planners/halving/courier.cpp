@@ -99,8 +99,8 @@ std::int64_t Courier::new_tag() {
   return faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_tag(); });
 }
 
-std::int64_t Courier::new_slot(int peers) {
-  return faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_slot(peers); });
+std::optional<std::int64_t> Courier::new_slot(int peers) {
+  return faults_.attempt_if_room([&] { return request_.site.new_slot(peers); });
 }
 
 void Courier::compare(int from, int to, const std::vector<Index>& sent,
@@ -171,10 +171,9 @@ Courier::Letters Courier::write_hop(int step, int agent) {
     hop.parcels.push_back(i);
     hop.count += routes_.parcels[i].count;
   }
-  if (hop.count > 0 && shares_memory_with(agent)) {
-    hop.passage = {-1, new_slot(1), 0};
-  } else if (hop.count > 0) {
-    hop.passage.tag = new_tag();
+  if (hop.count > 0) {
+    const auto slot = shares_memory_with(agent) ? new_slot(1) : std::nullopt;
+    hop.passage = slot ? Passage{-1, *slot, 0} : Passage{new_tag(), -1, -1};
   }
   Words words = begin_letter();
   words.insert(words.end(), {hop.passage.tag, hop.passage.slot, hop.count});
@@ -247,6 +246,18 @@ void Courier::add_delivery(int rank, const Entries& entries) {
   routes_.deliveries.push_back(std::move(delivery));
 }
 
+void Courier::find_slot() {
+  if (routes_.readers == 0) return;
+  if (const auto slot = new_slot(routes_.readers)) {
+    routes_.slot = *slot;
+    return;
+  }
+  routes_.readers = 0;
+  for (Delivery& delivery : routes_.deliveries) {
+    if (delivery.passage.peer_index >= 0) delivery.passage = {new_tag(), -1, -1};
+  }
+}
+
 void Courier::lay_out() {
   // Own parcels are read from the source buffer, unless ranks of the host want them, or an agent
   // gets the main buffer as it is.
@@ -270,7 +281,6 @@ void Courier::lay_out() {
     offset -= arrival->count;
     arrival->offset = offset;
   }
-  if (routes_.readers > 0) routes_.slot = new_slot(routes_.readers);
 }
 
 Courier::Letters Courier::write_deliveries() {
@@ -281,6 +291,7 @@ Courier::Letters Courier::write_deliveries() {
     }
   }
   for (const auto& [rank, entries] : wanted) add_delivery(rank, entries);
+  find_slot();
   lay_out();
 
   Letters outbox;
@@ -332,6 +343,32 @@ void Courier::read_deliveries(const Letters& inbox) {
       append_run(routes_.pickups[place->second].runs, {offset + run.source, run.target, run.count});
     }
   }
+}
+
+std::string Courier::missing_edges(std::span<const Letter> arrived) const {
+  std::vector<int> peers;
+  for (const auto* counts : {&out_counts_, &in_counts_}) {
+    for (const auto& [peer, edges] : *counts) {
+      if (peer != rank_) peers.push_back(peer);
+    }
+  }
+  return letters_of(std::move(peers), arrived, "edges");
+}
+
+std::string Courier::missing_deliveries(std::span<const Letter> arrived) const {
+  std::set<std::pair<int, int>> served = served_;
+  for (const Letter& letter : arrived) {
+    served.emplace(static_cast<int>(letter.words[6]), static_cast<int>(letter.words[7]));
+  }
+  std::vector<int> unserved;
+  for (const auto& [peer, counts] : in_counts_) {
+    for (int edge = 0; edge < static_cast<int>(counts.size()); ++edge) {
+      if (served.contains({peer, edge})) continue;
+      unserved.push_back(peer);
+      break;
+    }
+  }
+  return carriers_of(unserved);
 }
 
 HalvingRoutes Courier::finish() {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,6 +51,10 @@ class Courier {
   /// The routes, or the fault.
   HalvingRoutes finish();
 
+  // Whose letters of a superstep are missing, in words.
+  [[nodiscard]] std::string missing_edges(std::span<const Letter> arrived) const;
+  [[nodiscard]] std::string missing_deliveries(std::span<const Letter> arrived) const;
+
  private:
   /// A parcel, and which of the edges from its origin to some destination takes it.
   struct Entry {
@@ -59,7 +66,8 @@ class Courier {
   [[nodiscard]] bool shares_memory_with(int other) const;
   Words begin_letter() const;
   std::int64_t new_tag();
-  std::int64_t new_slot(int peers);
+  /// Nothing where the host has no room left; then messages serve.
+  std::optional<std::int64_t> new_slot(int peers);
   void make_parcels(const Pattern& pattern);
   void list_in_edges(const Pattern& pattern);
   void keep_own();
@@ -68,6 +76,7 @@ class Courier {
   void compare(int from, int to, const std::vector<Index>& sent,
                const std::vector<Index>& expected);
   void add_delivery(int rank, const Entries& entries);
+  void find_slot();
   void lay_out();
 
   PlanRequest& request_;

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 
 #include "base/conversation.hpp"
 #include "planners/faults.hpp"
 
 namespace vicinal {
+
+/// The letters of a superstep that are there while a rank waits for the others.
+using Arrived = std::span<const Letter>;
 
 enum class LetterKind : std::int64_t {
   summary,       ///< to the region: loads of all links
@@ -16,6 +20,7 @@ enum class LetterKind : std::int64_t {
   placement,     ///< sending leader to contributor
   layout,        ///< sending leader to receiving leader
   verdict,       ///< receiving leader to consumer
+  tag,           ///< contributor to sending leader, where there is no slot
   delivery,      ///< receiving leader to consumer
   offer,         ///< sender to receiver of a straight or published link
   expectation,   ///< receiver to sender of a straight or published link

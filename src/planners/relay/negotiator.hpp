@@ -2,6 +2,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "planners/relay/leaders.hpp"
@@ -100,6 +103,13 @@ class Negotiator {
   /// The routes, or the fault.
   Routes finish();
 
+  // Whose letters of a superstep are missing, in words.
+  [[nodiscard]] std::string missing_summaries(Arrived arrived) const;
+  [[nodiscard]] std::string missing_streams_and_introductions(Arrived arrived) const;
+  [[nodiscard]] std::string missing_introductions(Arrived arrived) const;
+  [[nodiscard]] std::string missing_placements_layouts_verdicts(Arrived arrived) const;
+  [[nodiscard]] std::string missing_deliveries_and_offers(Arrived arrived) const;
+
  private:
   using Entries = std::map<int, Words>;  ///< by consumer: (origin, offset, position, count)...
 
@@ -107,7 +117,8 @@ class Negotiator {
   [[nodiscard]] Via via(int other) const;
   [[nodiscard]] bool goes_straight(int peer, bool outgoing) const;
   std::int64_t new_tag();
-  SlotPair new_slots(int peers);
+  /// Nothing where the host has no room left; then messages serve.
+  std::optional<SlotPair> new_slots(int peers);
   OutPair& out_pair(int region);
   InPair& in_pair(int region);
   void cut_parts(OutPair& pair);
@@ -115,12 +126,15 @@ class Negotiator {
                 Index parts) const;
   void write_own_introduction(Letters& outbox, const OutPair& pair) const;
   void write_own_introduction(Letters& outbox, const InPair& pair) const;
+  void ask_for_messages(Relay& relay);
   void place(OutPair& pair, std::size_t part, Letters& outbox);
   void deliver(InPair& pair, InPair::Arriving& arriving, Letters& outbox);
-  void add_partners(std::vector<Partner>& partners, SlotPair& slot, const Entries& entries,
+  void add_partners(std::vector<Partner>& partners, const SlotPair& slot, const Entries& entries,
                     Index extent, int own_index, const Words& heading, Letters& outbox);
+  void offer_straight(const OutLink& link, bool local, Letters& outbox);
   void offer_links(Letters& outbox);
   void read_placement(Reader& reader);
+  void read_tag(Reader& reader);
   void read_layout(Reader& reader);
   void read_verdict(Reader& reader);
   std::optional<Share> read_share(Reader& reader);
@@ -139,6 +153,9 @@ class Negotiator {
   std::vector<OutPair> out_;
   std::vector<InPair> in_;
   std::map<int, Index> covered_;  ///< by origin: items of the link that have found their way here
+  std::map<std::pair<int, std::size_t>, std::size_t> relay_of_;  ///< outbound, by region and part
+  std::vector<int> untagged_;  ///< contributors that are to tell their tags
+  Letters late_tags_;          ///< of this rank, for leaders that have no slot
   Routes routes_;
 };
 

@@ -14,12 +14,22 @@ std::int64_t Negotiator::new_tag() {
   return faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_tag(); });
 }
 
-SlotPair Negotiator::new_slots(int peers) {
-  return faults_.attempt(SlotPair{}, [&] {
+std::optional<SlotPair> Negotiator::new_slots(int peers) {
+  return faults_.attempt_if_room([&] {
     SlotPair slots{request_.site.new_slot(peers), -1};
     if (request_.options.with_reverse) slots.reverse = request_.site.new_slot(peers);
     return slots;
   });
+}
+
+/// Contributors learn from their placement that there is no slot, and tell the leader their tags.
+void Negotiator::ask_for_messages(Relay& relay) {
+  for (Partner& partner : relay.partners) {
+    if (partner.via != Via::shared) continue;
+    partner.via = Via::message;
+    partner.peer_index = -1;
+    untagged_.push_back(partner.rank);
+  }
 }
 
 void Negotiator::place(OutPair& pair, std::size_t part, Letters& outbox) {
@@ -40,7 +50,11 @@ void Negotiator::place(OutPair& pair, std::size_t part, Letters& outbox) {
       }
       relay.count += stream.count;
     }
-    if (shared > 0) relay.slot = new_slots(shared);
+    if (shared > 0) {
+      const auto slots = new_slots(shared);
+      if (slots) relay.slot = *slots;
+      if (!slots) ask_for_messages(relay);
+    }
   }
 
   auto partner = relay.partners.begin();
@@ -70,7 +84,9 @@ void Negotiator::place(OutPair& pair, std::size_t part, Letters& outbox) {
     words.insert(words.end(), stream.runs.begin(), stream.runs.end());
   }
   outbox.push_back({relay.peer, std::move(words)});
-  if (relay.count > 0) routes_.outbound.push_back(std::move(relay));
+  if (relay.count == 0) return;
+  relay_of_[{pair.link->region, part}] = routes_.outbound.size();
+  routes_.outbound.push_back(std::move(relay));
 }
 
 Letters Negotiator::write_placements_layouts_verdicts() {
@@ -127,6 +143,13 @@ void Negotiator::read_placement(Reader& reader) {
   share.extent = reader.word();
   share.offset = reader.word();
   share.tag = pair.sent_tag.at(part);
+  if (share.via == Via::shared && share.slot.forward < 0) {
+    share.via = Via::message;
+    share.tag = new_tag();
+    late_tags_.push_back(
+        {share.owner, begin_letter(LetterKind::tag, faults_.status(),
+                                   {pair.link->region, static_cast<std::int64_t>(part), share.tag})});
+  }
   share.count = stream.count;
   share.runs = stream.pack();
   routes_.contributions.push_back(std::move(share));

@@ -33,21 +33,16 @@ void append_entry(Words& entries, int origin, Index offset, Index position, Inde
 
 }  // namespace
 
-void Negotiator::add_partners(std::vector<Partner>& partners, SlotPair& slot,
+void Negotiator::add_partners(std::vector<Partner>& partners, const SlotPair& slot,
                               const Entries& entries, Index extent, int own_index,
                               const Words& heading, Letters& outbox) {
-  int shared = 0;
-  for (const auto& [consumer, words] : entries) {
-    if (via(consumer) == Via::shared && !words.empty()) ++shared;
-  }
-  if (shared > 0) slot = new_slots(shared);
-
   int next_index = 0;
   Index reverse_offset = 0;
   for (const auto& [consumer, words] : entries) {
     Partner partner;
     partner.rank = consumer;
     partner.via = via(consumer);
+    if (partner.via == Via::shared && slot.forward < 0) partner.via = Via::message;
     for (std::size_t at = 0; at < words.size(); at += 4) {
       append_run(partner.picks, {words[at + 2], partner.count, words[at + 3]});
       partner.count += words[at + 3];
@@ -90,6 +85,11 @@ void Negotiator::deliver(InPair& pair, InPair::Arriving& arriving, Letters& outb
   relay.peer = arriving.peer;
   relay.tag = arriving.tag;
   relay.count = arriving.count;
+  int shared = 0;
+  for (const auto& [consumer, words] : entries) {
+    if (via(consumer) == Via::shared && !words.empty()) ++shared;
+  }
+  if (shared > 0) relay.slot = new_slots(shared).value_or(SlotPair{});
   const Words heading = begin_letter(LetterKind::delivery, faults_.status());
   add_partners(relay.partners, relay.slot, entries, relay.count,
                static_cast<int>(routes_.inbound.size()), heading, outbox);
@@ -108,6 +108,14 @@ bool Negotiator::goes_straight(int peer, bool outgoing) const {
                   : std::any_of(in_.begin(), in_.end(), straight);
 }
 
+void Negotiator::offer_straight(const OutLink& link, bool local, Letters& outbox) {
+  Straight straight{link.peer, local, -1, link.count, link.pack()};
+  if (link.count > 0) straight.tag = new_tag();
+  outbox.push_back({link.peer, begin_letter(LetterKind::offer, faults_.status(),
+                                            {link.count, straight.tag, 0})});
+  if (link.count > 0) routes_.sends.push_back(std::move(straight));
+}
+
 void Negotiator::offer_links(Letters& outbox) {
   std::vector<const OutLink*> published;
   for (auto& [peer, link] : out_links_) {
@@ -117,13 +125,16 @@ void Negotiator::offer_links(Letters& outbox) {
       published.push_back(&link);
       continue;
     }
-    Straight straight{peer, local, -1, link.count, link.pack()};
-    if (link.count > 0) straight.tag = new_tag();
-    outbox.push_back(
-        {peer, begin_letter(LetterKind::offer, faults_.status(), {link.count, straight.tag, 0})});
-    if (link.count > 0) routes_.sends.push_back(std::move(straight));
+    offer_straight(link, local, outbox);
   }
   if (published.empty()) return;
+  Publication publication;
+  if (const auto slot = new_slots(static_cast<int>(published.size()))) {
+    publication.slot = *slot;
+  } else {
+    for (const OutLink* link : published) offer_straight(*link, true, outbox);
+    return;
+  }
 
   const Stream stream = merge(published);
   Entries entries;
@@ -134,7 +145,6 @@ void Negotiator::offer_links(Letters& outbox) {
     }
     position += run.count;
   }
-  Publication publication;
   publication.extent = stream.count;
   publication.pack = stream.pack();
   Letters letters;
@@ -149,7 +159,7 @@ void Negotiator::offer_links(Letters& outbox) {
 }
 
 Letters Negotiator::write_deliveries_and_offers() {
-  Letters outbox;
+  Letters outbox = std::move(late_tags_);
   for (InPair& pair : in_) {
     for (InPair::Arriving& arriving : pair.arriving) deliver(pair, arriving, outbox);
     pair.arriving.clear();
@@ -163,7 +173,7 @@ Letters Negotiator::write_deliveries_and_offers() {
 }
 
 std::size_t Negotiator::expected_deliveries_and_offers() const {
-  std::size_t count = 0;
+  std::size_t count = untagged_.size();
   for (const auto& [peer, link] : in_links_) {
     count += peer != rank_ && goes_straight(peer, false) ? 1 : 0;
   }
@@ -191,6 +201,7 @@ std::optional<Share> Negotiator::read_share(Reader& reader) {
   share.tag = reader.word();
   share.extent = reader.word();
   share.offset = reader.word();
+  if (share.via == Via::shared && share.slot.forward < 0) share.via = Via::message;
   for (std::size_t words = reader.size(); words > 0; words -= 4) {
     const int origin = reader.rank();
     const Index offset = reader.word(), position = reader.word(), count = reader.word();
@@ -222,6 +233,14 @@ void Negotiator::read_offer(Reader& reader) {
   routes_.receives.push_back({peer, machine_.same_region(peer, rank_), tag, count, link.slots});
 }
 
+void Negotiator::read_tag(Reader& reader) {
+  const int region = reader.rank();
+  Relay& relay = routes_.outbound[relay_of_.at({region, reader.size()})];
+  for (Partner& partner : relay.partners) {
+    if (partner.rank == reader.peer()) partner.tag = reader.word();
+  }
+}
+
 void Negotiator::read_expectation(Reader& reader) {
   const Index expected = reader.word();
   if (reader.good())
@@ -234,6 +253,7 @@ void Negotiator::read_deliveries_and_offers(const Letters& inbox) {
     reader.copy_status(faults_.status());
     if (reader.kind() == LetterKind::expectation) read_expectation(reader);
     if (reader.kind() == LetterKind::offer) read_offer(reader);
+    if (reader.kind() == LetterKind::tag) read_tag(reader);
     if (reader.kind() == LetterKind::delivery) {
       if (auto share = read_share(reader)) routes_.deliveries.push_back(std::move(*share));
     }

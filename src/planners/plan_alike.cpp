@@ -1,0 +1,33 @@
+// The ranks of a component consult along the tree that they have had since the graph was created.
+#include "planners/plan_alike.hpp"
+
+#include "planners/agreement.hpp"
+
+namespace vicinal {
+
+std::vector<Given> given_options(const Planner& planner, const PlanOptions& options) {
+  const bool among_all = options.complete && options.one_block;
+  return {
+      {among_all ? "vicinal_allgather" : "vicinal_strategy", std::string(planner.name)},
+      {"vicinal_local", options.shared_memory ? "shared" : "messages"},
+      {"vicinal_split_bytes", std::to_string(options.split_bytes)},
+      {"vicinal_leader_shift", std::to_string(options.leader_shift)},
+      {"vicinal_group_size", std::to_string(options.group_size)},
+      {"vicinal_verify", options.verify ? "1" : "0"},
+  };
+}
+
+Task<Plans> plan_alike(const Planner& planner, PlanRequest request, std::vector<Given> more) {
+  request.conversation.set_purpose("planning " + std::string(planner.name));
+  if (request.neighborhood.has_edges()) {
+    FaultRecord faults(request.neighborhood.rank, request.options.unit);
+    if (request.fault) faults.blame(*request.fault);
+    std::vector<Given> given = given_options(planner, request.options);
+    given.insert(given.end(), more.begin(), more.end());
+    co_await require_same(request.conversation, request.neighborhood.tree, faults,
+                          std::move(given));
+  }
+  co_return co_await planner.plan(std::move(request));
+}
+
+}  // namespace vicinal

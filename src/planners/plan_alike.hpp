@@ -1,0 +1,23 @@
+// Planning by ranks that may have been asked for different things: by an info key that was given on some
+// ranks only, say. With other planners even the supersteps differ, and nobody could tell what a letter
+// means. So before anything else the ranks of a component make sure that they plan alike.
+#pragma once
+
+#include <vector>
+
+#include "base/given.hpp"
+#include "planners/planner.hpp"
+
+namespace vicinal {
+
+/// What ranks that plan together must have alike: the planner, and the options that change what is said
+/// or how much.
+std::vector<Given> given_options(const Planner& planner, const PlanOptions& options);
+
+/// Plans, if all ranks of the component give the same planner, options and `more`. Where they do not,
+/// throws an info fault that names two ranks and both values on all of them, and where a rank brings a
+/// fault, that is thrown there and told all others: both as a SettledFault. Costs two letters per rank.
+/// `planner` and what the request refers to must live until the task is done.
+Task<Plans> plan_alike(const Planner& planner, PlanRequest request, std::vector<Given> more = {});
+
+}  // namespace vicinal
