@@ -1,7 +1,8 @@
 """`make mutants`: put realistic bugs into a copy of the tree, one at a time, and see which tests notice.
 
 The bugs stand in tests/mutants/*.toml: a name, why somebody might write it, the file, a text that occurs
-there once, what stands there instead, and the tests that should notice.  Tests are written as
+there once, what stands there instead, and the tests that should notice.  One that turned out to change
+nothing that anybody could notice says so (`equivalent`, and why), and is not tried.  Tests are written as
 
     unit FILTER              the unit tests whose names contain FILTER (all without one)
     engine FILTER @ 2 4      the engine's, on 2 and then on 4 ranks of Open MPI (all three by default)
@@ -71,6 +72,7 @@ class Mutant:
     old: str
     new: str
     tests: tuple[Test, ...]
+    equivalent: str = ""
 
 
 def read_tests(lines: Sequence[str]) -> tuple[Test, ...]:
@@ -108,23 +110,26 @@ class Copy:
     """A copy of the tree with a build folder of its own, kept from run to run."""
 
     def __init__(self, number: int) -> None:
-        self.tree = ROOT / "build" / "mutants" / str(number) / "tree"
-        self.build = self.tree.parent / "build"
+        self.tree = ROOT / "build" / "mutants" / str(number)
+        self.build = self.tree / "build" / "release"  # where the original has it: a compiler cache finds it again
 
     def refresh(self) -> None:
         """Copy what has changed since, so that little is built again; forget what is gone."""
         listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
         names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
         wanted = {name for name in names if name and (ROOT / name).is_file()}
-        for path in self.tree.rglob("*"):
-            if path.is_file() and str(path.relative_to(self.tree)) not in wanted:
-                path.unlink()
+        for folder in ("src", "include", "tests", "cmake"):
+            for path in (self.tree / folder).rglob("*"):
+                if path.is_file() and str(path.relative_to(self.tree)) not in wanted:
+                    path.unlink()
         for name in wanted:
             source, target = ROOT / name, self.tree / name
             if target.exists() and target.read_bytes() == source.read_bytes():
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
+        if not (self.tree / ".mpi").exists():
+            (self.tree / ".mpi").symlink_to(find_mpi(MPI).prefix.parent)
         if not (self.build / "build.ninja").exists():
             self.configure()
 
@@ -132,8 +137,9 @@ class Copy:
         compilers = find_compiler.find()
         words = [
             str(BIN / "cmake"), "-S", str(self.tree), "-B", str(self.build), "-G", "Ninja", "--log-level=WARNING",
-            f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1",
-            "-DVICINAL_PYTHON=OFF", f"-DVICINAL_MPI={MPI}", f"-DVICINAL_MPI_PREFIX_{MPI}={find_mpi(MPI).prefix}",
+            f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", "-DCMAKE_BUILD_TYPE=Release", "-DVICINAL_WERROR=ON",
+            "-DVICINAL_PYTHON=OFF", f"-DVICINAL_MPI={MPI}",
+            f"-DVICINAL_MPI_PREFIX_{MPI}={self.tree / '.mpi' / find_mpi(MPI).prefix.name}",
         ]
         if shutil.which("ccache"):
             words += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
@@ -252,6 +258,8 @@ def main(arguments: argparse.Namespace) -> int:
         copy = Copy(0)
         copy.refresh()
         return check_sound(copy, mutants)
+    harmless = [mutant.name for mutant in mutants if mutant.equivalent]
+    mutants = [mutant for mutant in mutants if not mutant.equivalent]
     tasks: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     for mutant in mutants:
         tasks.put(mutant)
@@ -268,7 +276,8 @@ def main(arguments: argparse.Namespace) -> int:
     errors = [verdict.mutant.name for verdict in done if verdict.error]
     survivors = [verdict.mutant.name for verdict in done if not verdict.caught and not verdict.error]
     print(f"\n{caught} of {len(mutants)} mutants caught")
-    for what, names in (("survived", survivors), ("could not be tried", errors)):
+    lists = (("survived", survivors), ("could not be tried", errors), ("change nothing, and were not tried", harmless))
+    for what, names in lists:
         if names:
             print(f"{what}: {', '.join(names)}")
     return 0 if caught == len(mutants) else 1

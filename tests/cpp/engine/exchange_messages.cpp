@@ -21,6 +21,7 @@ struct Posted {
   int peer;
   int tag;
   std::int64_t bytes;
+  bool synchronous;  ///< complete only when its receiver has it
 };
 
 /// What this process has posted since begin().
@@ -39,12 +40,12 @@ class Watch {
   }
   [[nodiscard]] int reductions() const { return reductions_; }
 
-  void saw_message(int count, MPI_Datatype type, int peer, int tag) {
+  void saw_message(int count, MPI_Datatype type, int peer, int tag, bool synchronous) {
     const std::lock_guard lock(mutex_);
     if (!watching_) return;
     int size = 0;
     MPI_Type_size(type, &size);
-    posted_.push_back({peer, tag, std::int64_t{count} * size});
+    posted_.push_back({peer, tag, std::int64_t{count} * size, synchronous});
   }
   void saw_reduction() {
     const std::lock_guard lock(mutex_);
@@ -66,13 +67,13 @@ extern "C" {
 
 int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  watch.saw_message(count, type, peer, tag);
+  watch.saw_message(count, type, peer, tag, false);
   return PMPI_Isend(buffer, count, type, peer, tag, comm, request);
 }
 
 int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                MPI_Request* request) {
-  watch.saw_message(count, type, peer, tag);
+  watch.saw_message(count, type, peer, tag, true);
   return PMPI_Issend(buffer, count, type, peer, tag, comm, request);
 }
 
@@ -159,6 +160,30 @@ TEST(sparse_exchange_posts_as_many_messages_as_are_counted) {
       exchange(*world(), {}, options);  // what is set up once is no part of an exchange
       check_exchange(options, regions, 1, 100);
       check_exchange(options, regions, 2, 200'000);
+    }
+  }
+}
+
+/// Where a consensus says that all has been received, that must be so of whatever is sent: of a message
+/// that is merely on its way, nobody would know.
+TEST(sparse_exchange_sends_what_a_consensus_waits_for_synchronously) {
+  const auto communicator = world();
+  const int rank = communicator->rank(), size = communicator->size();
+  for (const std::string& regions : region_kinds(size)) {
+    for (const Method method : {Method::nonblocking, Method::locality}) {
+      ExchangeOptions options(method);
+      options.regions = regions;
+      const auto machine = communicator->machine(regions);
+      std::vector<Message> mine;
+      for (int to = 0; to < size; ++to) mine.push_back({to, Bytes(8)});
+      watch.begin();
+      exchange(*communicator, parcels_of(mine), options);
+      for (const Posted& message : watch.end()) {
+        const bool inside = machine->same_region(rank, message.peer);
+        if (method == Method::locality && (inside || message.tag == mpi::tag_consensus)) continue;
+        if (message.tag == mpi::tag_allgather) continue;  // of the first exchange with such regions
+        CHECK(message.synchronous);
+      }
     }
   }
 }

@@ -248,6 +248,22 @@ TEST(sparse_exchange_takes_a_finding_to_all_ranks) {
   }
 }
 
+TEST(sparse_exchange_takes_the_finding_of_any_rank_to_all) {
+  const auto communicator = world();
+  const int size = communicator->size();
+  const Bytes block(8);
+  for (const ExchangeOptions& options : all_options(size)) {
+    for (int culprit = 0; culprit < size; ++culprit) {
+      const bool mine = communicator->rank() == culprit;
+      std::optional<Finding> finding;
+      if (mine) finding = Error(Fault::count, "too many");
+      CHECK_THROWS(mine ? Fault::count : Fault::elsewhere,
+                   exchange_blocks(*communicator, {{0, block}}, 8, options, finding),
+                   mine ? "too many" : "rank " + std::to_string(culprit) + " reports a fault");
+    }
+  }
+}
+
 TEST(sparse_exchange_without_room_in_the_arena) {
   // An arena of a few MiB: its size heeds the limit on that of files.
   rlimit before{};

@@ -109,6 +109,38 @@ TEST(kernels_use_wide_offsets_beyond_2_gib) {
   CHECK(to == (std::vector<std::int64_t>{12, 10}));
 }
 
+TEST(kernels_use_wide_offsets_on_the_side_that_needs_them) {
+  const Index far = Index{1} << 40;
+  const CompiledRuns unpack = compile(std::vector<CopyRun>{{0, far, 1}, {1, 0, 1}}, 8);
+  CHECK_EQUAL(static_cast<int>(unpack.form), static_cast<int>(Form::unpack));
+  CHECK(unpack.targets32.empty());
+  CHECK((unpack.targets64 == std::vector<std::int64_t>{far * 8, 0}));
+  const CompiledRuns scatter = compile(std::vector<CopyRun>{{5, far, 1}, {9, 0, 1}}, 8);
+  CHECK(scatter.sources32.empty() && scatter.targets32.empty());
+  CHECK((scatter.sources64 == std::vector<std::int64_t>{40, 72}));
+  CHECK((scatter.targets64 == std::vector<std::int64_t>{far * 8, 0}));
+  // 2^31 bytes are just too many for 32 bits.
+  const Index edge = Index{1} << 28;
+  CHECK(compile(std::vector<CopyRun>{{0, edge - 1, 1}, {1, 0, 1}}, 8).targets32.empty());
+  CHECK_EQUAL(compile(std::vector<CopyRun>{{0, edge - 2, 1}, {1, 0, 1}}, 8).targets32.size(),
+              std::size_t{2});
+}
+
+TEST(reductions_use_wide_offsets_on_either_side) {
+  const Index far = Index{1} << 40;
+  for (const CopyRun distant : {CopyRun{far, 0, 1}, CopyRun{0, far, 1}}) {
+    const std::vector<CopyRun> runs{distant, {1, 1, 1}};
+    const auto compiled = compile_reduction(runs, 8, ReduceOp::sum, ElementType::float64);
+    CHECK(compiled.sources32.empty() && compiled.targets32.empty());
+    CHECK_EQUAL(compiled.pieces.size(), std::size_t{2});
+    CHECK_EQUAL(compiled.pieces[0].source, distant.source * 8);
+    CHECK_EQUAL(compiled.pieces[0].target, distant.target * 8);
+  }
+  const auto near = compile_reduction(std::vector<CopyRun>{{1, 1, 1}}, 8, ReduceOp::sum,
+                                      ElementType::float64);
+  CHECK_EQUAL(near.sources32.size(), std::size_t{1});
+}
+
 TEST(kernels_refuse_impossible_lists) {
   CHECK_THROWS(Fault::internal, compile(std::vector<CopyRun>{{-1, 0, 1}}, 8), "source -1");
   CHECK_THROWS(Fault::internal, compile(std::vector<CopyRun>{{0, 0, -2}}, 8), "count -2");

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "locality/region_pairs.hpp"
 
 namespace vicinal {
 namespace {
@@ -30,6 +31,29 @@ TEST(machine_renumbers_by_lowest_rank) {
   CHECK(!machine.same_region(0, 1));
   CHECK(machine.same_host(0, 1));
   CHECK(!machine.same_host(2, 3));
+}
+
+TEST(machine_keeps_inner_regions_inside_outer_ones) {
+  // Both labels count: the inner label 1 stands in either region, and is another region in each.
+  const Machine machine({0, 0, 1, 1, 1}, {0, 0, 0, 0, 0}, {1, 2, 1, 2, 1});
+  CHECK_EQUAL(machine.inner_region_of(2), machine.inner_region_of(4));
+  CHECK(machine.inner_region_of(0) != machine.inner_region_of(1));
+  CHECK(machine.inner_region_of(0) != machine.inner_region_of(2));
+  CHECK(machine.inner_region_of(1) != machine.inner_region_of(3));
+  CHECK(machine.inner_region_of(2) != machine.inner_region_of(3));
+}
+
+TEST(region_pairs_are_dealt_out_and_share_a_host_as_a_whole) {
+  // In region 0 a rank in the middle lives elsewhere, in region 1 the last, in region 2 none.
+  const Machine machine({0, 0, 0, 1, 1, 2, 2, 2}, {4, 5, 4, 4, 5, 5, 5, 5});
+  CHECK(!share_a_host(machine, 0));
+  CHECK(!share_a_host(machine, 1));
+  CHECK(share_a_host(machine, 2));
+  CHECK_EQUAL(leader(machine, 0, 1), 1);
+  CHECK_EQUAL(leader(machine, 0, 2), 2);
+  CHECK_EQUAL(leader(machine, 1, 2), 3);
+  CHECK_EQUAL(leader(machine, 2, 1), 6);
+  CHECK_EQUAL(captain(machine, 1), 3);
 }
 
 TEST(machine_of_no_ranks) {

@@ -45,7 +45,53 @@ void plan_and_verify(int size, unsigned first_seed, unsigned last_seed) {
   }
 }
 
+/// Calls visit(planner, machine, plan) for each plan that planners make of random patterns.
+template <class Visit>
+void for_each_plan(bool shared_memory, Visit visit) {
+  for (unsigned seed = 600; seed < 612; ++seed) {
+    RandomPatterns random(seed);
+    const auto [machine, regions] = random.machine(9);
+    const auto patterns = random.make(9, seed % 2 == 0, 0.5);
+    for (const Planner& planner : planners()) {
+      PlanOptions options;
+      options.with_reverse = planner.forward_only.empty();
+      options.shared_memory = shared_memory;
+      if (!serves(planner, options)) continue;
+      for (const Plans& plans : plan_virtually(planner, machine, patterns, options)) {
+        visit(planner, *machine, plans.forward);
+        if (plans.reverse) visit(planner, *machine, *plans.reverse);
+      }
+    }
+  }
+}
+
 }  // namespace
+
+TEST(messages_are_local_inside_a_region_and_only_there) {
+  for (const bool shared_memory : {false, true}) {
+    for_each_plan(shared_memory, [](const Planner& planner, const Machine& machine,
+                                    const Plan& plan) {
+      for (const Operation& it : plan.operations) {
+        if (it.kind != OperationKind::send && it.kind != OperationKind::receive) continue;
+        const bool local = machine.region_of(plan.rank) == machine.region_of(it.peer);
+        if (it.local == local) continue;
+        testing::fail_check(__FILE__, __LINE__, planner.name, ": a message between ranks ",
+                            plan.rank, " and ", it.peer, " says that it is ",
+                            it.local ? "local" : "not local");
+      }
+    });
+  }
+}
+
+TEST(messages_where_memory_is_not_to_be_shared) {
+  for_each_plan(false, [](const Planner& planner, const Machine&, const Plan& plan) {
+    for (const Buffer& buffer : plan.buffers) {
+      if (buffer.space != Space::shared) continue;
+      testing::fail_check(__FILE__, __LINE__, planner.name, " uses a shared slot on rank ",
+                          plan.rank, ", though memory is not to be shared");
+    }
+  });
+}
 
 TEST(planners_on_one_and_two_ranks) {
   plan_and_verify(1, 0, 20);

@@ -195,6 +195,9 @@ TEST(verify_finds_wrong_values) {
   Scenario unnamed = direct();
   for (Pattern& pattern : unnamed.patterns) pattern.in[0].slots.pop_back();
   check_finding(unnamed, "which no in-edge names");
+  Scenario beyond = direct();
+  beyond.patterns[1].in[0].slots.push_back({0, 4, 1});
+  check_finding(beyond, "slot 4 of rank 1 is never written");
   Scenario missing = direct();
   find(missing, 1, Kind::copy).runs.pop_back();
   check_finding(missing, "slot 2 of rank 1 is never written");
@@ -278,6 +281,16 @@ TEST(verify_finds_patterns_that_disagree) {
   Scenario count = direct();
   count.patterns[0].in[0].count = 4;
   check_finding(count, "the patterns disagree: rank 1 sends 3 items to rank 0, which expects 4");
+  Scenario less = direct();
+  less.patterns[0].in[0] = {1, 2, {{0, 0, 2}}};
+  check_finding(less, "the patterns disagree: rank 1 sends 3 items to rank 0, which expects 2");
+  // A plan may well be right for a pattern whose last item nobody looks at; the two ends differ.
+  Scenario unused = direct();
+  for (Pattern& pattern : unused.patterns) pattern.in[0].slots = {{0, 0, 2}, {1, 2, 1}};
+  for (int rank = 0; rank < 2; ++rank) find(unused, rank, Kind::copy).runs = {{0, 0, 2}, {1, 2, 1}};
+  verify(unused.plans, unused.patterns);
+  unused.patterns[1].in[0].count = 2;
+  check_finding(unused, "rank 0 sends 3 items to rank 1, which expects 2");
   Scenario edge = direct();
   edge.patterns[0].in.clear();
   check_finding(edge, "rank 1 has an edge to rank 0, which has no edge from it");

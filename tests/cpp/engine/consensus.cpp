@@ -1,0 +1,34 @@
+// The consensus of an exchange by itself. In an exchange, the members of a region know each other's faults
+// before they come to it, so that one which it lost would not be missed there.
+#include "discovery/consensus.hpp"
+
+#include "mpi/backoff.hpp"
+#include "sparse_messages.hpp"
+#include "world.hpp"
+
+namespace vicinal {
+
+using namespace testing;
+
+TEST(consensus_hears_of_the_flag_of_any_rank) {
+  const auto communicator = world();
+  const int size = communicator->size();
+  for (const std::string& regions : region_kinds(size)) {
+    for (const bool shared : {true, false}) {
+      ExchangeOptions options(Method::locality);
+      options.regions = regions;
+      options.shared_memory = shared;
+      Team& team = Team::of(*communicator, options);
+      // In the last call nobody comes with it.
+      for (int flagged = 0; flagged <= size; ++flagged) {
+        team.begin_call();
+        Consensus consensus(*communicator, team, communicator->rank() == flagged);
+        consensus.enter();
+        mpi::poll_until([&] { return consensus.complete(); });
+        CHECK_EQUAL(consensus.flagged(), flagged < size);
+      }
+    }
+  }
+}
+
+}  // namespace vicinal

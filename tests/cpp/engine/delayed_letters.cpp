@@ -1,0 +1,93 @@
+// Letters of one sender whose receives complete in another order than that in which they were sent. MPI
+// is free to do that, and does it when it likes, so the order is made here: through MPI's profiling
+// interface, the receive of a long letter is said to be incomplete for a while.
+#include <mpi.h>
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "check.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/mailbox.hpp"
+#include "world.hpp"
+
+namespace {
+
+/// The receives that are held back, and how often they are still to be called incomplete.
+struct Delay {
+  std::mutex mutex;
+  bool on = false;
+  std::map<MPI_Request, int> held;
+};
+
+Delay delay;
+constexpr int long_letter = 100;
+constexpr int looks = 50;
+
+}  // namespace
+
+extern "C" {
+
+int MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
+               MPI_Request* request) {
+  const int code = PMPI_Imrecv(buffer, count, type, message, request);
+  const std::lock_guard lock(delay.mutex);
+  if (delay.on && count > long_letter) delay.held[*request] = looks;
+  return code;
+}
+
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  {
+    const std::lock_guard lock(delay.mutex);
+    const auto found = delay.held.find(*request);
+    if (found != delay.held.end()) {
+      if (--found->second > 0) {
+        *flag = 0;
+        return MPI_SUCCESS;
+      }
+      delay.held.erase(found);
+    }
+  }
+  return PMPI_Test(request, flag, status);
+}
+
+}  // extern "C"
+
+namespace vicinal {
+
+using namespace testing;
+
+TEST(mailbox_letters_keep_their_order_when_long_ones_take_long) {
+  const auto communicator = mpi::Communicator::of(MPI_COMM_WORLD);
+  mpi::Mailbox& mailbox = communicator->mailbox();
+  const mpi::ConversationKey key{communicator->next_graph_id(), 0};
+  {
+    const std::lock_guard lock(delay.mutex);
+    delay.on = true;
+  }
+  const std::vector<std::size_t> lengths{500, 1, 400, 2, 3};
+  for (const std::size_t length : lengths) {
+    for (int peer = 0; peer < communicator->size(); ++peer) {
+      mailbox.post(key, 1, {peer, Words(length, communicator->rank())});
+    }
+  }
+  const auto expected = lengths.size() * static_cast<std::size_t>(communicator->size());
+  mpi::poll_until([&] {
+    mailbox.collect();
+    return mailbox.count(key, 1) >= expected && mailbox.unsent() == 0;
+  });
+  {
+    const std::lock_guard lock(delay.mutex);
+    delay.on = false;
+  }
+  const std::vector<Letter> letters = mailbox.take(key, 1);
+  CHECK_EQUAL(letters.size(), expected);
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    CHECK_EQUAL(letters[i].peer, static_cast<int>(i / lengths.size()));
+    CHECK_EQUAL(letters[i].words.size(), lengths[i % lengths.size()]);
+  }
+}
+
+}  // namespace vicinal
