@@ -1,8 +1,9 @@
 // Waiting for several requests: whose handle goes, whose error is told, and what is no list at all.
+#include <string>
 #include <vector>
 
-#include "execute/execution.hpp"
-#include "mpi/messages.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/communicator.hpp"
 #include "mpi/requests.hpp"
 #include "world.hpp"
 
