@@ -90,12 +90,15 @@ TEST(waitany_says_which_request_has_failed) {
                                           MPI_INFO_NULL, &idle));
   told = 0;
   vicinal_request requests[] = {idle, VICINAL_REQUEST_NULL};
-  SUCCEEDS(world.begin(world.rank == 0 ? 3 : 1, &requests[1]));
   int index = -5;
-  const int code = vicinal_waitany(2, requests, &index);
-  CHECK_EQUAL(index, 1);
+  if (world.rank == 0) {
+    CHECK(world.begin(-1, &requests[1]) != MPI_SUCCESS);
+  } else {
+    SUCCEEDS(world.begin(1, &requests[1]));
+    CHECK(vicinal_waitany(2, requests, &index) != MPI_SUCCESS);
+    CHECK_EQUAL(index, 1);
+  }
   CHECK(requests[1] == VICINAL_REQUEST_NULL);
-  if (world.rank == world.size - 1) CHECK(code != MPI_SUCCESS);
   SUCCEEDS(vicinal_waitany(2, requests, &index));
   CHECK_EQUAL(index, MPI_UNDEFINED);
   CHECK_EQUAL(told, 0);
@@ -122,6 +125,8 @@ TEST(lists_of_requests_that_are_none) {
 
 TEST(a_message_that_is_too_long_is_a_count_fault) {
   const auto communicator = mpi::Communicator::of(MPI_COMM_WORLD);
+  // MPICH takes what it finds in testing to the world's error handler, whatever ours is.
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const int rank = communicator->rank();
   const int tag = mpi::Communicator::data_tag(communicator->acquire_tag(), 0, false);
   const std::string said =
@@ -152,13 +157,14 @@ TEST(a_message_that_is_too_long_is_a_count_fault) {
       });
     }
     if (way[0] != 'o') {
-      CHECK_EQUAL(lengths[0], 8);
+      CHECK(lengths[0] == 8 || way[0] == 's');  // MPICH does not say which of some it was
       CHECK_EQUAL(lengths[1], -1);
     }
     mpi::poll_until([&] { return set.test(0) && set.test_all(2, 2); });
     CHECK_EQUAL(received[0], rank);
     CHECK_EQUAL(received[2], -1);
   }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   CHECK_THROWS(Fault::count, mpi::throw_mpi_error(MPI_ERR_TRUNCATE, "MPI_Wait"), "more than");
 }
 
