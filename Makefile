@@ -33,7 +33,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test test-sanitize test-sanitize-short clone-check check-all fuzz bench hosts-test hosts-bench format lint docs install-check clean distclean mutants
+.PHONY: help build demo test test-sanitize test-sanitize-short clone-check check-all fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -70,7 +70,7 @@ clone-check: .venv/.ready ## clone this state to a path with a space, and run th
 
 check-all: ## every check there is; hosts-test needs root
 	@$(MAKE) --no-print-directory test
-	@$(MAKE) --no-print-directory lint docs install-check clone-check
+	@$(MAKE) --no-print-directory tidy docs install-check clone-check
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory hosts-test
 fuzz: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## random programs against what must come of them (ARGS="--seconds 600")
@@ -94,7 +94,10 @@ hosts-bench: $(call prefixes,$(HOSTS_MPI)) $(BUILD)/build.ninja ## run the bench
 format: .venv/.ready-dev ## rewrite the C and C++ sources in the house format
 	@$(RUN) tools/check_style.py --format
 
-lint: .venv/.ready-dev $(BUILD)/build.ninja ## check format, clang-tidy (where there is one) and Python types
+lint: .venv/.ready-dev ## check format, length of files and Python types
+	@$(RUN) tools/check_style.py
+
+tidy: .venv/.ready-dev $(BUILD)/build.ninja ## the same and clang-tidy, which takes half an hour
 	@$(RUN) tools/check_style.py --build-dir $(BUILD)
 
 docs: .venv/.ready ## render docs/ to build/docs, and fail on a broken link

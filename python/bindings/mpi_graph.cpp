@@ -120,7 +120,8 @@ class NeighborRequest final : public Pending {
   /// With settings it is persistent, and planned; without, a call that has begun.
   NeighborRequest(std::shared_ptr<Graph> graph, const Collective& collective, const GivenSide& send,
                   const GivenSide& receive, bool in_place, std::optional<std::vector<Index>> items,
-                  const std::optional<GivenSettings>& given, Form form, const GivenFault& given_fault)
+                  const std::optional<GivenSettings>& given, Form form,
+                  const GivenFault& given_fault)
       : datatypes_(send.datatypes) {
     datatypes_.insert(datatypes_.end(), receive.datatypes.begin(), receive.datatypes.end());
     NeighborArguments arguments;
@@ -273,7 +274,8 @@ void bind_graph(nb::module_& module) {
   module.def("kept_complete_graph", &kept_complete_graph, "comm"_a);
   module.def("neighbor", &neighbor, "graph"_a, "collective"_a, "sendbuf"_a.none(), "sendcounts"_a,
              "senddispls"_a, "sendtypes"_a, "recvbuf"_a.none(), "recvcounts"_a, "recvdispls"_a,
-             "recvtypes"_a, "in_place"_a, "items"_a.none(), "settings"_a.none(), "blocking"_a, "fault"_a.none());
+             "recvtypes"_a, "in_place"_a, "items"_a.none(), "settings"_a.none(), "blocking"_a,
+             "fault"_a.none());
 }
 
 }  // namespace vicinal::python

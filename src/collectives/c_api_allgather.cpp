@@ -41,15 +41,16 @@ auto allgatherv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, voi
 
 template <class Read>
 int blocking_on(MPI_Comm comm, Read read) noexcept {
-  return guarded(comm, [&] { begin(vicinal::graph_of_all(comm), vicinal::Form::blocking, read)->wait(); });
+  return guarded(
+      comm, [&] { begin(vicinal::graph_of_all(comm), vicinal::Form::blocking, read)->wait(); });
 }
 
 template <class Read>
 int nonblocking_on(MPI_Comm comm, vicinal_request* request, Read read) noexcept {
   return guarded(comm, [&] {
-    *request = handle(
-        begin(vicinal::graph_of_all(comm), vicinal::Form::nonblocking, into(request, read))
-            .release());
+    *request =
+        handle(begin(vicinal::graph_of_all(comm), vicinal::Form::nonblocking, into(request, read))
+                   .release());
   });
 }
 

@@ -128,9 +128,8 @@ int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned, int64_t own
 int vicinal_halo_reverse_start(vicinal_halo halo, void* owned, const void* ghosts, int64_t values,
                                MPI_Datatype type, MPI_Op op, vicinal_request* request) {
   return start_halo(halo, true, request, [&](vicinal::Halo& it, auto read) -> auto& {
-    const auto [shape, combine] = read([&] {
-      return std::pair(shape_of(values, type), vicinal::combine_of(op, type, values));
-    });
+    const auto [shape, combine] = read(
+        [&] { return std::pair(shape_of(values, type), vicinal::combine_of(op, type, values)); });
     return it.start_reverse(owned, ghosts, shape, combine);
   });
 }
@@ -167,9 +166,10 @@ int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistic
     require_handle(halo, "halo");
     require_handle(statistics, "statistics");
     const vicinal::Statistics counted = vicinal::statistics(halo->halo->plan().forward());
-    *statistics = {counted.non_local.messages, counted.non_local.elements, counted.local.messages,
-                   counted.local.elements, counted.shared_elements,
-                   halo->halo->plan().communicator().arena_fault().c_str()};
+    *statistics = {
+        counted.non_local.messages, counted.non_local.elements,
+        counted.local.messages,     counted.local.elements,
+        counted.shared_elements,    halo->halo->plan().communicator().arena_fault().c_str()};
   });
 }
 

@@ -60,7 +60,8 @@ int vicinal_start(vicinal_request* request) {
 }
 
 int vicinal_startall(int count, vicinal_request requests[]) {
-  const int refused = guarded(judge_of(count, requests), [&] { check_list(requests, count, "requests"); });
+  const int refused =
+      guarded(judge_of(count, requests), [&] { check_list(requests, count, "requests"); });
   if (refused != MPI_SUCCESS) return refused;
   for (int i = 0; i < count; ++i) {
     const int code = vicinal_start(&requests[i]);
@@ -89,7 +90,8 @@ int vicinal_wait(vicinal_request* request) {
 }
 
 int vicinal_waitall(int count, vicinal_request requests[]) {
-  const int refused = guarded(judge_of(count, requests), [&] { check_list(requests, count, "requests"); });
+  const int refused =
+      guarded(judge_of(count, requests), [&] { check_list(requests, count, "requests"); });
   if (refused != MPI_SUCCESS) return refused;
   for (int i = 0; i < count; ++i) {
     const int code = vicinal_wait(&requests[i]);

@@ -35,8 +35,9 @@ class CallQueue {
 
   struct Entered {
     std::shared_ptr<Call> call;
-    std::exception_ptr refused;  ///< what is wrong with the arguments, if anything is: then the call is one
-                                 ///< in which this rank takes part for the others' sake
+    std::exception_ptr
+        refused;  ///< what is wrong with the arguments, if anything is: then the call is one
+                  ///< in which this rank takes part for the others' sake
   };
 
   /// A call enters, with the settings of the graph. Never waits: what cannot be done yet is done later.
@@ -49,7 +50,8 @@ class CallQueue {
 
   [[nodiscard]] bool goes_by_plan(const Graph& graph, std::int64_t number, bool blocking) const;
   void begin_planning(Graph& graph);
-  [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number, NeighborArguments* arguments);
+  [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number,
+                                                  NeighborArguments* arguments);
   [[nodiscard]] std::shared_ptr<Call> planned_call(const Graph& graph, std::int64_t number,
                                                    NeighborArguments* arguments);
 

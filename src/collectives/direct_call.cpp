@@ -36,8 +36,7 @@ void copy_own(const DirectRoute& route, const EdgeData& send, const EdgeData& re
   for (std::size_t out = 0; out < route.destinations.size(); ++out) {
     if (route.destinations[out] != rank) continue;
     while (route.sources[in] != rank) ++in;
-    copy_piece(send, send.piece(out), receive, receive.piece(in++),
-               route.communicator->handle());
+    copy_piece(send, send.piece(out), receive, receive.piece(in++), route.communicator->handle());
   }
 }
 
@@ -77,8 +76,7 @@ void DirectCall::begin() {
     const int peer = route_->destinations[edge];
     if (peer == rank) continue;
     const EdgePiece& piece = send_.piece(edge);
-    messages_.send(address(send_.buffer, piece.offset), piece.count, piece.type.handle, peer,
-                   tag_);
+    messages_.send(address(send_.buffer, piece.offset), piece.count, piece.type.handle, peer, tag_);
   }
 }
 

@@ -25,7 +25,7 @@ struct PlanTurn {
 struct Blocks {
   Side send;
   Side receive;
-  std::int64_t bytes = 0;    ///< of a block
+  std::int64_t bytes = 0;      ///< of a block
   std::size_t out_blocks = 0;  ///< places in the user's arrays
   std::size_t in_blocks = 0;
 };
@@ -46,8 +46,8 @@ class PlannedCall final : public Call {
 
   std::shared_ptr<mpi::Communicator> communicator_;
   std::shared_ptr<PlanTurn> turn_;
-  std::optional<Blocks> blocks_;  ///< none where the call is at fault
-  std::exception_ptr refused_;    ///< what it has failed with, where that came late
+  std::optional<Blocks> blocks_;    ///< none where the call is at fault
+  std::exception_ptr refused_;      ///< what it has failed with, where that came late
   std::vector<std::byte> nothing_;  ///< stands for blocks without bytes
 };
 

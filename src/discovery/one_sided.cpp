@@ -68,8 +68,8 @@ mpi::Window& meet(mpi::Communicator& communicator, std::int64_t bytes,
   if (own.window == nullptr) own.window = mpi::Window::find(communicator.handle());
   const std::int64_t number = own.window == nullptr ? -1 : own.window->number();
   // A rank with a finding goes along with any size.
-  std::array<std::int64_t, 6> least{
-      vote(communicator, mine), bytes, -bytes, number, -number, -mpi::Window::next_number()};
+  std::array<std::int64_t, 6> least{vote(communicator, mine),   bytes, -bytes, number, -number,
+                                    -mpi::Window::next_number()};
   mpi::allreduce_min(communicator.handle(), least);
   settle(communicator, least[0], mine);
   require(least[1] == -least[2], Fault::count, "the ranks exchange blocks of ", least[1], " to ",
@@ -126,8 +126,8 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
     const auto slot = std::span(slots).subspan(i * slot_bytes, slot_bytes);
     std::memcpy(slot.data(), &header, sizeof header);
     std::copy(outbox[i].bytes.begin(), outbox[i].bytes.end(), slot.begin() + sizeof header);
-    requests.push_back(
-        window.put(slot, outbox[i].peer, first_slot + static_cast<std::size_t>(drawn[i]) * slot_bytes));
+    requests.push_back(window.put(slot, outbox[i].peer,
+                                  first_slot + static_cast<std::size_t>(drawn[i]) * slot_bytes));
   }
   finish(requests);
   window.flush();

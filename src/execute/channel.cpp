@@ -128,8 +128,7 @@ void Channel::poll_strays() {
   std::erase_if(strays_, [this](Stray& stray) {
     if (!stray.transfer) {
       const Operation& operation = operation_of(stray.request);
-      auto arrival =
-          mpi::improbe(communicator_->handle(), data_tag(operation), operation.peer);
+      auto arrival = mpi::improbe(communicator_->handle(), data_tag(operation), operation.peer);
       if (!arrival) return false;
       stray.bytes.resize(static_cast<std::size_t>(arrival->bytes));
       stray.transfer = mpi::ireceive(*arrival, stray.bytes);
@@ -219,8 +218,7 @@ void Channel::begin_message(int number) {
 
 void Channel::send_nothing(const Operation& operation) {
   // MPI finishes it by itself.
-  static_cast<void>(
-      mpi::isend(communicator_->handle(), {}, operation.peer, data_tag(operation)));
+  static_cast<void>(mpi::isend(communicator_->handle(), {}, operation.peer, data_tag(operation)));
 }
 
 bool Channel::is_satisfied(int number) {
@@ -233,8 +231,7 @@ bool Channel::is_satisfied(int number) {
     return true;
   }
   if (!is_far(node.buffer)) return true;
-  FarSlot& slot =
-      far_[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(node.buffer)])];
+  FarSlot& slot = far_[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(node.buffer)])];
   try {
     if (slot.find(generation_) != nullptr) return true;
   } catch (const Error& error) {

@@ -156,7 +156,7 @@ class Channel {
   bool slots_bound_ = false;
   std::int64_t generation_ = 0;  ///< of the last execution begun: the same on all ranks
   bool in_flight_ = false;
-  bool at_fault_ = false;        ///< this execution is for the others' sake
+  bool at_fault_ = false;  ///< this execution is for the others' sake
   std::optional<Error> fault_;
 
   // Buffers.
@@ -177,7 +177,8 @@ class Channel {
   std::vector<Copy> copies_;
   std::vector<Reduction> reductions_;
   std::size_t unfinished_ = 0;
-  std::vector<int> spoilt_by_;  ///< by node: 1 + the rank whose fault it is that its data are missing
+  std::vector<int>
+      spoilt_by_;  ///< by node: 1 + the rank whose fault it is that its data are missing
   bool any_spoilt_ = false;
 
   // Requests, in four groups: linked ones (something waits for them) that begin later, linked ones

@@ -38,14 +38,15 @@ bool Planning::advance() noexcept {
     }
     if (!driver_.advance(*negotiation_)) return false;
     Plans plans = negotiation_->result();
-    plan_ = std::make_shared<AgreedPlan>(task_.communicator, task_.key,
-                                         task_.neighborhood.company(), std::move(site_),
-                                         std::move(plans));
+    plan_ =
+        std::make_shared<AgreedPlan>(task_.communicator, task_.key, task_.neighborhood.company(),
+                                     std::move(site_), std::move(plans));
   } catch (const SettledFault&) {
     fault_ = std::current_exception();  // all know
   } catch (const mpi::FaultElsewhere& error) {
-    leave_with(task_.fault ? std::make_exception_ptr(Error(*task_.fault)) : std::current_exception(),
-               error.origin());
+    leave_with(
+        task_.fault ? std::make_exception_ptr(Error(*task_.fault)) : std::current_exception(),
+        error.origin());
   } catch (...) {
     leave_with(std::current_exception(), rank);
   }
@@ -70,9 +71,8 @@ Task<Plans> Planning::negotiate() {
 }
 
 Task<Plans> Planning::make_plans() {
-  return plan_alike(*task_.planner,
-                    PlanRequest{conversation_, site_, task_.neighborhood, task_.pattern,
-                                task_.options, task_.fault});
+  return plan_alike(*task_.planner, PlanRequest{conversation_, site_, task_.neighborhood,
+                                                task_.pattern, task_.options, task_.fault});
 }
 
 /// Either all ranks of a component have their plans in the end, or none has one.

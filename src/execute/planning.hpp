@@ -14,13 +14,14 @@ namespace vicinal {
 /// What is to be planned, by value: it outlives the graph where a person frees that early.
 struct PlanningTask {
   std::shared_ptr<mpi::Communicator> communicator;
-  mpi::ConversationKey key;          ///< the same on all ranks that take part, used once
+  mpi::ConversationKey key;  ///< the same on all ranks that take part, used once
   const Planner* planner = nullptr;
   Neighborhood neighborhood;
   Pattern pattern;
   PlanOptions options;
   int channels = 1;
-  std::optional<Error> fault;  ///< what this rank already knows to be wrong: it is told to the others
+  std::optional<Error>
+      fault;  ///< what this rank already knows to be wrong: it is told to the others
 };
 
 class Planning final : public Activity {

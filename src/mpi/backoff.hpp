@@ -38,9 +38,10 @@ class Reason {
   Reason(const char* text) : context_(text), write_(write_text) {}
   /// A function that writes such a text to a stream.
   template <std::invocable<std::ostream&> Write>
-  Reason(const Write& write) : context_(&write), write_([](const void* context, std::ostream& out) {
-      (*static_cast<const Write*>(context))(out);
-    }) {}
+  Reason(const Write& write)
+      : context_(&write), write_([](const void* context, std::ostream& out) {
+          (*static_cast<const Write*>(context))(out);
+        }) {}
   void write(std::ostream& out) const { write_(context_, out); }
 
  private:

@@ -280,11 +280,12 @@ GraphTags::GraphTags(std::shared_ptr<Communicator> communicator, std::int64_t gr
   Communicator& all = *communicator_;
   const std::lock_guard lock(all.mutex_);
   number_ = graph % all.graph_limit_;
-  require(all.live_graphs_.insert(number_).second, Fault::memory, "a graph made ", all.graph_limit_,
-          " graphs ago is still alive on this communicator, which has no more message numbers; free "
-          "graphs that are not needed, or use several communicators");
-  first_ = Communicator::data_tag(all.tag_limit_, 0, false) +
-           static_cast<int>(number_) * kinds * turns;
+  require(
+      all.live_graphs_.insert(number_).second, Fault::memory, "a graph made ", all.graph_limit_,
+      " graphs ago is still alive on this communicator, which has no more message numbers; free "
+      "graphs that are not needed, or use several communicators");
+  first_ =
+      Communicator::data_tag(all.tag_limit_, 0, false) + static_cast<int>(number_) * kinds * turns;
 }
 
 GraphTags::~GraphTags() {

@@ -88,7 +88,8 @@ void throw_mpi_error(int code, const char* what) {
 void throw_message_error(int code, int peer, std::int64_t expected, const char* what) {
   if (class_of(code) != MPI_ERR_TRUNCATE) throw_mpi_error(code, what);
   fail(Fault::count, "rank ", peer, " has sent more than the ", expected,
-       " bytes that this rank expects from it; both ends of an edge must give the same count, and all "
+       " bytes that this rank expects from it; both ends of an edge must give the same count, and "
+       "all "
        "ranks the same element size");
 }
 

@@ -37,8 +37,8 @@ bool MessageBatch::test() {
   if (requests_.empty()) return true;
   statuses_.resize(requests_.size());
   int done = 0;
-  const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
-                               statuses_.data());
+  const int code =
+      MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, statuses_.data());
   if (code != MPI_SUCCESS) {
     done = 1;
     note_failures(code);

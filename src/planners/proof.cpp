@@ -68,8 +68,8 @@ class Proof final : public Consultation {
     words_ = {};
   }
   void place(std::vector<Plan>& all, Plan plan) {
-    require(plan.rank >= 0 && plan.rank < plan.size, Fault::internal, "the plan of rank ", plan.rank,
-            " of ", plan.size, " is to be proved by rank ", rank_);
+    require(plan.rank >= 0 && plan.rank < plan.size, Fault::internal, "the plan of rank ",
+            plan.rank, " of ", plan.size, " is to be proved by rank ", rank_);
     for (int rank = static_cast<int>(all.size()); rank < plan.size; ++rank) {
       all.push_back(idle_plan(rank, plan));
     }
@@ -97,8 +97,10 @@ Task<Done> prove(Conversation& talk, const Neighborhood& neighborhood, const Pla
   co_await consult(talk, neighborhood.tree, faults, proof);
   faults.settle();
   if (!proof.verdict().empty()) {
-    throw SettledFault(Error(Fault::internal, "the plans of these ranks would not deliver what was "
-                                              "asked for, and are not used: " + proof.verdict()));
+    throw SettledFault(Error(Fault::internal,
+                             "the plans of these ranks would not deliver what was "
+                             "asked for, and are not used: " +
+                                 proof.verdict()));
   }
   co_return Done{};
 }

@@ -190,9 +190,9 @@ TEST(allgathers_refuse_buffers_that_share_memory) {
   }
   {
     const Duplicate comm;
-    refused(vicinal_allgatherv(own, 2, MPI_INT, both.data(), ones.data(), places.data(), MPI_INT,
-                               comm),
-            said);
+    refused(
+        vicinal_allgatherv(own, 2, MPI_INT, both.data(), ones.data(), places.data(), MPI_INT, comm),
+        said);
   }
   // In place, side by side, and nothing at all.
   const Duplicate comm;

@@ -102,9 +102,9 @@ TEST(a_type_may_be_freed_while_a_persistent_request_uses_it) {
     copies_of_attribute = 0;
     const MPI_Datatype types[] = {type, type};
     RequestHandle request;
-    SUCCEEDS(vicinal_neighbor_alltoallw_init(
-        ring.send.data(), ones, in_bytes, types, ring.receive.data(), ones, in_bytes, types,
-        ring.graph, Hints{{"vicinal_strategy", strategy}}, &request));
+    SUCCEEDS(vicinal_neighbor_alltoallw_init(ring.send.data(), ones, in_bytes, types,
+                                             ring.receive.data(), ones, in_bytes, types, ring.graph,
+                                             Hints{{"vicinal_strategy", strategy}}, &request));
     CHECK_EQUAL(copies_of_attribute, 0);
     const Freed freed(type);
     for (int round = 0; round < 3; ++round) {

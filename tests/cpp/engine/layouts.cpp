@@ -277,8 +277,8 @@ TEST(identities_are_any_numbers_of_64_bits) {
   const GraphHandle graph = graph_of(comm, from, to, few_regions(size));
   // Numbers that are one number once they are multiplied by 8, and the ends of what there is.
   constexpr std::int64_t wraps = std::int64_t{1} << 61;
-  const std::vector<std::int64_t> identities{5,      5 + wraps, 5 - wraps, 5 + 2 * wraps, 5 + 3 * wraps,
-                                             -1,     INT64_MAX, INT64_MIN, 6};
+  const std::vector<std::int64_t> identities{
+      5, 5 + wraps, 5 - wraps, 5 + 2 * wraps, 5 + 3 * wraps, -1, INT64_MAX, INT64_MIN, 6};
   const auto count = static_cast<int>(identities.size());
   Edges send(std::vector<int>(to.size(), count)), receive(std::vector<int>(from.size(), count));
   std::vector<std::int64_t> items;

@@ -24,7 +24,8 @@ struct Ranks {
         bool with_reverse)
       : patterns(std::move(all)) {
     const auto size = static_cast<int>(patterns.size());
-    DetectedPlaces places{std::vector<int>(patterns.size(), 0), std::vector<int>(patterns.size(), 0)};
+    DetectedPlaces places{std::vector<int>(patterns.size(), 0),
+                          std::vector<int>(patterns.size(), 0)};
     const auto machine =
         std::make_shared<const Machine>(read_regions(regions, places), places.node_of);
     neighborhoods = run_virtual<Neighborhood>(size, [&](int rank, Conversation& talk) {
@@ -41,10 +42,9 @@ struct Ranks {
 
   /// What each rank hears; "idle" from one without edges, which takes no part.
   std::vector<std::string> prove_all(int at_fault = -1) const {
-    return run_virtual<std::string>(static_cast<int>(patterns.size()),
-                                    [&](int rank, Conversation& talk) {
-                                      return outcome(rank, talk, rank == at_fault);
-                                    });
+    return run_virtual<std::string>(
+        static_cast<int>(patterns.size()),
+        [&](int rank, Conversation& talk) { return outcome(rank, talk, rank == at_fault); });
   }
 
  private:
@@ -95,7 +95,8 @@ TEST(right_plans_are_proved_by_their_ranks) {
     for (const char* planner : {"direct", "aggregate", "split", "common-neighbor"}) {
       const bool one_way = std::string(planner) == "common-neighbor";
       const Ranks ranks(planner, random.make(size, identity), regions, !one_way);
-      for (const std::string& outcome : ranks.prove_all()) CHECK(outcome.empty() || outcome == "idle");
+      for (const std::string& outcome : ranks.prove_all())
+        CHECK(outcome.empty() || outcome == "idle");
     }
   }
 }
@@ -107,9 +108,9 @@ TEST(a_wrong_plan_is_told_to_its_component_only) {
       Plans& plans = ranks.plans[static_cast<std::size_t>(culprit)];
       Plan& plan = reverse ? *plans.reverse : plans.forward;
       // A copy that takes the neighbouring element.
-      const auto copy = std::find_if(plan.operations.begin(), plan.operations.end(), [](const auto& it) {
-        return it.kind == OperationKind::copy && it.from == Plan::source;
-      });
+      const auto copy = std::find_if(
+          plan.operations.begin(), plan.operations.end(),
+          [](const auto& it) { return it.kind == OperationKind::copy && it.from == Plan::source; });
       CHECK(copy != plan.operations.end());
       copy->runs.front().source += copy->runs.front().source > 0 ? -1 : 1;
       const std::vector<std::string> heard = ranks.prove_all();
@@ -143,8 +144,7 @@ TEST(a_rank_without_a_plan_is_heard_of) {
   const Ranks ranks("aggregate", two_components(), "blocks:3", true);
   const std::vector<std::string> heard = ranks.prove_all(7);
   CHECK_EQUAL(heard[7], std::string("memory: no slot to be had"));
-  CHECK_EQUAL(count_of(heard, "proving the plans failed because of a memory fault on rank 7"),
-              3);
+  CHECK_EQUAL(count_of(heard, "proving the plans failed because of a memory fault on rank 7"), 3);
   CHECK_EQUAL(std::count(heard.begin(), heard.end(), ""), 5);
 }
 
