@@ -195,4 +195,4 @@ def buffers_that_do_not_fit(comm: MPI.Intracomm) -> None:
     with graph.Ineighbor_alltoall(x, y) as request:
         expect_error("request", "no plan of its own", lambda: request.statistics)
     expect_error("count", "one size", lambda: graph.Neighbor_alltoall(x, np.zeros(4)))
-    expect_error("count", "create another", lambda: graph.Neighbor_alltoall(x, y))
+    graph.Neighbor_alltoall(x, y)  # a fault is that of one call
