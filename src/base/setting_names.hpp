@@ -15,8 +15,8 @@
 namespace vicinal {
 
 inline constexpr std::array<std::string_view, 10> setting_keys{
-    "vicinal_regions",     "vicinal_strategy",     "vicinal_allgather",  "vicinal_exchange",
-    "vicinal_local",       "vicinal_in_flight",    "vicinal_progress",   "vicinal_split_bytes",
+    "vicinal_regions",      "vicinal_strategy",   "vicinal_allgather", "vicinal_exchange",
+    "vicinal_local",        "vicinal_in_flight",  "vicinal_progress",  "vicinal_split_bytes",
     "vicinal_leader_shift", "vicinal_group_size",
 };
 

@@ -35,45 +35,53 @@ struct Setting {
 };
 
 constexpr std::array<Setting, setting_keys.size()> table{{
-    {"vicinal_regions", [](Settings& it, const std::string&, const std::string& text) {
-       it.regions = text;
-     },
+    {"vicinal_regions",
+     [](Settings& it, const std::string&, const std::string& text) { it.regions = text; },
      [](const Settings& it) { return it.regions; }},
-    {"vicinal_strategy", [](Settings& it, const std::string&, const std::string& text) {
+    {"vicinal_strategy",
+     [](Settings& it, const std::string&, const std::string& text) {
        it.strategy = find_planner(text).name;
      },
      [](const Settings& it) { return it.strategy; }},
-    {"vicinal_allgather", [](Settings& it, const std::string&, const std::string& text) {
+    {"vicinal_allgather",
+     [](Settings& it, const std::string&, const std::string& text) {
        it.allgather = find_planner(text).name;
      },
      [](const Settings& it) { return it.allgather; }},
-    {"vicinal_exchange", [](Settings& it, const std::string&, const std::string& text) {
+    {"vicinal_exchange",
+     [](Settings& it, const std::string&, const std::string& text) {
        it.exchange = method_of(text);
      },
      [](const Settings& it) { return std::string(name(it.exchange)); }},
-    {"vicinal_local", [](Settings& it, const std::string& key, const std::string& text) {
+    {"vicinal_local",
+     [](Settings& it, const std::string& key, const std::string& text) {
        it.options.shared_memory = one_of_two(key, text, "shared", "messages");
      },
      [](const Settings& it) {
        return std::string(it.options.shared_memory ? "shared" : "messages");
      }},
-    {"vicinal_in_flight", [](Settings& it, const std::string& key, const std::string& text) {
+    {"vicinal_in_flight",
+     [](Settings& it, const std::string& key, const std::string& text) {
        it.in_flight = static_cast<int>(whole_number(key, text, 1, mpi::channels_per_plan));
      },
      [](const Settings& it) { return std::to_string(it.in_flight); }},
-    {"vicinal_progress", [](Settings& it, const std::string& key, const std::string& text) {
+    {"vicinal_progress",
+     [](Settings& it, const std::string& key, const std::string& text) {
        it.strict_progress = !one_of_two(key, text, "relaxed", "strict");
      },
      [](const Settings& it) { return std::string(it.strict_progress ? "strict" : "relaxed"); }},
-    {"vicinal_split_bytes", [](Settings& it, const std::string& key, const std::string& text) {
+    {"vicinal_split_bytes",
+     [](Settings& it, const std::string& key, const std::string& text) {
        it.options.split_bytes = whole_number(key, text, 1, Index{1} << 40);
      },
      [](const Settings& it) { return std::to_string(it.options.split_bytes); }},
-    {"vicinal_leader_shift", [](Settings& it, const std::string& key, const std::string& text) {
+    {"vicinal_leader_shift",
+     [](Settings& it, const std::string& key, const std::string& text) {
        it.options.leader_shift = static_cast<int>(whole_number(key, text, 0, 1 << 20));
      },
      [](const Settings& it) { return std::to_string(it.options.leader_shift); }},
-    {"vicinal_group_size", [](Settings& it, const std::string& key, const std::string& text) {
+    {"vicinal_group_size",
+     [](Settings& it, const std::string& key, const std::string& text) {
        it.options.group_size = static_cast<int>(whole_number(key, text, 0, 1 << 20));
      },
      [](const Settings& it) { return std::to_string(it.options.group_size); }},

@@ -49,8 +49,8 @@ std::shared_ptr<AgreedPlan> agree(const std::shared_ptr<mpi::Communicator>& comm
                                   const PlanOptions& options, std::optional<Error> fault) {
   AgreedSite site(communicator);
   Conversation conversation;
-  Task<Plans> task = plan_alike(planner, PlanRequest{conversation, site, neighborhood, pattern,
-                                                     options, std::move(fault)});
+  Task<Plans> task = plan_alike(
+      planner, PlanRequest{conversation, site, neighborhood, pattern, options, std::move(fault)});
   try {
     Plans plans = mpi::drive(*communicator, key, conversation, task);
     return std::make_shared<AgreedPlan>(communicator, key, neighborhood.company(), std::move(site),

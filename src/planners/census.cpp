@@ -61,8 +61,8 @@ Words Census::instruct(const RankTree::Child& child) {
   append(words, part(labels_, child.rank, end));
   for (const Relation& relation : relations_) {
     if (relation.rank < child.rank || relation.rank >= end) continue;
-    words.insert(words.end(), {relation.rank, 2 * relation.level + (relation.parent ? 1 : 0),
-                               relation.other});
+    words.insert(words.end(),
+                 {relation.rank, 2 * relation.level + (relation.parent ? 1 : 0), relation.other});
   }
   return words;
 }

@@ -108,8 +108,9 @@ class EdgeSearch final : public Consultation {
     return text.str();
   }
   void settle_within() {
-    std::erase_if(edges_,
-                  [](const auto& edge) { return edge.second.by_source == edge.second.by_destination; });
+    std::erase_if(edges_, [](const auto& edge) {
+      return edge.second.by_source == edge.second.by_destination;
+    });
   }
 
   int rank_;

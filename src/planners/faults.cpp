@@ -27,8 +27,9 @@ Error as_error(const std::exception& exception) {
   // Both stand for sizes that no memory has room for.
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
       dynamic_cast<const std::length_error*>(&exception) != nullptr) {
-    return Error(Fault::memory, "there is not enough memory for what was asked for; use fewer or "
-                                "longer runs of items, or fewer elements");
+    return Error(Fault::memory,
+                 "there is not enough memory for what was asked for; use fewer or "
+                 "longer runs of items, or fewer elements");
   }
   return Error(Fault::internal, exception.what());
 }

@@ -31,10 +31,10 @@ struct Neighborhood {
   std::vector<int> sources;       ///< in the user's order, with repetitions
   std::vector<int> destinations;  ///< in the user's order, with repetitions
   // Of the own component:
-  std::vector<int> active;        ///< ranks of the own region with any edge, ascending
-  std::vector<RegionLink> out;    ///< links to other regions, by region; all of the region's, not
-  std::vector<RegionLink> in;     ///< only this rank's
-  RankTree tree;                  ///< this rank's place in a tree of all its ranks
+  std::vector<int> active;      ///< ranks of the own region with any edge, ascending
+  std::vector<RegionLink> out;  ///< links to other regions, by region; all of the region's, not
+  std::vector<RegionLink> in;   ///< only this rank's
+  RankTree tree;                ///< this rank's place in a tree of all its ranks
 
   [[nodiscard]] int region() const { return machine->region_of(rank); }
   [[nodiscard]] bool has_edges() const { return !sources.empty() || !destinations.empty(); }

@@ -87,10 +87,9 @@ Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults
       talk.skip(1);
       continue;
     }
-    const std::vector<Letter> inbox =
-        co_await talk.exchange({}, children.size(), [&](std::span<const Letter> arrived) {
-          return letters_of(children, arrived, "reports");
-        });
+    const std::vector<Letter> inbox = co_await talk.exchange(
+        {}, children.size(),
+        [&](std::span<const Letter> arrived) { return letters_of(children, arrived, "reports"); });
     for (const Letter& letter : inbox) {
       const auto report = read_status(letter, faults);
       if (!faults.good()) continue;

@@ -22,9 +22,9 @@ struct RankTree {
     int rank = 0;
   };
   int rank = 0;
-  int levels = 0;               ///< supersteps of either way
-  int level = 0;                ///< this rank speaks for a block of fan^level ranks, the root for all
-  int parent = -1;              ///< -1: this is the root
+  int levels = 0;   ///< supersteps of either way
+  int level = 0;    ///< this rank speaks for a block of fan^level ranks, the root for all
+  int parent = -1;  ///< -1: this is the root
   std::vector<Child> children;  ///< by level, then by rank
 };
 

@@ -13,8 +13,7 @@ Task<Routes> negotiate(PlanRequest request, RelayPolicy policy) {
     Letters summaries = self.write_summaries();
     const std::size_t members = request.neighborhood.active.size();
     Missing missing = [&](Arrived arrived) { return self.missing_summaries(arrived); };
-    self.read_summaries(
-        co_await talk.exchange(std::move(summaries), members, std::move(missing)));
+    self.read_summaries(co_await talk.exchange(std::move(summaries), members, std::move(missing)));
 
     Letters streams = self.write_streams_and_introductions();
     const std::size_t arriving = self.expected_streams_and_introductions();

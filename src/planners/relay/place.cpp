@@ -146,9 +146,9 @@ void Negotiator::read_placement(Reader& reader) {
   if (share.via == Via::shared && share.slot.forward < 0) {
     share.via = Via::message;
     share.tag = new_tag();
-    late_tags_.push_back(
-        {share.owner, begin_letter(LetterKind::tag, faults_.status(),
-                                   {pair.link->region, static_cast<std::int64_t>(part), share.tag})});
+    late_tags_.push_back({share.owner, begin_letter(LetterKind::tag, faults_.status(),
+                                                    {pair.link->region,
+                                                     static_cast<std::int64_t>(part), share.tag})});
   }
   share.count = stream.count;
   share.runs = stream.pack();

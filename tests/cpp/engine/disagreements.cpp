@@ -23,7 +23,8 @@ struct Ring {
 };
 
 /// "KEY is 'A' on rank 0, but 'B' on rank R; all ranks must give the same"
-std::string difference(const std::string& key, const std::string& a, const std::string& b, int odd) {
+std::string difference(const std::string& key, const std::string& a, const std::string& b,
+                       int odd) {
   return key + " is '" + a + "' on rank 0, but '" + b + "' on rank " + std::to_string(odd) +
          same_for_all;
 }
@@ -59,10 +60,14 @@ TEST(settings_of_graphs_that_differ_are_told) {
   const Duplicate comm;
   const int odd = ring.size - 1;
   const std::vector<std::array<std::string, 3>> all{
-      {"vicinal_strategy", "aggregate", "direct"}, {"vicinal_allgather", "ring", "bruck"},
-      {"vicinal_local", "shared", "messages"},     {"vicinal_split_bytes", "10", "20"},
-      {"vicinal_leader_shift", "0", "1"},          {"vicinal_group_size", "2", "3"},
-      {"vicinal_in_flight", "1", "8"},             {"vicinal_regions", "blocks:1", "blocks:2"},
+      {"vicinal_strategy", "aggregate", "direct"},
+      {"vicinal_allgather", "ring", "bruck"},
+      {"vicinal_local", "shared", "messages"},
+      {"vicinal_split_bytes", "10", "20"},
+      {"vicinal_leader_shift", "0", "1"},
+      {"vicinal_group_size", "2", "3"},
+      {"vicinal_in_flight", "1", "8"},
+      {"vicinal_regions", "blocks:1", "blocks:2"},
       {"vicinal_exchange", "locality", "personalized"},
       {"vicinal_progress", "relaxed", "strict"}};
   for (const auto& [key, common, other] : all) {
@@ -81,9 +86,9 @@ TEST(settings_of_persistent_exchanges_that_differ_are_told) {
   const Duplicate comm;
   const GraphHandle graph = graph_of(comm, ring.last, ring.next, few_regions(ring.size));
   const int odd = ring.size - 1;
-  const std::array strategies{"direct",   "nearest-first", "aggregate",       "two-step",
-                              "split",    "automatic",     "common-neighbor", "aggregate-plain",
-                              "distance-halving-pruned"};
+  const std::array strategies{"direct",          "nearest-first",   "aggregate",
+                              "two-step",        "split",           "automatic",
+                              "common-neighbor", "aggregate-plain", "distance-halving-pruned"};
   for (const char* common : strategies) {
     for (const char* other : strategies) {
       if (common == other) continue;
@@ -95,11 +100,10 @@ TEST(settings_of_persistent_exchanges_that_differ_are_told) {
             difference("vicinal_strategy", common, other, odd));
     }
   }
-  const std::vector<std::array<const char*, 3>> options{
-      {"vicinal_local", "shared", "messages"},
-      {"vicinal_split_bytes", "10", "20"},
-      {"vicinal_leader_shift", "0", "1"},
-      {"vicinal_group_size", "2", "3"}};
+  const std::vector<std::array<const char*, 3>> options{{"vicinal_local", "shared", "messages"},
+                                                        {"vicinal_split_bytes", "10", "20"},
+                                                        {"vicinal_leader_shift", "0", "1"},
+                                                        {"vicinal_group_size", "2", "3"}};
   for (const auto& [key, common, other] : options) {
     Edges send({3}), receive({3});
     RequestHandle request;
@@ -123,16 +127,16 @@ TEST(components_may_differ_in_size_and_number_of_calls) {
   const Duplicate comm;
   GraphHandle graph;
   for (const char* strategy : {"direct", "aggregate", "two-step", "automatic"}) {
-    SUCCEEDS(create_graph(comm, peers, peers,
-                          Hints{{"vicinal_regions", few_regions(size)}, {"vicinal_strategy", strategy}},
-                          &graph));
+    SUCCEEDS(create_graph(
+        comm, peers, peers,
+        Hints{{"vicinal_regions", few_regions(size)}, {"vicinal_strategy", strategy}}, &graph));
     const int count = rank % 2 == 0 ? 1 : 500, calls = rank % 2 == 0 ? 7 : 2;
     const std::size_t all = peers.size() * static_cast<std::size_t>(count);
     for (int call = 0; call < calls; ++call) {
       const std::vector<int> sent(all, rank + call);
       std::vector<int> received(all, -1);
-      SUCCEEDS(vicinal_neighbor_alltoall(sent.data(), count, MPI_INT, received.data(), count, MPI_INT,
-                                         graph));
+      SUCCEEDS(vicinal_neighbor_alltoall(sent.data(), count, MPI_INT, received.data(), count,
+                                         MPI_INT, graph));
       for (std::size_t i = 0; i < all; ++i) {
         CHECK_EQUAL(received[i], peers[i / static_cast<std::size_t>(count)] + call);
       }

@@ -126,7 +126,8 @@ std::vector<RegionLink> links(const Edges& edges, const std::vector<int>& label,
     for (const int peer : peers[m]) {
       const int region = machine.region_of(peer);
       if (region == machine.region_of(rank)) continue;
-      RegionLink& link = found.try_emplace(region, RegionLink{region, member, peer, {}}).first->second;
+      RegionLink& link =
+          found.try_emplace(region, RegionLink{region, member, peer, {}}).first->second;
       link.gate_there = std::min(link.gate_there, peer);
       if (link.members.empty() || link.members.back() != member) link.members.push_back(member);
     }
@@ -161,7 +162,8 @@ void check_knowledge(const Machine& machine, const Edges& edges,
     CHECK(mine.active == active);
     check_links(mine.out, links(edges, label, machine, rank, true));
     check_links(mine.in, links(edges, label, machine, rank, false));
-    for (const int other : mine.company()) CHECK_EQUAL(label[static_cast<std::size_t>(other)], label[r]);
+    for (const int other : mine.company())
+      CHECK_EQUAL(label[static_cast<std::size_t>(other)], label[r]);
   }
 }
 
@@ -270,8 +272,8 @@ TEST(creation_finds_edges_that_one_end_does_not_know) {
 
 TEST(creation_names_each_end_its_own_edges) {
   Edges edges = ring(20);
-  edges.sources[3].push_back(17);       // rank 17 has none to 3
-  edges.destinations[8].push_back(9);   // a second one, of which rank 9 does not know
+  edges.sources[3].push_back(17);        // rank 17 has none to 3
+  edges.destinations[8].push_back(9);    // a second one, of which rank 9 does not know
   edges.destinations[12].push_back(12);  // to itself, from nowhere
   const auto outcomes = create(blocks(20, 5), edges, [](int) { return Premises{}; });
   const auto text = [&](std::size_t rank) { return std::string(error_of(outcomes[rank]).what()); };
@@ -280,10 +282,11 @@ TEST(creation_names_each_end_its_own_edges) {
         "rank 17 has 0 edges to rank 3, but rank 3 has 1 edge from rank 17;"));
   }
   for (const std::size_t rank : {0, 8, 9, 19}) {
-    CHECK(text(rank).starts_with(
-        "rank 8 has 2 edges to rank 9, but rank 9 has 1 edge from rank 8;"));
+    CHECK(
+        text(rank).starts_with("rank 8 has 2 edges to rank 9, but rank 9 has 1 edge from rank 8;"));
   }
-  CHECK(text(12).starts_with("rank 12 has 1 edge to rank 12, but rank 12 has 0 edges from rank 12;"));
+  CHECK(
+      text(12).starts_with("rank 12 has 1 edge to rank 12, but rank 12 has 0 edges from rank 12;"));
 }
 
 TEST(creation_finds_random_odd_edges_wherever_they_are) {
@@ -319,8 +322,8 @@ TEST(creation_names_a_setting_that_differs) {
       for (const bool second : {false, true}) {
         const auto outcomes = create(blocks(size, 3), ring(size), [&](int rank) {
           const bool odd = rank == culprit || rank == size - 1;
-          return Premises{settings(odd && !second ? "direct" : "aggregate",
-                                   odd && second ? "100" : "65536")};
+          return Premises{
+              settings(odd && !second ? "direct" : "aggregate", odd && second ? "100" : "65536")};
         });
         std::ostringstream expected;
         expected << (second ? "vicinal_split_bytes is '65536'" : "vicinal_strategy is 'aggregate'")

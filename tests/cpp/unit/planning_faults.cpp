@@ -131,8 +131,8 @@ void run_short(Want want, Check check) {
           sites.emplace_back(want, rank == 5 ? left : 1 << 20);
         }
         try {
-          const auto outcomes = run_virtual<Outcome>(
-              setting.machine->size(), [&](int rank, Conversation& talk) {
+          const auto outcomes =
+              run_virtual<Outcome>(setting.machine->size(), [&](int rank, Conversation& talk) {
                 const auto r = static_cast<std::size_t>(rank);
                 return attempt(planner,
                                PlanRequest{talk, sites[r], setting.neighborhoods[r],
@@ -142,8 +142,9 @@ void run_short(Want want, Check check) {
           if (!sites[5].failed()) break;
           check(outcomes, setting);
         } catch (const std::exception& error) {
-          testing::fail_check(__FILE__, __LINE__, planner.name, ", ", one_host ? "one host" : "hosts",
-                              ", after ", left, ": ", error.what());
+          testing::fail_check(__FILE__, __LINE__, planner.name, ", ",
+                              one_host ? "one host" : "hosts", ", after ", left, ": ",
+                              error.what());
         }
       }
     }
@@ -316,8 +317,9 @@ TEST(components_plan_apart) {
     for (int to = rank % 2; to < 16; to += 2) peers.push_back(to);
     graph.push_back(std::move(peers));
   }
-  const Setting setting(std::make_shared<const Machine>(region, region),
-                        testing::block_patterns(graph, [](int rank) { return Index{1 + rank % 2}; }));
+  const Setting setting(
+      std::make_shared<const Machine>(region, region),
+      testing::block_patterns(graph, [](int rank) { return Index{1 + rank % 2}; }));
   for (const Planner& even : planners()) {
     for (const Planner& odd : planners()) {
       if (even.complete_only || odd.complete_only) continue;

@@ -110,12 +110,13 @@ TEST(planners_say_whom_they_wait_for) {
       options.split_bytes = 16;
       if (!serves(planner, options)) continue;
       std::vector<VirtualSite> sites(static_cast<std::size_t>(size));
-      run_watched<Plans>(size, "planning " + std::string(planner.name), seen[planner.name],
-                         [&](int rank, Conversation& talk) {
-                           const auto r = static_cast<std::size_t>(rank);
-                           return plan_alike(planner, PlanRequest{talk, sites[r], neighborhoods[r],
-                                                                  patterns[r], options, {}});
-                         });
+      run_watched<Plans>(
+          size, "planning " + std::string(planner.name), seen[planner.name],
+          [&](int rank, Conversation& talk) {
+            const auto r = static_cast<std::size_t>(rank);
+            return plan_alike(
+                planner, PlanRequest{talk, sites[r], neighborhoods[r], patterns[r], options, {}});
+          });
     }
   }
   CHECK(seen.at("creation").by_sender > 100);
@@ -127,8 +128,8 @@ TEST(planners_say_whom_they_wait_for) {
 
 TEST(allgathers_say_whom_they_wait_for) {
   const int size = 6;
-  const auto machine = std::make_shared<const Machine>(std::vector{0, 0, 0, 1, 1, 1},
-                                                       std::vector{0, 0, 0, 1, 1, 1});
+  const auto machine =
+      std::make_shared<const Machine>(std::vector{0, 0, 0, 1, 1, 1}, std::vector{0, 0, 0, 1, 1, 1});
   std::vector<Pattern> patterns(size);
   for (int from = 0; from < size; ++from) {
     for (int to = 0; to < size; ++to) {
@@ -147,12 +148,12 @@ TEST(allgathers_say_whom_they_wait_for) {
     if (!planner.complete_only) continue;
     Seen seen;
     std::vector<VirtualSite> sites(size);
-    run_watched<Plans>(size, "planning " + std::string(planner.name), seen,
-                       [&](int rank, Conversation& talk) {
-                         const auto r = static_cast<std::size_t>(rank);
-                         return plan_alike(planner, PlanRequest{talk, sites[r], neighborhoods[r],
-                                                                patterns[r], options, {}});
-                       });
+    run_watched<Plans>(
+        size, "planning " + std::string(planner.name), seen, [&](int rank, Conversation& talk) {
+          const auto r = static_cast<std::size_t>(rank);
+          return plan_alike(
+              planner, PlanRequest{talk, sites[r], neighborhoods[r], patterns[r], options, {}});
+        });
     CHECK(seen.by_sender > 10 && seen.by_edge == 0);
   }
 }
