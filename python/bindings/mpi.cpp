@@ -18,6 +18,7 @@
 #include "execute/execution.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/difference.hpp"
 #include "plan/checks.hpp"
 
 namespace nb = nanobind;
@@ -46,20 +47,6 @@ std::optional<Error> to_error(const GivenFault& fault) {
   return Error(Fault::internal, fault->second);
 }
 
-namespace {
-
-/// A number that tells settings apart; not negative.
-std::int64_t fingerprint(const Settings& settings) {
-  std::ostringstream text;
-  const PlanOptions& options = settings.options;
-  text << settings.regions << '|' << settings.strategy << '|' << settings.in_flight << '|'
-       << name(settings.exchange) << '|' << options.shared_memory << '|' << options.split_bytes
-       << '|' << options.leader_shift << '|' << options.group_size;
-  return static_cast<std::int64_t>(std::hash<std::string>{}(text.str()) >> 1);
-}
-
-}  // namespace
-
 Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& given_fault,
                    std::array<std::int64_t, 2> mine) {
   const auto communicator = mpi::Communicator::of(user);
@@ -71,14 +58,13 @@ Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& 
   } catch (const Error& error) {
     finding.emplace(error);
   }
-  const std::int64_t mark = fingerprint(meeting.settings);
+  const std::vector<Given> settings =
+      given_settings(meeting.settings, communicator->default_regions());
+  const std::int64_t mark = fingerprint(settings);
   std::array<std::int64_t, 5> least{vote(*communicator, finding), mark, -mark, mine[0], mine[1]};
   mpi::allreduce_min(communicator->handle(), least);
   settle(*communicator, least[0], finding);
-  require(least[1] == -least[2], Fault::info,
-          "the ranks gave different settings; give the same strategy, regions, local, in_flight, "
-          "split_bytes, leader_shift, group_size and method, or the same environment variables, on "
-          "all");
+  if (least[1] != -least[2]) mpi::throw_difference(communicator->handle(), settings);
   meeting.least = {least[3], least[4]};
   return meeting;
 }

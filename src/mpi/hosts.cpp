@@ -20,6 +20,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/detect.hpp"
+#include "mpi/difference.hpp"
 
 namespace vicinal::mpi {
 namespace {
@@ -27,21 +28,6 @@ namespace {
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
-/// Tells all ranks what two of them have in their environment, and throws what differs.
-[[noreturn]] void throw_difference(MPI_Comm communicator, int rank, std::span<const Given> own,
-                                   int other) {
-  std::array<Words, 2> words;
-  for (const int teller : {0, other}) {
-    Words& told = words[teller == 0 ? 0 : 1];
-    if (rank == teller) told = to_words(own);
-    auto size = static_cast<std::int64_t>(told.size());
-    broadcast(communicator, std::as_writable_bytes(std::span(&size, 1)), teller);
-    told.resize(static_cast<std::size_t>(size));
-    broadcast(communicator, std::as_writable_bytes(std::span(told)), teller);
-  }
-  throw Error(Fault::info, difference(to_given(words[0]), 0, to_given(words[1]), other));
 }
 
 /// Words that hold an invitation, on its way to the other ranks.
@@ -80,7 +66,7 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
   }
   for (int rank = 0; rank < size_; ++rank) {
     const std::int64_t settings = all[static_cast<std::size_t>(rank) * words + settings_word];
-    if (settings != all[settings_word]) throw_difference(handle_, rank_, given, rank);
+    if (settings != all[settings_word]) throw_difference(handle_, given);
   }
 
   std::map<std::int64_t, int> lowest_rank;  // of each host

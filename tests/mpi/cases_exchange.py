@@ -93,7 +93,7 @@ def exchanges_that_do_not_fit(comm: MPI.Intracomm) -> None:
             "datatype", "different types", lambda: vicinal.sparse_exchange(comm, {0: np.zeros(2, "i4" if mine else "f4")})
         )
         expect_error(
-            "info", "different settings",
+            "info", "; all ranks must give the same",
             lambda: vicinal.sparse_exchange(comm, {}, method="locality" if mine else "nonblocking"),
         )
     expect_error("info", "no exchange method 'fastest'", lambda: vicinal.sparse_exchange(comm, {}, method="fastest"))

@@ -65,8 +65,9 @@ def settings_on_all_ranks(comm: MPI.Intracomm) -> None:
     expect_error("topology", "not known", lambda: vicinal.set_regions(comm, "islands"))
     if comm.size > 1:
         strategy = "direct" if comm.rank else "aggregate"
-        expect_error("info", "different settings", lambda: vicinal.Halo(comm, owned, [], strategy=strategy))
-        expect_error("info", "different settings", lambda: vicinal.Graph(comm, [], [], strategy=strategy))
+        told = "vicinal_strategy is 'aggregate' on rank 0, but 'direct' on rank 1"
+        expect_error("info", told, lambda: vicinal.Halo(comm, owned, [], strategy=strategy))
+        expect_error("info", told, lambda: vicinal.Graph(comm, [], [], strategy=strategy))
     expect_error("communicator", "COMM_NULL", lambda: vicinal.Halo(MPI.COMM_NULL, owned, []))
     try:
         vicinal.Halo("world", owned, [])  # type: ignore[arg-type]

@@ -1,0 +1,36 @@
+// All ranks look for the first one that differs, then it and rank 0 tell what they have.
+#include "mpi/difference.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "mpi/collectives.hpp"
+#include "mpi/errors.hpp"
+
+namespace vicinal::mpi {
+
+void throw_difference(MPI_Comm communicator, std::span<const Given> mine) {
+  int rank = 0;
+  check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+  const std::int64_t print = fingerprint(mine);
+  const std::vector<std::int64_t> all = allgather(communicator, std::span(&print, 1));
+  const auto differs =
+      std::find_if(all.begin(), all.end(), [&](std::int64_t each) { return each != all.front(); });
+  require(differs != all.end(), Fault::internal,
+          "ranks were said to have given different settings, but all are the same");
+  const auto other = static_cast<int>(differs - all.begin());
+  std::array<std::vector<Given>, 2> given;
+  for (const int teller : {0, other}) {
+    Words words;
+    if (rank == teller) words = to_words(mine);
+    auto size = static_cast<std::int64_t>(words.size());
+    broadcast(communicator, std::as_writable_bytes(std::span(&size, 1)), teller);
+    words.resize(static_cast<std::size_t>(size));
+    broadcast(communicator, std::as_writable_bytes(std::span(words)), teller);
+    given[teller == 0 ? 0 : 1] = to_given(words);
+  }
+  throw Error(Fault::info, difference(given[0], 0, given[1], other));
+}
+
+}  // namespace vicinal::mpi

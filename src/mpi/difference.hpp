@@ -1,0 +1,17 @@
+// Telling all ranks what two of them have given differently.
+#pragma once
+
+#include <mpi.h>
+
+#include <span>
+
+#include "base/given.hpp"
+
+namespace vicinal::mpi {
+
+/// Once it is known that not all ranks of a communicator of our own have given the same: throws an info
+/// fault that names rank 0, the lowest rank that differs from it, and both values, on all of them.
+/// Collective.
+[[noreturn]] void throw_difference(MPI_Comm communicator, std::span<const Given> mine);
+
+}  // namespace vicinal::mpi
