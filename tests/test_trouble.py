@@ -36,7 +36,7 @@ def test_a_signal_shows_what_is_waited_for(mpi: str, tmp_path: Path) -> None:
     text = dump.read_text()
     assert "vicinal: rank 0: an execution of a plan by aggregate waits for" in text, text
     assert "operation" in text, text
-    assert "rank 0: a neighborhood call with one message per edge, from ranks 0 1 2 3" in text, text
+    assert "waits for one message per edge, from ranks 0 1 2 3" in text, text
 
 
 def test_a_signal_that_is_none_is_refused(mpi: str) -> None:

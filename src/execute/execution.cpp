@@ -230,10 +230,11 @@ bool Execution::poll(int times) {
 
 void Execution::wait() {
   if (!in_flight_) return;
-  mpi::Wait wait([this](std::ostream& out) {
+  const auto reason = [this](std::ostream& out) {
     out << "an exchange planned by " << plan().forward().planner;
     name_awaited(out);
-  });
+  };
+  mpi::Wait wait(reason);
   int pauses = 0;
   while (true) {
     // Who has nothing else to progress keeps its claim for a few polls.

@@ -31,7 +31,8 @@ class Backoff {
   int pauses_ = 0;
 };
 
-/// What a wait is for, in words, said only when asked. It refers to the function that it is made of.
+/// What a wait is for, in words, said only when asked. It refers to the function that it is made of, which
+/// must outlive it.
 class Reason {
  public:
   /// A text that goes on after "waits for ".
