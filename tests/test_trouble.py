@@ -62,6 +62,8 @@ comm = MPI.COMM_WORLD
 needed = [(comm.rank + 1) % comm.size]
 halo = vicinal.Halo(comm, (comm.rank, comm.rank + 1), needed, strategy="aggregate", regions="blocks:2")
 x = np.array([comm.rank, -1.0])
+# At a normal exit mpi4py finalizes MPI in the child, too, which MPICH takes for the rank's own end.
+leave = os._exit if "MPICH" in MPI.Get_library_version() else sys.exit
 for way in ("exit", "free", "abandon"):
     x[1] = -1
     halo.start(x)
@@ -71,7 +73,7 @@ for way in ("exit", "free", "abandon"):
             del halo
         if way == "abandon":
             os._exit(0)
-        sys.exit(0)
+        leave(0)
     assert os.waitpid(child, 0)[1] == 0
     halo.wait()
     assert x[1] == needed[0], x
