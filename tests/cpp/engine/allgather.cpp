@@ -134,7 +134,7 @@ TEST(planners_of_allgathers_are_refused_to_others_by_name) {
 
 TEST(allgatherv_with_counts_that_differ_ends_on_all_ranks) {
   const int size = world_size();
-  if (size < 2) return;
+  if (size < 2) testing::skip("needs 2 ranks");
   const Duplicate comm;
   std::vector<int> counts(static_cast<std::size_t>(size), 2), places(counts.size());
   for (int rank = 0; rank < size; ++rank) places[static_cast<std::size_t>(rank)] = 3 * rank;

@@ -140,7 +140,7 @@ TEST(communicator_without_shared_memory) {
 TEST(communicator_wants_the_same_environment_everywhere) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size < 2) return;
+  if (size < 2) testing::skip("needs 2 ranks");
   const int odd = size - 1;
   for (const char* variable :
        {"VICINAL_STRATEGY", "VICINAL_ALLGATHER", "VICINAL_REGIONS", "VICINAL_EXCHANGE",
