@@ -92,7 +92,7 @@ void DirectCall::name_awaited(std::ostream& out) const {
 void FailedDirectCall::begin() {
   const int rank = route_->communicator->rank();
   for (const int peer : route_->sources) {
-    if (peer != rank) strays_.push_back({peer, {}, {}});
+    if (peer != rank) strays_.emplace_back(route_->communicator->handle(), peer, tag_);
   }
   for (const int peer : route_->destinations) {
     // MPI finishes it by itself.
@@ -103,21 +103,13 @@ void FailedDirectCall::begin() {
 }
 
 bool FailedDirectCall::poll() {
-  std::erase_if(strays_, [this](Stray& stray) {
-    if (!stray.transfer) {
-      auto arrival = mpi::improbe(route_->communicator->handle(), tag_, stray.source);
-      if (!arrival) return false;
-      stray.bytes.resize(static_cast<std::size_t>(arrival->bytes));
-      stray.transfer = mpi::ireceive(*arrival, stray.bytes);
-    }
-    return stray.transfer->test();
-  });
+  std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
   return strays_.empty();
 }
 
 void FailedDirectCall::name_awaited(std::ostream& out) const {
   out << "what ranks";
-  for (const Stray& stray : strays_) out << ' ' << stray.source;
+  for (const mpi::Stray& stray : strays_) out << ' ' << stray.source();
   out << " send to a call that has failed here";
 }
 

@@ -8,12 +8,10 @@
 #include <mpi.h>
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "collectives/call.hpp"
 #include "collectives/edge_data.hpp"
-#include "mpi/collectives.hpp"
 #include "mpi/messages.hpp"
 
 namespace vicinal {
@@ -55,11 +53,6 @@ class FailedDirectCall final : public Call {
   void name_awaited(std::ostream& out) const override;
 
  private:
-  struct Stray {
-    int source = 0;
-    std::vector<std::byte> bytes;
-    std::optional<mpi::Request> transfer;  ///< once it has come
-  };
   void begin() override;
   bool poll() override;
   [[nodiscard]] bool wants_progress() const override { return true; }
@@ -67,7 +60,7 @@ class FailedDirectCall final : public Call {
 
   std::shared_ptr<const DirectRoute> route_;
   int tag_;
-  std::vector<Stray> strays_;
+  std::vector<mpi::Stray> strays_;
 };
 
 }  // namespace vicinal

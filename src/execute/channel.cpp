@@ -43,7 +43,7 @@ void Channel::start_at_fault() {
     if (operation.kind == OperationKind::send) {
       send_nothing(operation);
     } else {
-      strays_.push_back({request, {}, {}});
+      strays_.emplace_back(communicator_->handle(), operation.peer, data_tag(operation));
     }
   }
   for (int request = linked_later_; request < linked_; ++request) {
@@ -59,7 +59,7 @@ bool Channel::poll() {
     announced_ = true;
     for (OwnedSlot& slot : owned_) announced_ = slot.announce(generation_) && announced_;
   }
-  if (!strays_.empty()) poll_strays();
+  std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
   if (unfinished_ > 0) {
     for (std::size_t i = 0; i < awaits_.size();) {
       const int node = awaits_[i];
@@ -122,19 +122,6 @@ int Channel::check_arrival(int request, std::int64_t bytes) {
     note(Error(Fault::count, text.str() + "; all ranks must use the same element size"));
   }
   return operation.peer;
-}
-
-void Channel::poll_strays() {
-  std::erase_if(strays_, [this](Stray& stray) {
-    if (!stray.transfer) {
-      const Operation& operation = operation_of(stray.request);
-      auto arrival = mpi::improbe(communicator_->handle(), data_tag(operation), operation.peer);
-      if (!arrival) return false;
-      stray.bytes.resize(static_cast<std::size_t>(arrival->bytes));
-      stray.transfer = mpi::ireceive(*arrival, stray.bytes);
-    }
-    return stray.transfer->test();
-  });
 }
 
 void Channel::abandon() {

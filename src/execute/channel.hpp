@@ -22,8 +22,8 @@
 #include "execute/combine.hpp"
 #include "execute/slots.hpp"
 #include "memory/kernels.hpp"
-#include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/messages.hpp"
 #include "mpi/requests.hpp"
 #include "plan/plan.hpp"
 
@@ -125,7 +125,6 @@ class Channel {
   void run_ready();
   void poll_linked();
   [[nodiscard]] bool poll_unlinked();
-  void poll_strays();
 
   [[nodiscard]] const Operation& operation_of(int request) const {
     const auto number = request_table_[static_cast<std::size_t>(request)].plan_operation;
@@ -198,13 +197,7 @@ class Channel {
   int linked_active_ = 0;
   int unlinked_to_begin_ = 0;
 
-  /// Receives of an execution at fault: of what comes, however long it is.
-  struct Stray {
-    int request = -1;
-    std::vector<std::byte> bytes;
-    std::optional<mpi::Request> transfer;  ///< once it has come
-  };
-  std::vector<Stray> strays_;
+  std::vector<mpi::Stray> strays_;  ///< what comes for an execution at fault
 };
 
 }  // namespace vicinal

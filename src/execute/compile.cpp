@@ -281,7 +281,7 @@ void Channel::describe_pending(std::ostream& out) const {
     out << "\n";
   };
   for (const int node : awaits_) line(operations_[at(node)].plan_operation);
-  for (const Stray& stray : strays_) line(request_table_[at(stray.request)].plan_operation);
+  for (const mpi::Stray& stray : strays_) out << "  a message from rank " << stray.source() << "\n";
   if (at_fault_ || (linked_active_ == 0 && unfinished_ > 0)) return;
   for (const Request& request : request_table_) line(request.plan_operation);
 }

@@ -101,4 +101,14 @@ void MessageBatch::abandon() noexcept {
   requests_.clear();
 }
 
+bool Stray::test() {
+  if (!transfer_) {
+    auto arrival = improbe(communicator_, tag_, source_);
+    if (!arrival) return false;
+    bytes_.resize(static_cast<std::size_t>(arrival->bytes));
+    transfer_ = ireceive(*arrival, bytes_);
+  }
+  return transfer_->test();
+}
+
 }  // namespace vicinal::mpi

@@ -4,9 +4,13 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "mpi/collectives.hpp"
 
 namespace vicinal::mpi {
 
@@ -45,6 +49,24 @@ class MessageBatch {
   std::vector<MPI_Status> statuses_;
   std::vector<Expected> expected_;  ///< by receive
   std::string too_long_;            ///< what to say of a message that was; empty where none was
+};
+
+/// A message whose length this rank cannot know, taken in and thrown away. Nobody else may receive with its
+/// tag from its sender meanwhile.
+class Stray {
+ public:
+  Stray(MPI_Comm communicator, int source, int tag)
+      : communicator_(communicator), source_(source), tag_(tag) {}
+  [[nodiscard]] int source() const { return source_; }
+  /// Whether it has come. Never blocks.
+  bool test();
+
+ private:
+  MPI_Comm communicator_;
+  int source_;
+  int tag_;
+  std::vector<std::byte> bytes_;
+  std::optional<Request> transfer_;  ///< once it is known how long it is
 };
 
 }  // namespace vicinal::mpi

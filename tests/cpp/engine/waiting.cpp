@@ -124,20 +124,25 @@ TEST(lists_of_requests_that_are_none) {
 }
 
 TEST(a_message_that_is_too_long_is_a_count_fault) {
-  const auto communicator = mpi::Communicator::of(MPI_COMM_WORLD);
+  // Open MPI 5.0.11 does not tell of a short message to the rank itself, and writes a longer one past the buffer.
+  int rank = 0, size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size < 2) testing::skip("needs 2 ranks");
   // MPICH takes what it finds in testing to the world's error handler, whatever ours is.
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  const int rank = communicator->rank();
-  const int tag = mpi::Communicator::data_tag(communicator->acquire_tag(), 0, false);
+  const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
   const std::string said =
-      "rank " + std::to_string(rank) + " has sent more than the 8 bytes that this rank expects";
+      "rank " + std::to_string(previous) + " has sent more than the 8 bytes that this rank expects";
   for (const char* way : {"one", "all", "some"}) {
-    std::vector<std::int64_t> sent(4, rank), received(4, -1), lengths(2, -2);
-    mpi::RequestSet set(communicator->handle(), 4);
-    set.receive_init(0, &received[0], 8, rank, tag);
-    set.receive_init(1, &received[1], 8, rank, tag + 1);
-    set.send_init(2, sent.data(), 8, rank, tag);
-    set.send_init(3, sent.data(), 16, rank, tag + 1);
+    std::vector<std::int64_t> sent(2, rank), received(4, -1), lengths(2, -2);
+    mpi::RequestSet set(communicator, 4);
+    set.receive_init(0, &received[0], 8, previous, 0);
+    set.receive_init(1, &received[1], 8, previous, 1);
+    set.send_init(2, sent.data(), 8, next, 0);
+    set.send_init(3, sent.data(), 16, next, 1);
     set.start_range(0, 4);
     if (way[0] == 'o') {
       CHECK_THROWS(Fault::count, mpi::poll_until([&] { return set.test(1); }), said);
@@ -161,9 +166,10 @@ TEST(a_message_that_is_too_long_is_a_count_fault) {
       CHECK_EQUAL(lengths[1], -1);
     }
     mpi::poll_until([&] { return set.test(0) && set.test_all(2, 2); });
-    CHECK_EQUAL(received[0], rank);
+    CHECK_EQUAL(received[0], previous);
     CHECK_EQUAL(received[2], -1);
   }
+  MPI_Comm_free(&communicator);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   CHECK_THROWS(Fault::count, mpi::throw_mpi_error(MPI_ERR_TRUNCATE, "MPI_Wait"), "more than");
 }
