@@ -1,107 +1,18 @@
 // Halos over random distributions of indices, forward and in reverse. Values are whole numbers that say
 // index, vector, place and round, so that sums are exact in every type and order.
 #include <algorithm>
-#include <cstring>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "completion.hpp"
 #include "families.hpp"
+#include "halo_parts.hpp"
 #include "image.hpp"
 #include "wiring.hpp"
 
 namespace fuzz {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-/// Who owns and who needs which indices: all ranks know all of it.
-struct Distribution {
-  std::vector<std::vector<std::int64_t>> owned, needed;  ///< by rank, in order
-  bool ranges = false;                                   ///< what a rank owns is first, first + 1, ...
-  std::map<std::int64_t, int> owner;                     ///< by index
-  /// By index: the ranks that need it, and which of their ghosts it is.
-  std::map<std::int64_t, std::vector<std::pair<int, std::int64_t>>> ghosts;
-
-  Distribution(Trial& trial, int size) {
-    Random& common = trial.common();
-    ranges = common.chance(40);
-    const int most = common.pick(std::vector<int>{0, 3, 20, 300});
-    const int stride = ranges ? 1 : common.pick(std::vector<int>{1, 1, 3, 1000003});
-    const bool dealt = !ranges && common.chance(50);
-    std::vector<std::int64_t> all;
-    std::int64_t next = common.chance(30) ? 1000000007 : 0;
-    std::vector<int> order(static_cast<std::size_t>(size));
-    for (int rank = 0; rank < size; ++rank) order[at(rank)] = rank;
-    if (common.chance(50)) common.shuffle(order);
-    owned.resize(at(size));
-    needed.resize(at(size));
-    for (const int rank : order) {
-      for (int count = common.below(most + 1); count > 0; --count) {
-        owned[at(dealt ? common.below(size) : rank)].push_back(next);
-        all.push_back(next);
-        // Between what is owned lie gaps, now and then.
-        next += stride + (!ranges && common.chance(10) ? common.below(50) : 0);
-      }
-    }
-    for (int rank = 0; rank < size; ++rank) {
-      if (!ranges && common.chance(50)) common.shuffle(owned[at(rank)]);
-      for (const std::int64_t index : owned[at(rank)]) owner[index] = rank;
-      if (all.empty() || common.chance(15)) continue;
-      const int wanted = common.below(2 * most + 2);
-      const bool near = common.chance(50);
-      int from = common.below(static_cast<int>(all.size()));
-      for (int i = 0; i < wanted; ++i) {
-        if (!near || common.chance(20)) from = common.below(static_cast<int>(all.size()));
-        ghosts[all[at(from)]].emplace_back(rank, i);
-        needed[at(rank)].push_back(all[at(from)]);
-        from = (from + 1) % static_cast<int>(all.size());
-      }
-    }
-    trial.note("indices: ", all.size(), " of up to ", most, " per rank, stride ", stride,
-               ranges ? ", ranges" : "", dealt ? ", dealt" : "");
-  }
-};
-
-/// One basic type, in which numbers are written and read.
-struct Number {
-  MPI_Datatype type;
-  int bytes;
-  const char* name;
-
-  void write(std::uint8_t* to, std::int64_t value) const {
-    if (type == MPI_DOUBLE) {
-      const auto number = static_cast<double>(value);
-      std::memcpy(to, &number, sizeof number);
-    } else if (type == MPI_INT64_T) {
-      std::memcpy(to, &value, sizeof value);
-    } else if (type == MPI_INT) {
-      const auto number = static_cast<int>(value);
-      std::memcpy(to, &number, sizeof number);
-    } else {
-      *to = static_cast<std::uint8_t>(value);
-    }
-  }
-};
-
-/// Values of all indices of one side of a rank, in blocks, perhaps several vectors of them.
-struct Shape {
-  std::int64_t values = 1, vectors = 1, stride = 0;  ///< stride in values
-
-  [[nodiscard]] std::int64_t place(std::int64_t index, std::int64_t vector, std::int64_t k) const {
-    return vector * stride + index * values + k;
-  }
-};
-
-/// What index `index` is worth on rank `rank`, or on its owner with -1. Small, so that sums fit.
-std::int64_t value_of(std::int64_t index, std::int64_t inner, std::int64_t round, int rank) {
-  return static_cast<std::int64_t>(scrambled(scrambled(static_cast<std::uint64_t>(index)) ^
-                                             static_cast<std::uint64_t>(inner * 131 + round * 7 + rank)) %
-                                   1000);
-}
 
 class Sweep;
 
@@ -123,7 +34,8 @@ class HaloCase {
 
   Settings settings() {
     static const std::vector<std::string> strategies{
-        "automatic", "direct", "nearest-first", "aggregate", "aggregate-plain", "two-step", "split"};
+        "automatic",       "direct",   "nearest-first", "aggregate",
+        "aggregate-plain", "two-step", "split"};
     Random& common = trial_.common();
     Settings all;
     if (common.chance(80)) all.emplace_back("vicinal_strategy", common.pick(strategies));
@@ -164,8 +76,8 @@ class HaloCase {
       code = vicinal_halo_create(team_.comm(), first, first + mine, count, needed.data(),
                                  info.get(), &halo_);
     } else if (way == 2) {
-      code = vicinal_halo_create_with_owners(team_.comm(), mine, owned.data(), count,
-                                             needed.data(), owners.data(), info.get(), &halo_);
+      code = vicinal_halo_create_with_owners(team_.comm(), mine, owned.data(), count, needed.data(),
+                                             owners.data(), info.get(), &halo_);
     } else {
       code = vicinal_halo_create_indexed(team_.comm(), mine, owned.data(), count, needed.data(),
                                          info.get(), &halo_);
@@ -289,7 +201,8 @@ class Sweep {
     const std::int64_t owned_size = layers * owned_shape_.stride;
     const std::int64_t ghost_size = layers * ghost_shape_.stride;
     const std::int64_t bytes = number_.bytes;
-    owned_ = Image((joined_ ? (owned_count + ghost_count) * values_ : owned_size) * bytes, own.next());
+    owned_ =
+        Image((joined_ ? (owned_count + ghost_count) * values_ : owned_size) * bytes, own.next());
     ghosts_ = Image(joined_ ? 0 : ghost_size * bytes, own.next());
     for (std::int64_t layer = 0; layer < layers; ++layer) {
       for (int k = 0; k < values_; ++k) {
@@ -359,7 +272,8 @@ class Sweep {
           store(owned_, place * number_.bytes, ghost_value(ghost.first, ghost.second, k), false);
         }
       };
-      const std::int64_t begin = owned_shape_.place(static_cast<std::int64_t>(i), 0, 0) * number_.bytes;
+      const std::int64_t begin =
+          owned_shape_.place(static_cast<std::int64_t>(i), 0, 0) * number_.bytes;
       const auto last = std::find_if(ghosts.begin(), ghosts.end(), [&](const auto& ghost) {
         expect(ghost);
         return owned_.holds(begin, values_ * number_.bytes);

@@ -59,22 +59,37 @@ fuzz::Options read(int argc, char** argv) {
       std::cout << help;
       std::exit(0);
     }
-    if (word == "--seed") options.seed = std::stoull(value());
-    else if (word == "--cases") options.cases = std::stoll(value());
-    else if (word == "--case") options.only = std::stoll(value());
-    else if (word == "--seconds") options.seconds = std::stod(value());
-    else if (word == "--family") options.family = value();
-    else if (word == "--patience") options.patience = std::stod(value());
-    else if (word == "--verbose") options.verbose = true;
-    else if (word == "--keep-going") options.keep_going = true;
-    else if (word == "--faults") options.faults = true;
-    else if (word == "--free-types") options.free_types = true;
-    else if (word == "--lone-tests") options.lone_tests = true;
-    else if (word == "--free-requests") options.free_requests = true;
-    else if (word == "--components") options.components = true;
-    else if (word == "--all-promises") options.faults = options.free_types = options.lone_tests =
-        options.free_requests = options.components = true;
-    else misuse("unknown argument " + word);
+    if (word == "--seed")
+      options.seed = std::stoull(value());
+    else if (word == "--cases")
+      options.cases = std::stoll(value());
+    else if (word == "--case")
+      options.only = std::stoll(value());
+    else if (word == "--seconds")
+      options.seconds = std::stod(value());
+    else if (word == "--family")
+      options.family = value();
+    else if (word == "--patience")
+      options.patience = std::stod(value());
+    else if (word == "--verbose")
+      options.verbose = true;
+    else if (word == "--keep-going")
+      options.keep_going = true;
+    else if (word == "--faults")
+      options.faults = true;
+    else if (word == "--free-types")
+      options.free_types = true;
+    else if (word == "--lone-tests")
+      options.lone_tests = true;
+    else if (word == "--free-requests")
+      options.free_requests = true;
+    else if (word == "--components")
+      options.components = true;
+    else if (word == "--all-promises")
+      options.faults = options.free_types = options.lone_tests = options.free_requests =
+          options.components = true;
+    else
+      misuse("unknown argument " + word);
   }
   if (options.only >= 0 && options.family.empty()) misuse("--case wants --family");
   if (options.cases < 0 && options.seconds < 0) options.cases = 20;

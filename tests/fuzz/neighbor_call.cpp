@@ -99,9 +99,8 @@ std::vector<Piece> NeighborCall::place(const std::vector<int>& units, bool in_bl
     }
   };
   put();
-  const bool interleaves = std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) {
-    return piece.layout->interleaves();
-  });
+  const bool interleaves = std::any_of(
+      pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.layout->interleaves(); });
   if (!interleaves || are_apart(pieces)) return pieces;
   for (Piece& piece : pieces) {
     if (piece.layout->units() > 0) {
@@ -160,7 +159,8 @@ void NeighborCall::fill(int round) {
   // Where a block is found in place, what is sent is not looked at.
   if (plan_.in_place) target_.put(receive_[static_cast<std::size_t>(rank_)], origin(rank_, 0));
   for (std::size_t e = 0; e < receive_.size(); ++e) {
-    if (origins[e].rank >= 0) target_.expect(receive_[e], origin(origins[e].rank, origins[e].entry));
+    if (origins[e].rank >= 0)
+      target_.expect(receive_[e], origin(origins[e].rank, origins[e].entry));
   }
 }
 
@@ -253,7 +253,8 @@ void NeighborCall::refer() {
   }
   ++trial_.references;
   const std::string fault = target_.fault_of(theirs);
-  if (!fault.empty()) trial_.fail("MPI's own delivers something else than expected: ", fault, "; ", text());
+  if (!fault.empty())
+    trial_.fail("MPI's own delivers something else than expected: ", fault, "; ", text());
 }
 
 void NeighborCall::returned(int code, const char* by) {

@@ -31,8 +31,8 @@ struct CallPlan {
   int unit = 0;
   bool derived = false;
   bool may_be_empty = false;  ///< blocks of one size, and that may be nothing
-  bool in_place = false;       ///< an allgather over a communicator that finds its block in place
-  bool one_source = false;  ///< alltoallv sends along all edges from one place
+  bool in_place = false;      ///< an allgather over a communicator that finds its block in place
+  bool one_source = false;    ///< alltoallv sends along all edges from one place
   std::uint64_t number = 0;
   std::function<int(int rank, int edge)> units;
   Wrong wrong = Wrong::nothing;

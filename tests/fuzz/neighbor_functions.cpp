@@ -56,31 +56,31 @@ int in_form(Form form, Over over, MPI_Info info, vicinal_request* request,
   functions(vicinal_neighbor_##name##suffix, vicinal_ineighbor_##name##suffix, \
             vicinal_neighbor_##name##_init##suffix)
 
-#define FUZZ_CALL(Count, Displacement, suffix)                                                     \
-  const Counts<Count> counts(given);                                                               \
-  const auto places = as<Displacement>(given.send_places);                                         \
-  const auto into = as<Displacement>(given.receive_places);                                        \
-  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);        \
-  switch (op) {                                                                                    \
-    case Op::alltoall:                                                                             \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(alltoall, suffix), given.from,     \
-                     counts.sent, type, given.to, counts.received, received);                      \
-    case Op::allgather:                                                                            \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(allgather, suffix), given.from,    \
-                     counts.sent, type, given.to, counts.received, received);                      \
-    case Op::alltoallv:                                                                            \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(alltoallv, suffix), given.from,    \
-                     counts.send.data(), places.data(), type, given.to, counts.receive.data(),     \
-                     into.data(), received);                                                       \
-    case Op::allgatherv:                                                                           \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(allgatherv, suffix), given.from,   \
-                     counts.sent, type, given.to, counts.receive.data(), into.data(), received);   \
-    case Op::alltoallw:                                                                            \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(alltoallw, suffix), given.from,    \
-                     counts.send.data(), given.send_places.data(), given.send_types.data(),        \
-                     given.to, counts.receive.data(), given.receive_places.data(),                 \
-                     given.receive_types.data());                                                  \
-  }                                                                                                \
+#define FUZZ_CALL(Count, Displacement, suffix)                                                   \
+  const Counts<Count> counts(given);                                                             \
+  const auto places = as<Displacement>(given.send_places);                                       \
+  const auto into = as<Displacement>(given.receive_places);                                      \
+  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);      \
+  switch (op) {                                                                                  \
+    case Op::alltoall:                                                                           \
+      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(alltoall, suffix), given.from,   \
+                     counts.sent, type, given.to, counts.received, received);                    \
+    case Op::allgather:                                                                          \
+      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(allgather, suffix), given.from,  \
+                     counts.sent, type, given.to, counts.received, received);                    \
+    case Op::alltoallv:                                                                          \
+      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(alltoallv, suffix), given.from,  \
+                     counts.send.data(), places.data(), type, given.to, counts.receive.data(),   \
+                     into.data(), received);                                                     \
+    case Op::allgatherv:                                                                         \
+      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(allgatherv, suffix), given.from, \
+                     counts.sent, type, given.to, counts.receive.data(), into.data(), received); \
+    case Op::alltoallw:                                                                          \
+      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(alltoallw, suffix), given.from,  \
+                     counts.send.data(), given.send_places.data(), given.send_types.data(),      \
+                     given.to, counts.receive.data(), given.receive_places.data(),               \
+                     given.receive_types.data());                                                \
+  }                                                                                              \
   return MPI_ERR_INTERN
 
 int call_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& given,
@@ -121,8 +121,8 @@ int call_mpi(Op op, NeighborCall::Arguments given, MPI_Comm comm) {
       return MPI_Neighbor_alltoallv(given.from, counts.send.data(), places.data(), type, given.to,
                                     counts.receive.data(), into.data(), received, comm);
     case Op::allgatherv:
-      return MPI_Neighbor_allgatherv(given.from, counts.sent, type, given.to,
-                                     counts.receive.data(), into.data(), received, comm);
+      return MPI_Neighbor_allgatherv(given.from, counts.sent, type, given.to, counts.receive.data(),
+                                     into.data(), received, comm);
     case Op::alltoallw:
       return MPI_Neighbor_alltoallw(given.from, counts.send.data(), given.send_places.data(),
                                     given.send_types.data(), given.to, counts.receive.data(),
@@ -131,20 +131,20 @@ int call_mpi(Op op, NeighborCall::Arguments given, MPI_Comm comm) {
   return MPI_ERR_INTERN;
 }
 
-#define FUZZ_ALLGATHER(Count, Displacement, suffix)                                             \
-  const Counts<Count> counts(given);                                                            \
-  const auto into = as<Displacement>(given.receive_places);                                     \
-  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);     \
-  if (op == Op::allgather) {                                                                    \
-    return in_form(form, comm, info, request,                                                   \
-                   functions(vicinal_allgather##suffix, vicinal_iallgather##suffix,             \
-                             vicinal_allgather_init##suffix),                                   \
-                   given.from, counts.sent, type, given.to, counts.received, received);         \
-  }                                                                                             \
-  return in_form(form, comm, info, request,                                                     \
-                 functions(vicinal_allgatherv##suffix, vicinal_iallgatherv##suffix,             \
-                           vicinal_allgatherv_init##suffix),                                    \
-                 given.from, counts.sent, type, given.to, counts.receive.data(), into.data(),   \
+#define FUZZ_ALLGATHER(Count, Displacement, suffix)                                           \
+  const Counts<Count> counts(given);                                                          \
+  const auto into = as<Displacement>(given.receive_places);                                   \
+  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);   \
+  if (op == Op::allgather) {                                                                  \
+    return in_form(form, comm, info, request,                                                 \
+                   functions(vicinal_allgather##suffix, vicinal_iallgather##suffix,           \
+                             vicinal_allgather_init##suffix),                                 \
+                   given.from, counts.sent, type, given.to, counts.received, received);       \
+  }                                                                                           \
+  return in_form(form, comm, info, request,                                                   \
+                 functions(vicinal_allgatherv##suffix, vicinal_iallgatherv##suffix,           \
+                           vicinal_allgatherv_init##suffix),                                  \
+                 given.from, counts.sent, type, given.to, counts.receive.data(), into.data(), \
                  received)
 
 int allgather_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& given,
@@ -164,8 +164,8 @@ int allgather_mpi(Op op, const NeighborCall::Arguments& given, MPI_Comm comm) {
   if (op == Op::allgather) {
     return MPI_Allgather(given.from, counts.sent, type, given.to, counts.received, received, comm);
   }
-  return MPI_Allgatherv(given.from, counts.sent, type, given.to, counts.receive.data(),
-                        into.data(), received, comm);
+  return MPI_Allgatherv(given.from, counts.sent, type, given.to, counts.receive.data(), into.data(),
+                        received, comm);
 }
 
 }  // namespace fuzz

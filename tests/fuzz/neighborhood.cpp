@@ -220,8 +220,8 @@ class Program {
   }
 
   void free_graph() {
-    TestedGraph& graph = graphs_[static_cast<std::size_t>(
-        trial_.common().below(static_cast<int>(graphs_.size())))];
+    TestedGraph& graph =
+        graphs_[static_cast<std::size_t>(trial_.common().below(static_cast<int>(graphs_.size())))];
     trial_.note("frees a graph");
     trial_.succeeds(vicinal_graph_free(&graph.graph), "vicinal_graph_free");
   }

@@ -33,12 +33,12 @@ void choose_fault(CallPlan& plan, const Wiring& wiring, int kind) {
 
 Settings random_settings(Random& random, int size) {
   static const std::vector<std::string> strategies{
-      "automatic", "direct",   "nearest-first",           "aggregate",      "aggregate-plain",
-      "two-step",  "split",    "distance-halving-pruned", "common-neighbor"};
+      "automatic", "direct", "nearest-first",           "aggregate",      "aggregate-plain",
+      "two-step",  "split",  "distance-halving-pruned", "common-neighbor"};
   static const std::vector<std::string> gathering{
-      "automatic",        "bruck",          "dissemination", "recursive-doubling", "ring",
-      "hierarchical",     "multi-lane",     "locality-bruck", "locality-bruck",    "aggregate",
-      "distance-halving", "common-neighbor"};
+      "automatic",      "bruck",        "dissemination",    "recursive-doubling",
+      "ring",           "hierarchical", "multi-lane",       "locality-bruck",
+      "locality-bruck", "aggregate",    "distance-halving", "common-neighbor"};
   Settings settings;
   if (random.chance(80)) settings.emplace_back("vicinal_strategy", random.pick(strategies));
   if (random.chance(85)) settings.emplace_back("vicinal_regions", random_regions(random, size));

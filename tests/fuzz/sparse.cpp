@@ -26,9 +26,9 @@ class Exchange {
   Exchange(Trial& trial, const Team& team, std::uint64_t call)
       : trial_(trial), team_(team), call_(call) {
     Random& common = trial.common();
-    static const std::vector<std::string> methods{"automatic",   "personalized",
-                                                  "nonblocking", "locality",
-                                                  "locality-personalized", "one-sided"};
+    static const std::vector<std::string> methods{
+        "automatic", "personalized",          "nonblocking",
+        "locality",  "locality-personalized", "one-sided"};
     constant_ = common.chance(25);
     asks_ = !constant_ && common.chance(25);
     // That one serves messages of one size only.
@@ -133,7 +133,7 @@ class Exchange {
   }
 
   /// Those that this rank sends or receives, ordered by sender and as sent.
-  [[nodiscard]] std::vector<Message> of(int Message::*end) const {
+  [[nodiscard]] std::vector<Message> of(int Message::* end) const {
     std::vector<Message> list;
     for (const Message& message : messages_) {
       if (message.*end == team_.rank()) list.push_back(message);
@@ -156,7 +156,8 @@ class Exchange {
     const MPI_Datatype type = sending.layout->type();
     if (constant_) {
       return vicinal_sparse_alltoall(from, count, sending.ranks.data(),
-                                     block_ / sending.layout->units(), type, into, team_.comm(), info.get(), received);
+                                     block_ / sending.layout->units(), type, into, team_.comm(),
+                                     info.get(), received);
     }
     const std::vector<int> counts(sending.counts.begin(), sending.counts.end());
     const std::vector<int> places(sending.places.begin(), sending.places.end());
@@ -166,12 +167,11 @@ class Exchange {
     }
     if (trial_.own().chance(40)) {
       return vicinal_sparse_alltoallv_c(from, count, sending.ranks.data(), sending.counts.data(),
-                                        sending.places.data(), type, into, team_.comm(),
-                                        info.get(), received);
+                                        sending.places.data(), type, into, team_.comm(), info.get(),
+                                        received);
     }
-    return vicinal_sparse_alltoallv(from, count, sending.ranks.data(), counts.data(),
-                                    places.data(), type, into, team_.comm(), info.get(),
-                                    received);
+    return vicinal_sparse_alltoallv(from, count, sending.ranks.data(), counts.data(), places.data(),
+                                    type, into, team_.comm(), info.get(), received);
   }
 
   void check(vicinal_received received, const std::vector<Message>& expected, std::uint64_t call) {
@@ -180,9 +180,8 @@ class Exchange {
     const std::int64_t* counts = nullptr;
     const std::int64_t* places = nullptr;
     const void* data = nullptr;
-    if (!trial_.succeeds(
-            vicinal_received_get(received, &messages, &ranks, &counts, &places, &data),
-            "vicinal_received_get")) {
+    if (!trial_.succeeds(vicinal_received_get(received, &messages, &ranks, &counts, &places, &data),
+                         "vicinal_received_get")) {
       return;
     }
     if (messages != static_cast<int>(expected.size())) {
@@ -231,8 +230,9 @@ class Exchange {
   void answer(vicinal_received& requests, const std::vector<Message>& asked,
               const std::vector<Message>& questions) {
     const auto reply_to = [&](const Message& question) {
-      const std::uint64_t drawn = scrambled(scrambled(call_ + 5) ^ static_cast<std::uint64_t>(
-          question.from * 10000 + question.number));
+      const std::uint64_t drawn =
+          scrambled(scrambled(call_ + 5) ^
+                    static_cast<std::uint64_t>(question.from * 10000 + question.number));
       return Message{question.to, question.from, question.from * 64 + question.number % 64,
                      units(static_cast<int>(drawn % 30))};
     };

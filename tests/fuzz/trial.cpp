@@ -73,7 +73,7 @@ void watch(double patience) {
 }  // namespace
 
 void start_watch(double patience) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = say_last_words;
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) {
     sigaction(number, &action, &former[static_cast<std::size_t>(number)]);

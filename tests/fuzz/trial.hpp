@@ -23,9 +23,9 @@ struct Options {
   bool verbose = false;     ///< say what each case does, before it does it
   bool keep_going = false;  ///< also after a failure
   // Promises that may be tried or left alone.
-  bool faults = false;         ///< one rank is at fault now and then
-  bool free_types = false;     ///< datatypes are freed while calls use them
-  bool lone_tests = false;     ///< a rank tests one request alone, and progresses nothing else by name
+  bool faults = false;      ///< one rank is at fault now and then
+  bool free_types = false;  ///< datatypes are freed while calls use them
+  bool lone_tests = false;  ///< a rank tests one request alone, and progresses nothing else by name
   bool free_requests = false;  ///< nonblocking calls are freed in the place of a wait
   bool components = false;     ///< components of a graph use blocks of different sizes
 };

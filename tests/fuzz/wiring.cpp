@@ -90,11 +90,10 @@ Edges random_edges(Random& random, int size, std::string& text) {
 MPI_Comm adjacent(MPI_Comm comm, const std::vector<int>& sources, const std::vector<int>& targets) {
   MPI_Comm made = MPI_COMM_NULL;
   static const int none = 0;
-  MPI_Dist_graph_create_adjacent(comm, static_cast<int>(sources.size()),
-                                 sources.empty() ? &none : sources.data(), MPI_UNWEIGHTED,
-                                 static_cast<int>(targets.size()),
-                                 targets.empty() ? &none : targets.data(), MPI_UNWEIGHTED,
-                                 MPI_INFO_NULL, 0, &made);
+  MPI_Dist_graph_create_adjacent(
+      comm, static_cast<int>(sources.size()), sources.empty() ? &none : sources.data(),
+      MPI_UNWEIGHTED, static_cast<int>(targets.size()), targets.empty() ? &none : targets.data(),
+      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
   MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
   return made;
 }
@@ -183,7 +182,8 @@ std::string random_regions(Random& random, int size) {
     }
     std::string list = "list:";
     const int labels = random.between(1, std::max(1, size / 2));
-    for (int i = 0; i < size; ++i) list.append(i > 0 ? "," : "").append(std::to_string(random.below(labels)));
+    for (int i = 0; i < size; ++i)
+      list.append(i > 0 ? "," : "").append(std::to_string(random.below(labels)));
     return list;
   };
   const std::string outer = one();
@@ -192,7 +192,8 @@ std::string random_regions(Random& random, int size) {
 
 std::string text_of(const Settings& settings) {
   std::string text;
-  for (const auto& [key, value] : settings) text.append(" ").append(key.substr(8)).append("=").append(value);
+  for (const auto& [key, value] : settings)
+    text.append(" ").append(key.substr(8)).append("=").append(value);
   return text.empty() ? " defaults" : text;
 }
 

@@ -81,7 +81,8 @@ struct TestedGraph {
   Wiring wiring;
   vicinal_graph graph = VICINAL_GRAPH_NULL;
   MPI_Comm reference = MPI_COMM_NULL;
-  MPI_Comm whole = MPI_COMM_NULL;  ///< a communicator in the place of a graph, for allgathers over it
+  MPI_Comm whole =
+      MPI_COMM_NULL;  ///< a communicator in the place of a graph, for allgathers over it
 
   TestedGraph() = default;
   TestedGraph(TestedGraph&& other) noexcept
@@ -99,8 +100,7 @@ struct TestedGraph {
 
 /// A random graph over the team, made in a random way. Collective. Where the communicator has a topology
 /// of its own, MPI is not asked for another.
-TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings,
-                       bool has_topology);
+TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings, bool has_topology);
 
 /// The same among all ranks: the complete graph, or the communicator itself. Collective.
 TestedGraph make_complete(Trial& trial, const Team& team, const Settings& settings,

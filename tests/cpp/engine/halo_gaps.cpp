@@ -66,8 +66,8 @@ TEST(halo_refuses_indices_in_gaps_between_ranges) {
     HaloHandle halo;
     const Indices needed{10 * around(world_rank() + 1, world_size()) + wrong};
     const std::int64_t count = world_rank() == 0 ? 1 : 0;
-    const int code = vicinal_halo_create(comm, first, first + 5, count, needed.data(),
-                                         MPI_INFO_NULL, &halo);
+    const int code =
+        vicinal_halo_create(comm, first, first + 5, count, needed.data(), MPI_INFO_NULL, &halo);
     CHECK(code != MPI_SUCCESS);
   }
 }

@@ -136,8 +136,8 @@ TEST(reductions_use_wide_offsets_on_either_side) {
     CHECK_EQUAL(compiled.pieces[0].source, distant.source * 8);
     CHECK_EQUAL(compiled.pieces[0].target, distant.target * 8);
   }
-  const auto near = compile_reduction(std::vector<CopyRun>{{1, 1, 1}}, 8, ReduceOp::sum,
-                                      ElementType::float64);
+  const auto near =
+      compile_reduction(std::vector<CopyRun>{{1, 1, 1}}, 8, ReduceOp::sum, ElementType::float64);
   CHECK_EQUAL(near.sources32.size(), std::size_t{1});
 }
 

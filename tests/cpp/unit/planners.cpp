@@ -69,17 +69,18 @@ void for_each_plan(bool shared_memory, Visit visit) {
 
 TEST(messages_are_local_inside_a_region_and_only_there) {
   for (const bool shared_memory : {false, true}) {
-    for_each_plan(shared_memory, [](const Planner& planner, const Machine& machine,
-                                    const Plan& plan) {
-      for (const Operation& it : plan.operations) {
-        if (it.kind != OperationKind::send && it.kind != OperationKind::receive) continue;
-        const bool local = machine.region_of(plan.rank) == machine.region_of(it.peer);
-        if (it.local == local) continue;
-        testing::fail_check(__FILE__, __LINE__, planner.name, ": a message between ranks ",
-                            plan.rank, " and ", it.peer, " says that it is ",
-                            it.local ? "local" : "not local");
-      }
-    });
+    for_each_plan(shared_memory,
+                  [](const Planner& planner, const Machine& machine, const Plan& plan) {
+                    for (const Operation& it : plan.operations) {
+                      if (it.kind != OperationKind::send && it.kind != OperationKind::receive)
+                        continue;
+                      const bool local = machine.region_of(plan.rank) == machine.region_of(it.peer);
+                      if (it.local == local) continue;
+                      testing::fail_check(__FILE__, __LINE__, planner.name,
+                                          ": a message between ranks ", plan.rank, " and ", it.peer,
+                                          " says that it is ", it.local ? "local" : "not local");
+                    }
+                  });
   }
 }
 

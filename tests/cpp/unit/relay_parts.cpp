@@ -101,7 +101,8 @@ TEST(parts_have_leaders_of_their_own) {
   CHECK_EQUAL(parts(policy, options, 250, 4), 3);
   CHECK_EQUAL(parts(policy, options, 5000, 4), 4);
   CHECK_EQUAL(parts(policy, options, 0, 4), 1);
-  const Leaders leaders = assign_leaders(region_of(4, 1), policy, options, loads({250}), loads({250}));
+  const Leaders leaders =
+      assign_leaders(region_of(4, 1), policy, options, loads({250}), loads({250}));
   for (const auto& chosen : {leaders.out[0], leaders.in[0]}) {
     CHECK_EQUAL(chosen.size(), std::size_t{3});
     CHECK_EQUAL(std::set<int>(chosen.begin(), chosen.end()).size(), std::size_t{3});
