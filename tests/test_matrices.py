@@ -19,21 +19,22 @@ HEADER = "%%MatrixMarket matrix coordinate {} general\n"
 
 
 @pytest.mark.parametrize("field", ["pattern", "real", "integer"])
-@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
-def test_the_last_line_need_not_end(field: str, end: str, tmp_path: Path) -> None:
+def test_the_last_line_need_not_end(field: str, tmp_path: Path) -> None:
     """In a process of its own: SciPy's reader may end it."""
     value = "" if field == "pattern" else " 2"
-    file = tmp_path / "open.mtx"
-    file.write_text(HEADER.format(field) + f"3 3 3\n1 1{value}\n2 3{value}\n3 2{value}" + end)
-    code = "import sys; from vicinal.matrices import read_matrix; print(read_matrix(sys.argv[1]).columns.tolist())"
-    folder = str(Path(matrices.__file__).parents[1])
-    for _ in range(5):  # what lies behind the end is not always the same
-        result = subprocess.run(
-            [sys.executable, "-c", code, str(file)], env={"PYTHONPATH": folder}, capture_output=True, text=True,
-            timeout=100,
-        )
-        assert result.returncode == 0, result.stderr
-        assert result.stdout.strip() == "[0, 2, 1]"
+    files = [tmp_path / f"{number}.mtx" for number in range(5)]
+    for file, end in zip(files, ["", " ", "\t", " \n", "\n\n"], strict=True):
+        file.write_text(HEADER.format(field) + f"3 3 3\n1 1{value}\n2 3{value}\n3 2{value}" + end)
+    code = (
+        "import sys; from vicinal.matrices import read_matrix\n"
+        "for name in sys.argv[1:]: print(read_matrix(name).columns.tolist())"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, *map(str, files)], env={"PYTHONPATH": str(Path(matrices.__file__).parents[1])},
+        capture_output=True, text=True, timeout=200,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split("\n") == ["[0, 2, 1]"] * len(files) + [""]
 
 
 def test_many_rows_are_compared_with_memory(tmp_path: Path) -> None:

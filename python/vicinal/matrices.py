@@ -124,7 +124,7 @@ class _Stream:
         if data:
             self._ended = data.endswith(b"\n")
         elif not self._ended:
-            # SciPy's reader runs past the end of a pattern whose last line is not ended.
+            # SciPy's reader runs past the end of a pattern that ends with blanks instead of a line's end.
             self._ended = True
             return b"\n"
         return data

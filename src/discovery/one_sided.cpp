@@ -48,9 +48,9 @@ constexpr std::size_t first_room = 4096;
 
 /// The window of a communicator between calls.
 struct Kept {
-  std::unique_ptr<mpi::Window> window;
+  mpi::Window* window = nullptr;
   ~Kept() {
-    if (window) mpi::Window::lay_by(std::move(window));
+    if (window != nullptr) window->lay_by();
   }
 };
 
@@ -62,11 +62,11 @@ Kept& kept(mpi::Communicator& communicator) {
 
 /// Compares the sizes of all ranks, and learns of findings. All have entered when it is complete.
 /// Returns the window that all have, or a new one.
-std::unique_ptr<mpi::Window> meet(mpi::Communicator& communicator, std::int64_t bytes,
-                                  const std::optional<Finding>& mine) {
+mpi::Window& meet(mpi::Communicator& communicator, std::int64_t bytes,
+                  const std::optional<Finding>& mine) {
   Kept& own = kept(communicator);
-  if (!own.window) own.window = mpi::Window::find(communicator.handle());
-  const std::int64_t number = own.window ? own.window->number() : -1;
+  if (own.window == nullptr) own.window = mpi::Window::find(communicator.handle());
+  const std::int64_t number = own.window == nullptr ? -1 : own.window->number();
   // A rank with a finding goes along with any size.
   std::array<std::int64_t, 6> least{
       vote(communicator, mine), bytes, -bytes, number, -number, -mpi::Window::next_number()};
@@ -76,9 +76,10 @@ std::unique_ptr<mpi::Window> meet(mpi::Communicator& communicator, std::int64_t 
           -least[2], " bytes (this one, rank ", communicator.rank(), ", of ", bytes,
           "); all must give the same size");
   // It comes back when the call has ended well: after a failed one nobody knows what is under way.
-  if (least[3] == -least[4] && number >= 0) return std::move(own.window);
-  if (own.window) mpi::Window::lay_by(std::move(own.window));
-  return std::make_unique<mpi::Window>(communicator.handle(), first_slot + first_room, -least[5]);
+  mpi::Window* const found = std::exchange(own.window, nullptr);
+  if (least[3] == -least[4] && found != nullptr) return *found;
+  if (found != nullptr) found->lay_by();
+  return mpi::Window::make(communicator.handle(), first_slot + first_room, -least[5]);
 }
 
 /// The most that any rank has drawn, when all have.
@@ -93,29 +94,29 @@ std::int64_t most(mpi::Communicator& communicator, std::span<const std::int64_t>
 
 Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
                          std::int64_t bytes, const std::optional<Finding>& mine) {
-  std::unique_ptr<mpi::Window> window = meet(communicator, bytes, mine);
+  mpi::Window& window = meet(communicator, bytes, mine);
   const int rank = communicator.rank();
   const std::int64_t one = 1;
   std::vector<std::int64_t> drawn(outbox.size(), -1);
   std::vector<mpi::Request> requests;
   for (std::size_t i = 0; i < outbox.size(); ++i) {
     if (outbox[i].peer != rank) {
-      requests.push_back(window->fetch_add(one, drawn[i], outbox[i].peer, 0));
+      requests.push_back(window.fetch_add(one, drawn[i], outbox[i].peer, 0));
     }
   }
   finish(requests);
-  window->flush();
+  window.flush();
   const std::int64_t most_received = most(communicator, drawn);
   std::int64_t count = 0;
-  std::memcpy(&count, window->read().data(), sizeof count);
-  window->clear(0, sizeof count);
+  std::memcpy(&count, window.read().data(), sizeof count);
+  window.clear(0, sizeof count);
 
   const std::size_t slot_bytes = (sizeof(SlotHeader) + static_cast<std::size_t>(bytes) + 7) / 8 * 8;
   Arrivals arrivals;
   std::vector<std::byte> slots(outbox.size() * slot_bytes);
   requests.clear();
   const std::size_t room = first_slot + static_cast<std::size_t>(most_received) * slot_bytes;
-  if (room > window->size()) window->resize(communicator.handle(), std::bit_ceil(room));
+  if (room > window.size()) window.resize(communicator.handle(), std::bit_ceil(room));
   for (std::size_t i = 0; i < outbox.size(); ++i) {
     if (outbox[i].peer == rank) {
       arrivals.add(rank, outbox[i].bytes);
@@ -126,13 +127,13 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
     std::memcpy(slot.data(), &header, sizeof header);
     std::copy(outbox[i].bytes.begin(), outbox[i].bytes.end(), slot.begin() + sizeof header);
     requests.push_back(
-        window->put(slot, outbox[i].peer, first_slot + static_cast<std::size_t>(drawn[i]) * slot_bytes));
+        window.put(slot, outbox[i].peer, first_slot + static_cast<std::size_t>(drawn[i]) * slot_bytes));
   }
   finish(requests);
-  window->flush();
+  window.flush();
   mpi::barrier(communicator.handle());
 
-  const std::span<const std::byte> memory = window->read().subspan(first_slot);
+  const std::span<const std::byte> memory = window.read().subspan(first_slot);
   std::vector<std::pair<SlotHeader, std::size_t>> order(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < order.size(); ++i) {
     std::memcpy(&order[i].first, memory.data() + i * slot_bytes, sizeof(SlotHeader));
@@ -145,7 +146,7 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
     arrivals.add(header.source, memory.subspan(place * slot_bytes + sizeof(SlotHeader),
                                                static_cast<std::size_t>(bytes)));
   }
-  kept(communicator).window = std::move(window);
+  kept(communicator).window = &window;
   return arrivals.take();
 }
 

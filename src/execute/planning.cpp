@@ -54,26 +54,40 @@ bool Planning::advance() noexcept {
   return true;
 }
 
+/// Tasks have names here: GCC 12 destroys twice what is made within an expression that awaits.
 Task<Plans> Planning::negotiate() {
   Plans plans;
   std::optional<Error> settled;
+  Task<Plans> making = make_plans();
   try {
-    plans = co_await plan_alike(*task_.planner,
-                                PlanRequest{conversation_, site_, task_.neighborhood, task_.pattern,
-                                            task_.options, task_.fault});
+    plans = co_await making;
   } catch (const SettledFault& fault) {
     settled = fault;
   }
-  // Either all ranks of a component have their plans now, or none has one.
+  Task<Done> concluding = conclude(plans, settled);
+  co_await concluding;
+  co_return plans;
+}
+
+Task<Plans> Planning::make_plans() {
+  return plan_alike(*task_.planner,
+                    PlanRequest{conversation_, site_, task_.neighborhood, task_.pattern,
+                                task_.options, task_.fault});
+}
+
+/// Either all ranks of a component have their plans in the end, or none has one.
+Task<Done> Planning::conclude(const Plans& plans, const std::optional<Error>& settled) {
   if (task_.options.verify) {
-    co_await prove(conversation_, task_.neighborhood, plans, task_.pattern, settled);
+    Task<Done> proving = prove(conversation_, task_.neighborhood, plans, task_.pattern, settled);
+    co_await proving;
   } else if (task_.neighborhood.has_edges()) {
     FaultRecord faults(task_.neighborhood.rank, task_.options.unit);
     if (settled) faults.blame(*settled);
-    co_await require_same(conversation_, task_.neighborhood.tree, faults, {});
+    Task<Done> agreeing = require_same(conversation_, task_.neighborhood.tree, faults, {});
+    co_await agreeing;
   }
   if (settled) throw SettledFault(*settled);
-  co_return plans;
+  co_return Done{};
 }
 
 /// In the middle of the conversation, with letters unsent that others wait for.

@@ -20,37 +20,37 @@ std::size_t channel_bytes(int peers) {
   return sizeof(Announcement) + sizeof(Flag) * (1 + static_cast<std::size_t>(peers));
 }
 
-/// Areas that their channels have let go of but whose peers may still use them. Never destroyed: the
-/// communicators that the areas keep alive must not outlive their own library's static objects in the
-/// wrong order.
+/// A slot whose channel is gone but whose peers may still write its flags, and use its areas.
 struct Retired {
-  std::mutex mutex;
-  std::vector<std::unique_ptr<OwnedArea>> areas;
+  SlotView view;
+  std::int64_t last = 0;
+  std::shared_ptr<SlotHeader> header;
+  std::unique_ptr<OwnedArea> areas[2] = {};
 };
 
-Retired& retired() {
-  static auto* const instance = new Retired;
-  return *instance;
-}
+/// Never destroyed: the communicators that it keeps alive must not outlive their own library's static
+/// objects in the wrong order.
+struct Retirement {
+  std::mutex mutex;
+  std::vector<Retired> slots;
+};
 
-void let_go(std::unique_ptr<OwnedArea> area, std::int64_t generation) {
-  if (area == nullptr) return;
-  area->retire(generation);
-  if (area->at_rest()) return;
-  const std::lock_guard lock(retired().mutex);
-  retired().areas.push_back(std::move(area));
+Retirement& retirement() {
+  static auto* const instance = new Retirement;
+  return *instance;
 }
 
 }  // namespace
 
 void sweep_retired() {
-  std::vector<std::unique_ptr<OwnedArea>> done;
-  const std::lock_guard lock(retired().mutex);
-  auto& areas = retired().areas;
-  const auto end = std::partition(areas.begin(), areas.end(),
-                                  [](const auto& area) { return !area->at_rest(); });
-  std::move(end, areas.end(), std::back_inserter(done));
-  areas.erase(end, areas.end());
+  std::vector<Retired> done;
+  const std::lock_guard lock(retirement().mutex);
+  auto& slots = retirement().slots;
+  const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
+    return !slot.view.at_rest(slot.last);
+  });
+  std::move(end, slots.end(), std::back_inserter(done));
+  slots.erase(end, slots.end());
 }
 
 SlotView::SlotView(std::byte* header, int channel)
@@ -69,6 +69,13 @@ void SlotView::describe(std::byte* header, int peers) {
   reinterpret_cast<Heading*>(header)->peers = peers;
 }
 
+bool SlotView::at_rest(std::int64_t generation) const {
+  for (int index = -1; index < peers_; ++index) {
+    if (!flag(index).reached(generation)) return false;
+  }
+  return true;
+}
+
 SlotHeader::SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peers, int channels)
     : communicator_(std::move(communicator)) {
   sweep_retired();
@@ -78,55 +85,49 @@ SlotHeader::SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peer
 
 SlotHeader::~SlotHeader() { arena().release(offset_); }
 
-OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, int channel, std::size_t bytes)
-    : header_(std::move(header)),
-      view_(header_->view(channel)),
-      offset_(header_->arena().allocate(bytes, alignof(Flag))) {}
+OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes)
+    : header_(std::move(header)), offset_(header_->arena().allocate(bytes, alignof(Flag))) {}
 
 OwnedArea::~OwnedArea() { header_->arena().release(offset_); }
 
-bool OwnedArea::at_rest() const {
-  for (int index = -1; index < view_.peers(); ++index) {
-    if (!view_.flag(index).reached(last_)) return false;
-  }
-  return true;
-}
-
 OwnedSlot::~OwnedSlot() {
-  // One that was never announced can have no peer.
-  let_go(std::move(current_), used_);
-  let_go(std::move(before_), 0);
+  if (header_ == nullptr || view_.at_rest(last_)) return;
+  const std::lock_guard lock(retirement().mutex);
+  retirement().slots.push_back(
+      {view_, last_, std::move(header_), {std::move(current_), std::move(before_)}});
 }
 
 void OwnedSlot::bind(std::int64_t generation, Index extent, std::int64_t element_bytes) {
   auto area = std::make_unique<OwnedArea>(
-      header_, channel_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes));
-  if (current_ && used_ > 0) {
+      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes));
+  if (announced_) {
     // All that came before the last execution was at rest when that was announced.
-    current_->retire(generation - 1);
+    before_until_ = generation - 1;
     before_ = std::move(current_);
   }
   current_ = std::move(area);
-  used_ = 0;
+  announced_ = false;
   element_bytes_ = element_bytes;
 }
 
 bool OwnedSlot::announce(std::int64_t generation) {
   Announcement& line = view_.line();
-  if (used_ == 0) {
+  if (!announced_) {
     // Peers that have not even found the area before would never find it once it is replaced.
-    if (before_ && !before_->at_rest()) return false;
+    if (before_ && !view_.at_rest(before_until_)) return false;
     before_.reset();
     line.area = current_->offset();
     line.element_bytes = element_bytes_;
+    announced_ = true;
   }
-  used_ = generation;
+  last_ = generation;
   line.current.store(generation, std::memory_order_release);
   return true;
 }
 
 void OwnedSlot::announce_fault(std::int64_t generation, int origin) {
   Announcement& line = view_.line();
+  last_ = generation;
   line.origin = origin;
   line.at_fault.store(generation, std::memory_order_release);
 }

@@ -10,8 +10,8 @@
 //      while the writer cannot have gone on: the writer's next signal awaits the reader's.
 //   2  A line's `current` becomes g once the area that it names holds for execution g, and its
 //      `at_fault` once there is none for g, because the owner's call has failed.
-//   3  An area is replaced or given back only when all flags have reached the last execution in which
-//      it was used. Until then it is retired.
+//   3  An area, or a header, is replaced or given back only when all flags have reached the last
+//      execution in which it was used, at fault or not. Until then it is retired.
 #pragma once
 
 #include <atomic>
@@ -63,7 +63,8 @@ class SlotView {
   [[nodiscard]] Announcement& line() const { return *line_; }
   /// Flag -1 is the owner's.
   [[nodiscard]] Flag& flag(int index) const { return first_flag_[1 + index]; }
-  [[nodiscard]] int peers() const { return peers_; }
+  /// Whether owner and peers are done with this execution.
+  [[nodiscard]] bool at_rest(std::int64_t generation) const;
 
  private:
   Announcement* line_ = nullptr;
@@ -87,25 +88,19 @@ class SlotHeader {
   std::int64_t offset_;
 };
 
-/// Memory that its owner allocated for a channel.
+/// Memory that its owner allocated for the data of a channel.
 class OwnedArea {
  public:
-  OwnedArea(std::shared_ptr<SlotHeader> header, int channel, std::size_t bytes);
+  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes);
   OwnedArea(const OwnedArea&) = delete;
   OwnedArea& operator=(const OwnedArea&) = delete;
   ~OwnedArea();
   [[nodiscard]] std::byte* data() const { return header_->arena().at(offset_); }
   [[nodiscard]] std::int64_t offset() const { return offset_; }
-  /// It is used no more after this execution.
-  void retire(std::int64_t generation) { last_ = generation; }
-  /// Whether all are done with the last execution in which it was used.
-  [[nodiscard]] bool at_rest() const;
 
  private:
   std::shared_ptr<SlotHeader> header_;
-  SlotView view_;
   std::int64_t offset_;
-  std::int64_t last_ = 0;
 };
 
 /// A slot that this rank owns, in one channel.
@@ -113,7 +108,7 @@ class OwnedSlot {
  public:
   OwnedSlot(std::shared_ptr<SlotHeader> header, int channel)
       : header_(std::move(header)), channel_(channel), view_(header_->view(channel)) {}
-  OwnedSlot(OwnedSlot&&) = default;
+  OwnedSlot(OwnedSlot&&) noexcept = default;
   OwnedSlot& operator=(OwnedSlot&&) = delete;
   ~OwnedSlot();
 
@@ -133,8 +128,10 @@ class OwnedSlot {
   int channel_;
   SlotView view_;
   std::unique_ptr<OwnedArea> current_;
-  std::unique_ptr<OwnedArea> before_;
-  std::int64_t used_ = 0;  ///< the last execution for which the current area was announced
+  std::unique_ptr<OwnedArea> before_;  ///< while peers may still use it
+  std::int64_t before_until_ = 0;      ///< the last execution in which they do
+  bool announced_ = false;             ///< the current area was
+  std::int64_t last_ = 0;              ///< execution that peers know of
   std::int64_t element_bytes_ = 0;
 };
 
@@ -165,7 +162,7 @@ class FarSlot {
   std::byte* data_ = nullptr;
 };
 
-/// Gives back retired areas that are no longer needed. Local and quick.
+/// Gives back what is retired and no longer needed. Local and quick.
 void sweep_retired();
 
 }  // namespace vicinal

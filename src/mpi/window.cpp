@@ -2,11 +2,15 @@
 #include "mpi/window.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "mpi/datatype.hpp"
+#include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 
 namespace vicinal::mpi {
@@ -23,12 +27,61 @@ Shelf& shelf() {
   return *instance;
 }
 
+/// The ranks of a communicator as those of MPI_COMM_WORLD.
+std::vector<int> ranks_of(MPI_Comm communicator) {
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  int size = 0;
+  check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<int> own(ranks.size());
+  std::iota(own.begin(), own.end(), 0);
+  check(MPI_Comm_group(communicator, &group), "MPI_Comm_group");
+  check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  const int code = MPI_Group_translate_ranks(group, size, own.data(), world, ranks.data());
+  MPI_Group_free(&group);
+  MPI_Group_free(&world);
+  check(code, "MPI_Group_translate_ranks");
+  return ranks;
+}
+
 }  // namespace
 
-Window::Window(MPI_Comm communicator, std::size_t bytes, std::int64_t number) : number_(number) {
-  open(communicator, bytes);
+/// Windows are freed by those who share them together. All ranks take them by number, then by ranks:
+/// then nobody waits for one who waits for another.
+int Window::free_all(MPI_Comm, int, void*, void*) {
+  if (!is_alive()) return MPI_SUCCESS;
+  const std::lock_guard lock(shelf().mutex);
+  std::vector<Window*> windows;
+  for (const auto& window : shelf().windows) windows.push_back(window.get());
+  std::sort(windows.begin(), windows.end(), [](const Window* a, const Window* b) {
+    return std::tie(a->number_, a->ranks_) < std::tie(b->number_, b->ranks_);
+  });
+  for (Window* window : windows) {
+    if (window->window_ == MPI_WIN_NULL) continue;
+    MPI_Win_unlock_all(window->window_);
+    MPI_Win_free(&window->window_);
+  }
+  return MPI_SUCCESS;
+}
+
+Window& Window::make(MPI_Comm communicator, std::size_t bytes, std::int64_t number) {
+  // What MPI_COMM_SELF has as an attribute, MPI_Finalize deletes first of all.
+  static const bool freed_at_the_end = [] {
+    int key = MPI_KEYVAL_INVALID;
+    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_all, &key, nullptr),
+          "MPI_Comm_create_keyval");
+    check(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr on MPI_COMM_SELF");
+    check(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
+    return true;
+  }();
+  static_cast<void>(freed_at_the_end);
+  std::unique_ptr<Window> made(new Window(number));
+  made->ranks_ = ranks_of(communicator);
+  made->open(communicator, bytes);
   const std::lock_guard lock(shelf().mutex);
   shelf().next_number = std::max(shelf().next_number, number + 1);
+  return *shelf().windows.emplace_back(std::move(made));
 }
 
 void Window::open(MPI_Comm communicator, std::size_t bytes) {
@@ -57,31 +110,23 @@ std::int64_t Window::next_number() {
   return shelf().next_number;
 }
 
-std::unique_ptr<Window> Window::find(MPI_Comm communicator) {
+Window* Window::find(MPI_Comm communicator) {
+  const std::vector<int> wanted = ranks_of(communicator);
   const std::lock_guard lock(shelf().mutex);
-  auto& windows = shelf().windows;
-  auto best = windows.end();
-  MPI_Group wanted = MPI_GROUP_NULL;
-  check(MPI_Comm_group(communicator, &wanted), "MPI_Comm_group");
-  for (auto it = windows.begin(); it != windows.end(); ++it) {
-    if (best != windows.end() && (*best)->number_ > (*it)->number_) continue;
-    MPI_Group group = MPI_GROUP_NULL;
-    int same = MPI_UNEQUAL;
-    check(MPI_Win_get_group((*it)->window_, &group), "MPI_Win_get_group");
-    check(MPI_Group_compare(group, wanted, &same), "MPI_Group_compare");
-    MPI_Group_free(&group);
-    if (same == MPI_IDENT) best = it;
+  Window* found = nullptr;
+  for (const auto& window : shelf().windows) {
+    if (window->in_use_ || window->ranks_ != wanted) continue;
+    if (found == nullptr || found->number_ < window->number_) found = window.get();
   }
-  MPI_Group_free(&wanted);
-  if (best == windows.end()) return nullptr;
-  std::unique_ptr<Window> found = std::move(*best);
-  windows.erase(best);
+  // Ranks of other worlds have no numbers by which to tell them apart.
+  if (std::find(wanted.begin(), wanted.end(), MPI_UNDEFINED) != wanted.end()) return nullptr;
+  if (found != nullptr) found->in_use_ = true;
   return found;
 }
 
-void Window::lay_by(std::unique_ptr<Window> window) {
+void Window::lay_by() {
   const std::lock_guard lock(shelf().mutex);
-  shelf().windows.push_back(std::move(window));
+  in_use_ = false;
 }
 
 Request Window::fetch_add(const std::int64_t& added, std::int64_t& before, int peer,

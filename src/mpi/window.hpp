@@ -3,16 +3,17 @@
 // inside MPI. So all of this is for operations that every rank is known to have entered.
 //
 // Making a window costs a thousand times what using it does, and no rank can free one alone. So
-// windows are made to last: whoever needs one no longer, as when its communicator goes, lays it by,
-// for the next communicator of the same ranks.
+// windows last as long as MPI does: whoever needs one no longer, as when its communicator goes, lays
+// it by, for the next communicator of the same ranks. They are freed by MPI_Finalize, on all ranks in
+// the same order.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <vector>
 
 #include "mpi/collectives.hpp"
 
@@ -24,19 +25,19 @@ class Window {
   /// Zeroed memory of this rank's, as much as the others'. Collective. The number, by which ranks can
   /// make sure that they mean the same window, must be the same on all, and higher than that of any
   /// window that one of them has.
-  Window(MPI_Comm communicator, std::size_t bytes, std::int64_t number);
-  Window(const Window&) = delete;
-  Window& operator=(const Window&) = delete;
-  /// Without effect: MPI keeps the window to its end.
-  ~Window() = default;
-
+  static Window& make(MPI_Comm communicator, std::size_t bytes, std::int64_t number);
   /// A number for the next window, as far as this rank knows.
   [[nodiscard]] static std::int64_t next_number();
   /// The last made of the windows laid by whose ranks are those of the communicator, in their order;
-  /// null where there is none. Local: other ranks may have another.
-  [[nodiscard]] static std::unique_ptr<Window> find(MPI_Comm communicator);
-  /// Lays a window by. Nothing may be under way in it. Local.
-  static void lay_by(std::unique_ptr<Window> window);
+  /// null where there is none. It is in use again. Local: other ranks may find another.
+  [[nodiscard]] static Window* find(MPI_Comm communicator);
+  /// Nothing may be under way in it. Local. One that is never laid by, as after an error, is used by
+  /// nobody else.
+  void lay_by();
+
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+  ~Window() = default;
 
   [[nodiscard]] std::int64_t number() const { return number_; }
   [[nodiscard]] std::size_t size() const { return memory_.size(); }
@@ -59,9 +60,13 @@ class Window {
   void clear(std::size_t offset, std::size_t bytes);
 
  private:
+  explicit Window(std::int64_t number) : number_(number) {}
+  static int free_all(MPI_Comm, int, void*, void*);
   void open(MPI_Comm communicator, std::size_t bytes);
 
   std::int64_t number_;
+  std::vector<int> ranks_;  ///< in MPI_COMM_WORLD
+  bool in_use_ = true;
   MPI_Win window_ = MPI_WIN_NULL;
   std::span<std::byte> memory_;
 };
