@@ -26,11 +26,13 @@ void wait_all(std::vector<InFlight>& requests) {
   std::vector<vicinal_request> array = handles(requests);
   const int code = vicinal_waitall(static_cast<int>(array.size()), array.data());
   hand_back(requests, array);
-  if (code == MPI_SUCCESS) {
-    for (const InFlight& each : requests) each.done(code, "vicinal_waitall");
-  } else {
-    // It says that one has failed; which, the requests say themselves.
-    wait_each(requests);
+  // An error says that one has failed, and no more: of those that may, all whose request is gone count.
+  bool explained = code == MPI_SUCCESS;
+  for (const InFlight& each : requests) explained = explained || each.may_fail;
+  for (const InFlight& each : requests) {
+    const bool over = code == MPI_SUCCESS || !explained ||
+                      (each.may_fail && *each.request == VICINAL_REQUEST_NULL);
+    each.done(over ? code : vicinal_wait(each.request), "vicinal_waitall");
   }
 }
 

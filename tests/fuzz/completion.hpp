@@ -14,6 +14,7 @@ namespace fuzz {
 struct InFlight {
   vicinal_request* request;
   std::function<void(int code, const char* by)> done;
+  bool may_fail = false;  ///< a rank is at fault in it
   bool single_use =
       false;  ///< gone once it is complete, and so may be freed in the place of a wait
 };

@@ -1,10 +1,7 @@
 // Halos over random distributions of indices, forward and in reverse. Values are whole numbers that say
 // index, vector, place and round, so that sums are exact in every type and order.
 #include <algorithm>
-#include <cstring>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 

@@ -167,7 +167,7 @@ class Program {
                         each->call->returned(code, by);
                         settle(*each);
                       },
-                      !each->persistent});
+                      each->call->plan().wrong != Wrong::nothing, !each->persistent});
     }
     return list;
   }

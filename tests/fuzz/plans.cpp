@@ -18,8 +18,9 @@ void choose_fault(CallPlan& plan, const Wiring& wiring, int kind) {
   if (!sends && !receives) return;
   if (kind == 0) plan.wrong = Wrong::negative_count;
   if (kind == 1) plan.wrong = Wrong::null_type;
-  // These are faults only where there is something to send, and nothing may be an address.
-  if (plan.derived || plan.op == Op::alltoallw) return;
+  // These are faults only where there is something to send, and nothing may be an address. Units of
+  // several basic types have gaps.
+  if (plan.derived || plan.unit == Layout::kinds - 1 || plan.op == Op::alltoallw) return;
   if (kind == 2 && has_equal_blocks(plan.op) && plan.units(rank, 0) > 0) {
     plan.wrong = Wrong::null_buffer;
   }

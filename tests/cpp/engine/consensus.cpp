@@ -13,6 +13,7 @@ using namespace testing;
 TEST(consensus_hears_of_the_flag_of_any_rank) {
   const auto communicator = world();
   const int size = communicator->size();
+  int wrong = 0;  // looked at in the end, so that no rank leaves the others alone
   for (const std::string& regions : region_kinds(size)) {
     for (const bool shared : {true, false}) {
       ExchangeOptions options(Method::locality);
@@ -25,10 +26,11 @@ TEST(consensus_hears_of_the_flag_of_any_rank) {
         Consensus consensus(*communicator, team, communicator->rank() == flagged);
         consensus.enter();
         mpi::poll_until([&] { return consensus.complete(); });
-        CHECK_EQUAL(consensus.flagged(), flagged < size);
+        wrong += consensus.flagged() != (flagged < size) ? 1 : 0;
       }
     }
   }
+  CHECK_EQUAL(wrong, 0);
 }
 
 }  // namespace vicinal
