@@ -1,4 +1,4 @@
-"""Memory stays flat, however often buffers change: a leak of a byte a call shows in 100,000 calls."""
+"""Memory stays flat, however often buffers change: a leak of the smallest piece each call shows in 100,000 calls."""
 
 from __future__ import annotations
 

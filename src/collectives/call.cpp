@@ -49,7 +49,10 @@ void Call::finish() {
         return advance();
       },
       [this](std::ostream& out) {
-        if (!try_claim()) return;
+        if (!try_claim()) {
+          out << "a call on which another thread works";
+          return;
+        }
         name_awaited(out);
         release();
       });

@@ -141,6 +141,13 @@ bool Request::test() {
   return done != 0;
 }
 
+bool Request::cancel() noexcept {
+  if (request_ == MPI_REQUEST_NULL) return true;
+  int done = 0;
+  return is_alive() && MPI_Cancel(&request_) == MPI_SUCCESS &&
+         MPI_Test(&request_, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0;
+}
+
 Request ibarrier(MPI_Comm communicator) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");

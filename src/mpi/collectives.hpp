@@ -57,6 +57,8 @@ class Request {
   ~Request();
   /// Whether it is complete; a default one is.
   bool test();
+  /// Gives up a receive; whether nothing of it is left that MPI may write to.
+  bool cancel() noexcept;
 
  private:
   MPI_Request request_ = MPI_REQUEST_NULL;

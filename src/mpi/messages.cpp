@@ -10,6 +10,12 @@
 
 namespace vicinal::mpi {
 
+namespace {
+
+constexpr std::size_t longest_stray = std::size_t{1} << 36;
+
+}  // namespace
+
 MessageBatch::~MessageBatch() { abandon(); }
 
 void MessageBatch::receive(void* buffer, std::int64_t count, MPI_Datatype type, std::int64_t bytes,
@@ -99,6 +105,15 @@ void MessageBatch::abandon() noexcept {
     // There is a fault to report already.
   }
   requests_.clear();
+}
+
+Stray::Stray(MPI_Comm communicator, int source, int tag)
+    : communicator_(communicator), source_(source), tag_(tag), room_(longest_stray) {
+  if (!room_.bytes().empty()) transfer_ = ireceive(communicator, room_.bytes(), source, tag);
+}
+
+Stray::~Stray() {
+  if (transfer_ && !transfer_->cancel()) room_.leave();
 }
 
 bool Stray::test() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/address_space.hpp"
 #include "mpi/collectives.hpp"
 
 namespace vicinal::mpi {
@@ -52,11 +53,14 @@ class MessageBatch {
 };
 
 /// A message whose length this rank cannot know, taken in and thrown away. Nobody else may receive with its
-/// tag from its sender meanwhile.
+/// tag from its sender meanwhile. MPI has a receive for it from the start, into as much address space as it
+/// may need: the sender waits for nothing that this rank does later.
 class Stray {
  public:
-  Stray(MPI_Comm communicator, int source, int tag)
-      : communicator_(communicator), source_(source), tag_(tag) {}
+  Stray(MPI_Comm communicator, int source, int tag);
+  Stray(Stray&&) = default;
+  Stray& operator=(Stray&&) = default;
+  ~Stray();
   [[nodiscard]] int source() const { return source_; }
   /// Whether it has come. Never blocks.
   bool test();
@@ -65,8 +69,9 @@ class Stray {
   MPI_Comm communicator_;
   int source_;
   int tag_;
-  std::vector<std::byte> bytes_;
-  std::optional<Request> transfer_;  ///< once it is known how long it is
+  AddressSpace room_;        ///< empty where the system gives none
+  std::vector<std::byte> bytes_;  ///< in its place, once it is known how long it is
+  std::optional<Request> transfer_;
 };
 
 }  // namespace vicinal::mpi

@@ -237,6 +237,19 @@ TEST(a_fault_is_that_of_one_call) {
   });
 }
 
+TEST(a_rank_whose_call_has_failed_may_block_inside_mpi) {
+  // Long messages are under way to it.
+  if (world_size() < 2) testing::skip("needs 2 ranks");
+  for (const Form form : forms) {
+    const Circle circle("automatic", "messages");
+    Call call(circle, form, 1, 1 << 15);
+    int code = call.begin(circle.rank == 0);
+    if (code == MPI_SUCCESS) code = vicinal_wait(&call.request);
+    call.judge(code, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 TEST(a_fault_among_many_calls_in_flight) {
   if (world_size() < 2) testing::skip("needs 2 ranks");
   for_each_way([](const std::string& strategy, const std::string& local) {
