@@ -2,7 +2,7 @@
 
 Each run is a program of tests/fuzz on so many ranks for a few seconds; what it prints on a failure names
 the seed and the case, and this adds the command that runs it again.  Arguments that are not listed here
-are the program's (--help names them), such as --family halo or --faults.
+are the program's (--help names them), such as --family halo or --no-faults.
 
     python tools/fuzz.py [--seconds 60] [--seed N] [--mpi mpich,openmpi] [--ranks 2,3,4,7,8] [ARGUMENT ...]
 """

@@ -5,7 +5,8 @@ namespace {
 
 void wait_each(std::vector<InFlight>& requests, bool frees = false) {
   for (const InFlight& each : requests) {
-    const bool free = frees && each.single_use;
+    // Freeing says of no fault.
+    const bool free = frees && each.single_use && !each.may_fail;
     const int code = free ? vicinal_request_free(each.request) : vicinal_wait(each.request);
     each.done(code, free ? "vicinal_request_free" : "vicinal_wait");
   }

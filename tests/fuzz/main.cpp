@@ -34,13 +34,12 @@ constexpr const char* help =
     "  --patience S  a case that takes longer hangs (default 60)\n"
     "  --keep-going  also after a failed case\n"
     "  --verbose     say what each rank does\n"
-    "Promises to try, besides those that always hold:\n"
-    "  --faults      one rank is at fault now and then\n"
-    "  --free-types  datatypes are freed while calls use them\n"
-    "  --lone-tests  a request is tested until it is complete, and nothing else is called\n"
-    "  --free-requests  a nonblocking call's request is freed in the place of a wait\n"
-    "  --components  components of a graph use blocks of different sizes\n"
-    "  --all-promises  all of these\n";
+    "To leave a promise untried:\n"
+    "  --no-faults         no rank is at fault\n"
+    "  --no-free-types     no datatype is freed while calls use it\n"
+    "  --no-lone-tests     a rank that tests one request also calls other things\n"
+    "  --no-free-requests  no nonblocking call's request is freed in the place of a wait\n"
+    "  --no-components     components of a graph use blocks of one size\n";
 
 [[noreturn]] void misuse(const std::string& what) {
   std::cerr << "vicinal_fuzz: " + what + "; see --help\n";
@@ -75,19 +74,16 @@ fuzz::Options read(int argc, char** argv) {
       options.verbose = true;
     else if (word == "--keep-going")
       options.keep_going = true;
-    else if (word == "--faults")
-      options.faults = true;
-    else if (word == "--free-types")
-      options.free_types = true;
-    else if (word == "--lone-tests")
-      options.lone_tests = true;
-    else if (word == "--free-requests")
-      options.free_requests = true;
-    else if (word == "--components")
-      options.components = true;
-    else if (word == "--all-promises")
-      options.faults = options.free_types = options.lone_tests = options.free_requests =
-          options.components = true;
+    else if (word == "--no-faults")
+      options.faults = false;
+    else if (word == "--no-free-types")
+      options.free_types = false;
+    else if (word == "--no-lone-tests")
+      options.lone_tests = false;
+    else if (word == "--no-free-requests")
+      options.free_requests = false;
+    else if (word == "--no-components")
+      options.components = false;
     else
       misuse("unknown argument " + word);
   }

@@ -93,11 +93,11 @@ void stop_watch() {
 std::string reproduction(const Options& options, const std::string& family, std::int64_t number) {
   std::string text = "--seed " + std::to_string(options.seed) + " --family " + family + " --case " +
                      std::to_string(number);
-  if (options.faults) text += " --faults";
-  if (options.free_types) text += " --free-types";
-  if (options.lone_tests) text += " --lone-tests";
-  if (options.free_requests) text += " --free-requests";
-  if (options.components) text += " --components";
+  if (!options.faults) text += " --no-faults";
+  if (!options.free_types) text += " --no-free-types";
+  if (!options.lone_tests) text += " --no-lone-tests";
+  if (!options.free_requests) text += " --no-free-requests";
+  if (!options.components) text += " --no-components";
   return text;
 }
 

@@ -22,12 +22,12 @@ struct Options {
   double patience = 60;     ///< seconds until a case counts as hung
   bool verbose = false;     ///< say what each case does, before it does it
   bool keep_going = false;  ///< also after a failure
-  // Promises that may be tried or left alone.
-  bool faults = false;      ///< one rank is at fault now and then
-  bool free_types = false;  ///< datatypes are freed while calls use them
-  bool lone_tests = false;  ///< a rank tests one request alone, and progresses nothing else by name
-  bool free_requests = false;  ///< nonblocking calls are freed in the place of a wait
-  bool components = false;     ///< components of a graph use blocks of different sizes
+  // Promises that are tried, unless they are left alone.
+  bool faults = true;      ///< one rank is at fault now and then
+  bool free_types = true;  ///< datatypes are freed while calls use them
+  bool lone_tests = true;  ///< a rank tests one request alone, and progresses nothing else by name
+  bool free_requests = true;  ///< nonblocking calls are freed in the place of a wait
+  bool components = true;     ///< components of a graph use blocks of different sizes
 };
 
 class Trial {
