@@ -115,3 +115,10 @@ def test_ranks_may_end_long_after_each_other(mpi: str) -> None:
 
 def test_a_rank_may_keep_its_communicators(mpi: str) -> None:
     run_ranks(mpi, 3, [BUILD / "c_tests" / f"ends_{abi_of(mpi)}", "never", 10], timeout=60)
+
+
+@pytest.mark.parametrize("thread", ["0", "1"])
+@pytest.mark.parametrize("way", ["failed", "started"])
+def test_the_end_of_mpi_with_something_under_way(mpi: str, way: str, thread: str) -> None:
+    program = BUILD / "c_tests" / f"leaving_{abi_of(mpi)}"
+    run_ranks(mpi, 4, [program, way], env={"VICINAL_PROGRESS_THREAD": thread}, timeout=60)

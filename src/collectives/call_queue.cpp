@@ -81,6 +81,7 @@ CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
     direct_[static_cast<std::size_t>(number) % direct_.size()] = call;
   }
   Call::enter(call);
+  if (refused && !call->over()) activate_to_the_end(call);
   return entered;
 }
 
@@ -107,9 +108,9 @@ std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArgume
   const int tag = route_->tags->tag(static_cast<int>(kind_), turn);
   auto last = direct_[static_cast<std::size_t>(turn)].lock();
   if (last && !last->holds_up()) last.reset();
-  if (arguments == nullptr) return std::make_shared<FailedDirectCall>(route_, tag, std::move(last));
-  return std::make_shared<DirectCall>(route_, tag, std::move(arguments->send),
-                                      std::move(arguments->receive), std::move(last));
+  std::optional<DirectCall::Data> data;
+  if (arguments != nullptr) data.emplace(std::move(arguments->send), std::move(arguments->receive));
+  return std::make_shared<DirectCall>(route_, tag, std::move(data), std::move(last));
 }
 
 std::shared_ptr<Call> CallQueue::planned_call(const Graph& graph, std::int64_t number,
@@ -119,8 +120,7 @@ std::shared_ptr<Call> CallQueue::planned_call(const Graph& graph, std::int64_t n
   if (arguments != nullptr) {
     const std::int64_t bytes = block_bytes(*arguments);
     blocks.emplace(Blocks{Side(std::move(arguments->send), bytes, graph.destinations()),
-                          Side(std::move(arguments->receive), bytes, graph.sources()), bytes,
-                          graph.destinations().ranks.size(), graph.sources().ranks.size()});
+                          Side(std::move(arguments->receive), bytes, graph.sources()), bytes});
   }
   return std::make_shared<PlannedCall>(graph.shared_communicator(), turn, std::move(blocks));
 }

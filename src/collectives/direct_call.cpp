@@ -2,6 +2,7 @@
 // with the same tag and MPI keeps them in order.
 #include "collectives/direct_call.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <ostream>
 #include <set>
@@ -46,18 +47,18 @@ void name_ranks(std::ostream& out, const std::vector<int>& ranks) {
 
 }  // namespace
 
-DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, EdgeData send,
-                       EdgeData receive, std::shared_ptr<const Call> after)
+DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<Data> data,
+                       std::shared_ptr<const Call> after)
     : Call(after),
       route_(std::move(route)),
       tag_(tag),
-      send_(std::move(send)),
-      receive_(std::move(receive)),
+      data_(std::move(data)),
       messages_(route_->communicator->handle()) {
-  copy_own(*route_, send_, receive_);
+  if (!data_) return;
+  copy_own(*route_, data_->send, data_->receive);
   if (!after) return;
   // It begins later; MPI looks at types when it is given messages, and not after.
-  for (EdgeData* side : {&send_, &receive_}) {
+  for (EdgeData* side : {&data_->send, &data_->receive}) {
     auto kept = keep_types(*side, true);
     std::move(kept.begin(), kept.end(), std::back_inserter(types_));
   }
@@ -66,51 +67,60 @@ DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, EdgeDa
 void DirectCall::begin() {
   const int rank = route_->communicator->rank();
   for (std::size_t edge = 0; edge < route_->sources.size(); ++edge) {
-    const int peer = route_->sources[edge];
-    if (peer == rank) continue;
-    const EdgePiece& piece = receive_.piece(edge);
-    messages_.receive(address(receive_.buffer, piece.offset), piece.count, piece.type.handle,
-                      piece.bytes(), peer, tag_);
+    if (route_->sources[edge] != rank) post_receive(edge, route_->sources[edge]);
   }
   for (std::size_t edge = 0; edge < route_->destinations.size(); ++edge) {
-    const int peer = route_->destinations[edge];
-    if (peer == rank) continue;
-    const EdgePiece& piece = send_.piece(edge);
-    messages_.send(address(send_.buffer, piece.offset), piece.count, piece.type.handle, peer, tag_);
+    if (route_->destinations[edge] != rank) post_send(edge, route_->destinations[edge]);
   }
 }
 
-bool DirectCall::poll() { return messages_.test(); }
+void DirectCall::post_receive(std::size_t edge, int peer) {
+  try {
+    if (data_) {
+      const EdgePiece& piece = data_->receive.piece(edge);
+      messages_.receive(address(data_->receive.buffer, piece.offset), piece.count,
+                        piece.type.handle, piece.bytes(), peer, tag_);
+      return;
+    }
+  } catch (...) {
+    if (!refused_) refused_ = std::current_exception();
+  }
+  strays_.emplace_back(route_->communicator->handle(), peer, tag_);
+}
+
+void DirectCall::post_send(std::size_t edge, int peer) {
+  try {
+    if (data_) {
+      const EdgePiece& piece = data_->send.piece(edge);
+      messages_.send(address(data_->send.buffer, piece.offset), piece.count, piece.type.handle,
+                     peer, tag_);
+      return;
+    }
+  } catch (...) {
+    if (!refused_) refused_ = std::current_exception();
+  }
+  // An empty message says that this rank has failed. MPI finishes it by itself.
+  static_cast<void>(mpi::isend(route_->communicator->handle(), {}, peer, tag_));
+}
+
+bool DirectCall::poll() {
+  std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
+  if (!messages_.test() || !strays_.empty()) return false;
+  if (refused_) std::rethrow_exception(refused_);
+  return true;
+}
+
+bool DirectCall::holds_tags() const {
+  return std::any_of(strays_.begin(), strays_.end(),
+                     [](const mpi::Stray& stray) { return !stray.posted(); });
+}
 
 void DirectCall::name_awaited(std::ostream& out) const {
   out << "one message per edge, from ranks";
   name_ranks(out, route_->sources);
   out << ", to ranks";
   name_ranks(out, route_->destinations);
-}
-
-void FailedDirectCall::begin() {
-  const int rank = route_->communicator->rank();
-  for (const int peer : route_->sources) {
-    if (peer != rank) strays_.emplace_back(route_->communicator->handle(), peer, tag_);
-  }
-  for (const int peer : route_->destinations) {
-    // MPI finishes it by itself.
-    if (peer != rank) {
-      static_cast<void>(mpi::isend(route_->communicator->handle(), {}, peer, tag_));
-    }
-  }
-}
-
-bool FailedDirectCall::poll() {
-  std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
-  return strays_.empty();
-}
-
-void FailedDirectCall::name_awaited(std::ostream& out) const {
-  out << "what ranks";
-  for (const mpi::Stray& stray : strays_) out << ' ' << stray.source();
-  out << " send to a call that has failed here";
+  if (!data_) out << ", in a call that has failed here";
 }
 
 }  // namespace vicinal

@@ -7,7 +7,9 @@
 
 #include <mpi.h>
 
+#include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "collectives/call.hpp"
@@ -26,41 +28,31 @@ struct DirectRoute {
 
 class DirectCall final : public Call {
  public:
+  struct Data {
+    EdgeData send;
+    EdgeData receive;
+  };
   /// Edges to the own rank are served at once. Throws where the arguments do not fit each other there.
-  DirectCall(std::shared_ptr<const DirectRoute> route, int tag, EdgeData send, EdgeData receive,
+  /// Without data it is the call of a rank at fault, as is each message that cannot be posted.
+  DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<Data> data,
              std::shared_ptr<const Call> after);
   void name_awaited(std::ostream& out) const override;
 
  private:
   void begin() override;
   bool poll() override;
-  [[nodiscard]] bool wants_progress() const override { return false; }
+  [[nodiscard]] bool wants_progress() const override { return !strays_.empty(); }
+  [[nodiscard]] bool holds_tags() const override;
+  void post_receive(std::size_t edge, int peer);
+  void post_send(std::size_t edge, int peer);
 
   std::shared_ptr<const DirectRoute> route_;
   int tag_;
-  EdgeData send_;
-  EdgeData receive_;
+  std::optional<Data> data_;
   std::vector<mpi::KeptType> types_;  ///< where it begins after the user may have freed theirs
   mpi::MessageBatch messages_;
-};
-
-/// The call of a rank at fault.
-class FailedDirectCall final : public Call {
- public:
-  FailedDirectCall(std::shared_ptr<const DirectRoute> route, int tag,
-                   std::shared_ptr<const Call> after)
-      : Call(std::move(after)), route_(std::move(route)), tag_(tag) {}
-  void name_awaited(std::ostream& out) const override;
-
- private:
-  void begin() override;
-  bool poll() override;
-  [[nodiscard]] bool wants_progress() const override { return true; }
-  [[nodiscard]] bool holds_tags() const override { return true; }
-
-  std::shared_ptr<const DirectRoute> route_;
-  int tag_;
-  std::vector<mpi::Stray> strays_;
+  std::vector<mpi::Stray> strays_;  ///< in the place of receives
+  std::exception_ptr refused_;      ///< why the first of its messages could not be posted
 };
 
 }  // namespace vicinal

@@ -22,8 +22,10 @@ void PlannedCall::begin() {
            error.what(), "); create another graph");
     }
   }
-  if (!blocks_) {
+  if (!blocks_ || blocks_->bytes == 0) {
+    // Where blocks have no bytes nothing is due, and whoever expects some must hear of it.
     turn_->execution->start_at_fault();
+    blocks_.reset();
     return;
   }
   try {
@@ -43,14 +45,6 @@ void PlannedCall::begin() {
 
 Binding PlannedCall::bind_buffers() {
   Binding binding;
-  if (blocks_->bytes == 0) {
-    // An empty message says that its sender has failed; so there is a byte for each block.
-    nothing_.resize(blocks_->out_blocks + blocks_->in_blocks);
-    binding.source = nothing_.data();
-    binding.target = nothing_.data() + blocks_->out_blocks;
-    binding.element_bytes = 1;
-    return binding;
-  }
   blocks_->send.pack(communicator_->handle());
   binding.source = blocks_->send.data();
   binding.target = blocks_->receive.data();
@@ -65,7 +59,7 @@ bool PlannedCall::poll() {
     return true;
   }
   if (!turn_->execution->advance()) return false;
-  if (blocks_->bytes > 0) blocks_->receive.unpack(communicator_->handle());
+  blocks_->receive.unpack(communicator_->handle());
   return true;
 }
 

@@ -4,7 +4,6 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "collectives/call.hpp"
 #include "collectives/side.hpp"
@@ -25,9 +24,7 @@ struct PlanTurn {
 struct Blocks {
   Side send;
   Side receive;
-  std::int64_t bytes = 0;      ///< of a block
-  std::size_t out_blocks = 0;  ///< places in the user's arrays
-  std::size_t in_blocks = 0;
+  std::int64_t bytes = 0;  ///< of a block
 };
 
 class PlannedCall final : public Call {
@@ -46,9 +43,8 @@ class PlannedCall final : public Call {
 
   std::shared_ptr<mpi::Communicator> communicator_;
   std::shared_ptr<PlanTurn> turn_;
-  std::optional<Blocks> blocks_;    ///< none where the call is at fault
-  std::exception_ptr refused_;      ///< what it has failed with, where that came late
-  std::vector<std::byte> nothing_;  ///< stands for blocks without bytes
+  std::optional<Blocks> blocks_;  ///< none where the call is at fault, or moves nothing
+  std::exception_ptr refused_;    ///< what it has failed with, where that came late
 };
 
 }  // namespace vicinal

@@ -61,6 +61,12 @@ class ActiveList {
     passing_.clear(std::memory_order_release);
   }
 
+  /// From now on there are no passes; returns when the last one is over.
+  void stop() {
+    while (passing_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    count_.store(0, std::memory_order_relaxed);
+  }
+
   [[nodiscard]] int count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
@@ -142,6 +148,7 @@ int install_dump_signal() {
 const int dump_signal = [] {
   mpi::progress_hook = [] { progress(); };
   mpi::long_wait_hook = answer_dump_signal;
+  mpi::end_hook = [] { active().stop(); };
   return install_dump_signal();
 }();
 

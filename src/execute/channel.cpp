@@ -159,7 +159,13 @@ void Channel::begin(int number) {
       if (const int origin = culprit(number); origin >= 0) {
         note_missing(reduction.to, origin);
       } else {
-        reduction.runs.run(address(reduction.from), address(reduction.to));
+        try {
+          reduction.runs.run(address(reduction.from), address(reduction.to));
+        } catch (...) {
+          // The user's operator may not be one for the user's datatype.
+          note(current_fault());
+          spoil(number, plan_->rank);
+        }
       }
       complete(number);
       break;
@@ -168,9 +174,9 @@ void Channel::begin(int number) {
     case OperationKind::receive: begin_message(number); break;
     case OperationKind::signal:
       if (const int origin = culprit(number); origin >= 0) {
-        flag_of(node).signal_fault(generation_, origin);
+        flag_of(node).signal_fault(generation_, binding_.element_bytes, origin);
       } else {
-        flag_of(node).signal(generation_);
+        flag_of(node).signal(generation_, binding_.element_bytes);
       }
       complete(number);
       break;
@@ -213,20 +219,33 @@ bool Channel::is_satisfied(int number) {
   const Flag& flag = flag_of(node);
   if (!flag.reached(generation_ - node.lag)) return false;
   if (at_fault_) return true;
-  if (node.lag == 0 && flag.at_fault == generation_) {
-    spoil(number, static_cast<int>(flag.origin));
-    return true;
+  FarSlot* const slot =
+      is_far(node.buffer)
+          ? &far_[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(node.buffer)])]
+          : nullptr;
+  // The size as well: whose slot it is has another area then, well or not.
+  const bool differs = flag.element_bytes != 0 && flag.element_bytes != binding_.element_bytes;
+  if (differs && slot != nullptr) slot->forget();
+  if (node.lag == 0) {
+    int origin = flag.at_fault == generation_ ? static_cast<int>(flag.origin) : -1;
+    if (origin < 0 && differs) {
+      note(size_fault(binding_.element_bytes, flag.element_bytes));
+      origin = plan_->rank;
+    }
+    if (origin >= 0) {
+      spoil(number, origin);
+      return true;
+    }
   }
-  if (!is_far(node.buffer)) return true;
-  FarSlot& slot = far_[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(node.buffer)])];
+  if (slot == nullptr) return true;
   try {
-    if (slot.find(generation_) != nullptr) return true;
+    if (slot->find(generation_) != nullptr) return true;
   } catch (const Error& error) {
     note(error);
     spoil(number, plan_->rank);
     return true;
   }
-  const int origin = slot.fault(generation_);
+  const int origin = slot->fault(generation_);
   if (origin >= 0) spoil(number, origin);
   return origin >= 0;
 }
@@ -244,7 +263,7 @@ void Channel::note_missing(int buffer, int origin) {
   if (buffer != Plan::target || at_fault_) return;
   note(Error(Fault::elsewhere,
              "the exchange failed on rank " + std::to_string(origin) +
-                 "; the message on that rank, or on one that it names, says more"));
+                 ", or that rank gave a count of 0; the message on that rank, or on one that it names, says more"));
 }
 
 void Channel::complete(int number) {

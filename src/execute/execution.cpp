@@ -54,8 +54,6 @@ class Execution::Run final : public Activity {
   }
   /// What the owner's execution has ended with, if not well.
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
-  /// Looks whether another rank has given up the plan, which ends the execution.
-  void look_for_notices();
   /// Where MPI is not called otherwise, the program's own messages still need it now and then.
   void let_mpi_work() {
     if (!channel_.tests_messages()) mpi::progress(plan_->communicator().handle());
@@ -65,6 +63,8 @@ class Execution::Run final : public Activity {
   void begin_next();
   void answer(std::exception_ptr fault);
   void give_up(std::exception_ptr fault) noexcept;
+  /// Looks whether another rank has given up the plan, which ends all of its executions.
+  void look_for_notices();
 
   std::shared_ptr<AgreedPlan> plan_;
   const Plan& program_;
@@ -74,14 +74,15 @@ class Execution::Run final : public Activity {
   bool answered_ = true;
   std::exception_ptr fault_;
   bool given_up_ = false;  ///< the channel will never be free again
+  int polls_ = 0;          ///< since it last looked for notices
 };
 
 void Execution::Run::start(std::optional<Binding> binding) {
+  if (given_up_) return;  // answered already, with the fault that it was given up for
   if (binding) {
     answered_ = false;
     fault_ = nullptr;
   }
-  if (given_up_) return;  // with the fault that it was given up for
   queue_.push_back(std::move(binding));
   advance();
 }
@@ -92,7 +93,10 @@ bool Execution::Run::advance() noexcept {
       if (!channel_.in_flight()) {
         begin_next();
       } else if (!channel_.poll()) {
-        return false;
+        if (++polls_ < polls_between_notices) return false;
+        polls_ = 0;
+        look_for_notices();
+        if (!given_up_) return false;
       } else if (std::exchange(owners_, false)) {
         answer(channel_.fault() ? std::make_exception_ptr(Error(*channel_.fault())) : nullptr);
       }
@@ -149,8 +153,12 @@ void Execution::Run::describe(std::ostream& out) const {
   channel_.describe_pending(out);
 }
 
-Execution::Execution(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
-    : run_(std::make_shared<Run>(std::move(plan), reverse, channel)) {}
+Execution::Execution(const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel) try
+    : run_(std::make_shared<Run>(plan, reverse, channel)) {
+} catch (...) {
+  // All have agreed on the plan, and count on this rank.
+  abandon_plan(plan, plan->communicator().rank());
+}
 
 Execution::~Execution() {
   // In a process that was forked another thread's claim would last for ever.
@@ -171,9 +179,9 @@ void Execution::start(const Binding& binding, Progress progress) {
           "a request was started again before its last execution was complete; test or wait first");
   const Claim claim(*run_);
   run_->start(binding);
-  polls_ = 0;
   const bool failed = run_->answered() && run_->fault();
-  if (run_->wants_progress() && progress == Progress::by_all) activate(run_);
+  listed_ = run_->wants_progress() && progress == Progress::by_all;
+  if (listed_) activate(run_);
   if (failed && run_->wants_progress()) activate_to_the_end(run_);
   if (failed) std::rethrow_exception(run_->fault());
   in_flight_ = true;
@@ -217,11 +225,6 @@ bool Execution::advance() { return !in_flight_ || poll(1); }
 bool Execution::poll(int times) {
   const Claim claim(*run_);
   for (int i = 0; i < times && !run_->answered(); ++i) run_->advance();
-  polls_ += times;
-  if (!run_->answered() && polls_ >= polls_between_notices) {
-    polls_ = 0;
-    run_->look_for_notices();
-  }
   if (!run_->answered()) return false;
   in_flight_ = false;
   if (run_->fault()) std::rethrow_exception(run_->fault());
@@ -238,7 +241,7 @@ void Execution::wait() {
   int pauses = 0;
   while (true) {
     // Who has nothing else to progress keeps its claim for a few polls.
-    const bool alone = active_count() <= 1;
+    const bool alone = active_count() <= (listed_ ? 1 : 0);
     if (poll(alone ? mpi::polls_in_a_row : 1)) return;
     if (!alone || mpi::chores_left() > 0) progress();
     if (++pauses % pauses_between_probes == 0) {

@@ -19,7 +19,7 @@ class Execution {
     by_caller,  ///< whoever has started it, by advance()
   };
 
-  Execution(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel);
+  Execution(const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel);
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
   /// Waits for an execution that is in flight.
@@ -56,7 +56,7 @@ class Execution {
 
   std::shared_ptr<Run> run_;
   bool in_flight_ = false;
-  int polls_ = 0;  ///< since the start, or since notices were last looked for
+  bool listed_ = false;  ///< among the active ones, while it is in flight
 };
 
 }  // namespace vicinal

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <mutex>
+#include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
+#include "mpi/chores.hpp"
 
 namespace vicinal {
 
@@ -25,7 +27,7 @@ struct Retired {
   SlotView view;
   std::int64_t last = 0;
   std::shared_ptr<SlotHeader> header;
-  std::unique_ptr<OwnedArea> areas[2] = {};
+  std::unique_ptr<OwnedArea> areas[3] = {};
 };
 
 /// Never destroyed: the communicators that it keeps alive must not outlive their own library's static
@@ -42,8 +44,16 @@ Retirement& retirement() {
 
 }  // namespace
 
-void sweep_retired() {
-  std::vector<Retired> done;
+Error size_fault(std::int64_t mine, std::int64_t theirs) {
+  std::ostringstream text;
+  text << "this rank executes a plan with " << mine
+       << " bytes per element, but another rank of its host does with " << theirs
+       << "; all ranks must use the same element size";
+  return Error(Fault::count, text.str());
+}
+
+bool sweep_retired() {
+  std::vector<Retired> done;  // destroyed without the lock: what they hold may be the last of its kind
   const std::lock_guard lock(retirement().mutex);
   auto& slots = retirement().slots;
   const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
@@ -51,6 +61,7 @@ void sweep_retired() {
   });
   std::move(end, slots.end(), std::back_inserter(done));
   slots.erase(end, slots.end());
+  return slots.empty();
 }
 
 SlotView::SlotView(std::byte* header, int channel)
@@ -92,18 +103,27 @@ OwnedArea::~OwnedArea() { header_->arena().release(offset_); }
 
 OwnedSlot::~OwnedSlot() {
   if (header_ == nullptr || view_.at_rest(last_)) return;
-  const std::lock_guard lock(retirement().mutex);
-  retirement().slots.push_back(
-      {view_, last_, std::move(header_), {std::move(current_), std::move(before_)}});
+  try {
+    {
+      const std::lock_guard lock(retirement().mutex);
+      retirement().slots.push_back({view_,
+                                    last_,
+                                    std::move(header_),
+                                    {std::move(current_), std::move(before_), std::move(older_)}});
+    }
+    mpi::leave_chore(sweep_retired);
+  } catch (const std::exception&) {
+    // Without memory to remember it, it is given back with a later one, or stays.
+  }
 }
 
 void OwnedSlot::bind(std::int64_t generation, Index extent, std::int64_t element_bytes) {
   auto area = std::make_unique<OwnedArea>(
       header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes));
   if (announced_) {
-    // All that came before the last execution was at rest when that was announced.
-    before_until_ = generation - 1;
+    older_ = std::move(before_);
     before_ = std::move(current_);
+    replaced_ = generation;
   }
   current_ = std::move(area);
   announced_ = false;
@@ -114,11 +134,13 @@ bool OwnedSlot::announce(std::int64_t generation) {
   Announcement& line = view_.line();
   if (!announced_) {
     // Peers that have not even found the area before would never find it once it is replaced.
-    if (before_ && !view_.at_rest(before_until_)) return false;
-    before_.reset();
+    if (before_ && !view_.at_rest(replaced_ - 1)) return false;
+    older_.reset();
     line.area = current_->offset();
     line.element_bytes = element_bytes_;
     announced_ = true;
+  } else if (before_ && view_.at_rest(replaced_)) {
+    before_.reset();
   }
   last_ = generation;
   line.current.store(generation, std::memory_order_release);
@@ -136,9 +158,7 @@ std::byte* FarSlot::find(std::int64_t generation) {
   if (data_ != nullptr) return data_;
   const Announcement& line = view_.line();
   if (line.current.load(std::memory_order_acquire) < generation) return nullptr;
-  require(line.element_bytes == element_bytes_, Fault::count, "this rank executes a plan with ",
-          element_bytes_, " bytes per element, but another rank of its host does with ",
-          line.element_bytes, "; all ranks must use the same element size");
+  if (line.element_bytes != element_bytes_) throw size_fault(element_bytes_, line.element_bytes);
   data_ = arena_->at(line.area);
   return data_;
 }

@@ -6,12 +6,14 @@
 //
 // Invariants:
 //   1  A flag belongs to one writer, and counts its executions: it becomes g when the writer is done
-//      with execution g, well or not, and never falls. Its reader looks at the fault beside it only
+//      with execution g, well or not, and never falls. Its reader looks at what stands beside it only
 //      while the writer cannot have gone on: the writer's next signal awaits the reader's.
 //   2  A line's `current` becomes g once the area that it names holds for execution g, and its
 //      `at_fault` once there is none for g, because the owner's call has failed.
-//   3  An area, or a header, is replaced or given back only when all flags have reached the last
-//      execution in which it was used, at fault or not. Until then it is retired.
+//   3  An area is replaced only when all flags have reached the last execution in which it was due, and
+//      given back one execution later: a rank that wrongly keeps its element size still uses the one
+//      before, and learns of it from the size beside a flag. A header is given back when all flags have
+//      reached its last execution; until then it is retired.
 #pragma once
 
 #include <atomic>
@@ -19,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/runs.hpp"
 #include "memory/arena.hpp"
 #include "mpi/communicator.hpp"
@@ -30,12 +33,16 @@ struct alignas(64) Flag {
   std::atomic<std::int64_t> value;  ///< the last execution that its writer is done with
   std::int64_t at_fault;            ///< the last one that brought nothing, for
   std::int64_t origin;              ///< a fault of this rank
+  std::int64_t element_bytes;       ///< with which its writer did; 0 before the first
 
-  void signal(std::int64_t generation) { value.store(generation, std::memory_order_release); }
-  void signal_fault(std::int64_t generation, int rank) {
+  void signal(std::int64_t generation, std::int64_t bytes) {
+    element_bytes = bytes;
+    value.store(generation, std::memory_order_release);
+  }
+  void signal_fault(std::int64_t generation, std::int64_t bytes, int rank) {
     origin = rank;
     at_fault = generation;
-    signal(generation);
+    signal(generation, bytes);
   }
   [[nodiscard]] bool reached(std::int64_t generation) const {
     return value.load(std::memory_order_acquire) >= generation;
@@ -128,8 +135,9 @@ class OwnedSlot {
   int channel_;
   SlotView view_;
   std::unique_ptr<OwnedArea> current_;
-  std::unique_ptr<OwnedArea> before_;  ///< while peers may still use it
-  std::int64_t before_until_ = 0;      ///< the last execution in which they do
+  std::unique_ptr<OwnedArea> before_;  ///< while peers may still use it, rightly or not
+  std::unique_ptr<OwnedArea> older_;   ///< before that, until the current one is announced
+  std::int64_t replaced_ = 0;          ///< the execution for which the current one was made
   bool announced_ = false;             ///< the current area was
   std::int64_t last_ = 0;              ///< execution that peers know of
   std::int64_t element_bytes_ = 0;
@@ -162,7 +170,10 @@ class FarSlot {
   std::byte* data_ = nullptr;
 };
 
-/// Gives back what is retired and no longer needed. Local and quick.
-void sweep_retired();
+/// What a rank is told that finds another element size than its own.
+[[nodiscard]] Error size_fault(std::int64_t mine, std::int64_t theirs);
+
+/// Gives back what is retired and no longer needed; whether nothing is left. Local and quick.
+bool sweep_retired();
 
 }  // namespace vicinal

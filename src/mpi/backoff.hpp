@@ -95,6 +95,9 @@ inline void (*progress_hook)() = detail::no_progress;
 /// dump. Set and bound as the one above.
 inline void (*long_wait_hook)() = detail::no_progress;
 
+/// Called once, when MPI is about to end: nothing is progressed from then on.
+inline void (*end_hook)() = detail::no_progress;
+
 /// How often something is polled before the core is given to others: Open MPI looks for what has come
 /// over TCP at some of its polls only.
 constexpr int polls_in_a_row = 8;

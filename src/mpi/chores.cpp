@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "mpi/backoff.hpp"
@@ -15,6 +16,8 @@ namespace {
 struct Queue {
   std::mutex mutex;
   std::deque<std::function<bool()>> waiting;
+  int polled = 0;       ///< how many are out, being polled
+  bool closed = false;  ///< what comes is kept, and never polled
 };
 
 /// Never destroyed: what is left at the end of the process may own what must not be destroyed then.
@@ -28,17 +31,20 @@ bool do_next_chore() {
   std::function<bool()> chore;
   {
     const std::lock_guard lock(queue().mutex);
-    if (queue().waiting.empty()) return false;
+    if (queue().closed || queue().waiting.empty()) return false;
     chore = std::move(queue().waiting.front());
     queue().waiting.pop_front();
+    ++queue().polled;
   }
-  if (chore()) {
-    chore = nullptr;
-    detail::chores_left.fetch_sub(1, std::memory_order_relaxed);
-    return true;
-  }
+  const bool done = chore();
+  if (done) chore = nullptr;
   const std::lock_guard lock(queue().mutex);
-  queue().waiting.push_back(std::move(chore));
+  --queue().polled;
+  if (!done) {
+    queue().waiting.push_back(std::move(chore));
+  } else if (!queue().closed) {
+    detail::chores_left.fetch_sub(1, std::memory_order_relaxed);
+  }
   return true;
 }
 
@@ -47,7 +53,7 @@ bool do_next_chore() {
 void leave_chore(std::function<bool()> done) {
   const std::lock_guard lock(queue().mutex);
   queue().waiting.push_back(std::move(done));
-  detail::chores_left.fetch_add(1, std::memory_order_relaxed);
+  if (!queue().closed) detail::chores_left.fetch_add(1, std::memory_order_relaxed);
 }
 
 void do_chores(std::size_t most) {
@@ -66,6 +72,17 @@ bool finish_chores(std::chrono::milliseconds patience) {
     backoff.pause();
   }
   return true;
+}
+
+void drop_chores() {
+  std::unique_lock lock(queue().mutex);
+  queue().closed = true;
+  detail::chores_left.store(0, std::memory_order_relaxed);
+  while (queue().polled > 0) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
 }
 
 }  // namespace vicinal::mpi

@@ -30,6 +30,9 @@ inline std::atomic<std::size_t> chores_left = 0;
 /// Polls the next ones in turn: each at most once, and at most so many.
 void do_chores(std::size_t most);
 
+/// Forgets those that are left, and those to come: MPI ends. Returns when the one being polled is over.
+void drop_chores();
+
 /// Polls all until none is left; false where that takes longer than `patience`.
 bool finish_chores(std::chrono::milliseconds patience);
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "mpi/alone.hpp"
+#include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
@@ -57,6 +58,8 @@ int drop(MPI_Comm user, int, void* attribute, void*) {
 
 int close_all(MPI_Comm, int, void*, void*) {
   finish_chores(patience_at_end);
+  drop_chores();
+  end_hook();
   std::vector<Communicator*> live;
   {
     const std::lock_guard lock(registry().mutex);

@@ -62,6 +62,8 @@ class Stray {
   Stray& operator=(Stray&&) = default;
   ~Stray();
   [[nodiscard]] int source() const { return source_; }
+  /// Whether later receives cannot take it.
+  [[nodiscard]] bool posted() const { return transfer_.has_value(); }
   /// Whether it has come. Never blocks.
   bool test();
 

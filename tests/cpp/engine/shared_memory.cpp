@@ -76,6 +76,7 @@ std::string described() {
   return out.str();
 }
 
+#if !defined(__SANITIZE_ADDRESS__)
 /// Whether ranks share memory where nothing hinders them.
 bool shares_by_default() {
   const Duplicate comm;
@@ -84,6 +85,7 @@ bool shares_by_default() {
   MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   return all != 0;
 }
+#endif
 
 }  // namespace
 

@@ -1,0 +1,63 @@
+/* Ranks that come to the end of MPI with something under way. `leaving failed`: rank 0's last call has failed,
+ * so that it has nothing to wait for, while the others still need its part in it. `leaving started`: exchanges
+ * were started and are never waited for, which is the program's fault; requests are freed after the end. It
+ * may take a while, and must neither hang nor abort. */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <vicinal/vicinal.h>
+
+enum { calls = 9, most = 64 };
+
+static int rank, size;
+static vicinal_graph graph = VICINAL_GRAPH_NULL;
+
+static int failed(void) {
+  int sent[most], received[calls][most], wrong = 0;
+  for (int i = 0; i < size; ++i) sent[i] = rank;
+  vicinal_request requests[calls];
+  for (int call = 0; call < calls; ++call) {
+    const int bad = rank == 0 && call == calls - 1;
+    const int code = vicinal_ineighbor_alltoall(sent, bad ? -1 : 1, MPI_INT, received[call], 1, MPI_INT,
+                                                graph, &requests[call]);
+    wrong += bad != (code != MPI_SUCCESS);
+  }
+  for (int call = 0; call < calls; ++call) {
+    if (rank == 0 && call == calls - 1) continue;
+    const int code = vicinal_wait(&requests[call]);
+    wrong += (call == calls - 1) != (code != MPI_SUCCESS);
+  }
+  MPI_Finalize();
+  return wrong;
+}
+
+static int started(void) {
+  static int sent[most], received[most];
+  vicinal_request request = VICINAL_REQUEST_NULL;
+  vicinal_neighbor_alltoall_init(sent, 1, MPI_INT, received, 1, MPI_INT, graph, MPI_INFO_NULL, &request);
+  if (rank % 2 == 0) vicinal_start(&request);
+  MPI_Finalize();
+  vicinal_request_free(&request);
+  vicinal_progress();
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  int provided;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "vicinal_strategy", "aggregate");
+  MPI_Info_set(info, "vicinal_regions", "blocks:2");
+  int all[most];
+  for (int other = 0; other < size; ++other) all[other] = other;
+  vicinal_graph_create_adjacent(MPI_COMM_WORLD, size, all, MPI_UNWEIGHTED, size, all, MPI_UNWEIGHTED,
+                                info, 0, &graph);
+  MPI_Info_free(&info);
+  const int wrong = argc > 1 && strcmp(argv[1], "started") == 0 ? started() : failed();
+  if (wrong > 0) printf("rank %d: %d codes were not as expected\n", rank, wrong);
+  return wrong > 0;
+}

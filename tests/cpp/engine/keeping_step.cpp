@@ -1,0 +1,162 @@
+// What other ranks still need of a rank that waits for something else, has failed, or has been told another
+// size.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+/// The world's error handler returns meanwhile: MPICH takes what it finds in testing there.
+struct Forgiving {
+  Forgiving() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); }
+  Forgiving(const Forgiving&) = delete;
+  Forgiving& operator=(const Forgiving&) = delete;
+  ~Forgiving() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); }
+};
+
+/// Everyone sends as many bytes to everyone, but for one rank that has its own idea of how many.
+struct Blocks {
+  Duplicate comm;
+  GraphHandle graph;
+  int rank = world_rank(), size = world_size();
+
+  Blocks(const std::string& strategy, const std::string& local) {
+    std::vector<int> all;
+    for (int other = 0; other < size; ++other) all.push_back(other);
+    SUCCEEDS(create_graph(comm, all, all,
+                          Hints{{"vicinal_strategy", strategy},
+                                {"vicinal_local", local},
+                                {"vicinal_regions", few_regions(size)}},
+                          &graph));
+  }
+  /// What the call returns; what was received is right where that is a success.
+  int run(int bytes, int round) const {
+    const auto length = static_cast<std::size_t>(bytes);
+    const auto value = [&](int from) { return static_cast<char>(1 + (from * 31 + round * 7) % 100); };
+    const std::vector<char> sent(length * static_cast<std::size_t>(size), value(rank));
+    std::vector<char> received(length * static_cast<std::size_t>(size), 0);
+    const int code = vicinal_neighbor_alltoall(sent.data(), bytes, MPI_CHAR, received.data(), bytes,
+                                               MPI_CHAR, graph);
+    if (code != MPI_SUCCESS) return code;
+    for (int from = 0; from < size; ++from) {
+      const auto block = received.begin() + static_cast<std::ptrdiff_t>(length) * from;
+      const auto wrong =
+          std::find_if(block, block + bytes, [&](char c) { return c != value(from); });
+      if (wrong == block + bytes) continue;
+      fail_check(__FILE__, __LINE__, "round ", round, ", ", bytes, " bytes from rank ", from,
+                 ": byte ", wrong - block, " is ", static_cast<int>(*wrong), ", not ",
+                 static_cast<int>(value(from)));
+    }
+    return code;
+  }
+};
+
+void sizes_that_differ(int usual, int other) {
+  const Forgiving forgiving;
+  for (const char* strategy : {"direct", "aggregate", "two-step"}) {
+    for (const char* local : {"shared", "messages"}) {
+      const Blocks blocks(strategy, local);
+      for (int round = 0; round < 24; ++round) {
+        const bool differ = round % 6 == 5;
+        const int culprit = round % blocks.size;
+        const int code = blocks.run(differ && blocks.rank == culprit ? other : usual, round);
+        if (!differ) {
+          SUCCEEDS(code);
+        } else if (blocks.rank != culprit) {
+          CHECK(code != MPI_SUCCESS);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST(who_waits_for_what_is_direct_relays_as_well) {
+  // Half of the ranks wait for a direct exchange first, for which the others have no time before they have
+  // what the former relay.
+  for (const char* local : {"shared", "messages"}) {
+    const Duplicate comm;
+    const int size = world_size();
+    const Shifts shifts(comm, {1, -1, 2, size / 2}, few_regions(size));
+    Exchange relayed(shifts, "aggregate", local), direct(shifts, "direct", local);
+    for (int round = 0; round < 20; ++round) {
+      relayed.start(round);
+      if ((world_rank() + round / 10) % 2 == 0) {
+        direct.start(round + 100);
+        direct.wait();
+        relayed.wait();
+      } else {
+        relayed.wait();
+        direct.start(round + 100);
+        direct.wait();
+      }
+    }
+  }
+}
+
+TEST(a_type_that_was_never_committed_fails_for_all_whom_it_concerns) {
+  if (world_size() < 2) testing::skip("needs 2 ranks");
+  const Duplicate comm;
+  const int rank = world_rank(), size = world_size();
+  const std::vector<int> after{around(rank + 1, size)}, before{around(rank - 1, size)};
+  GraphHandle graph;
+  SUCCEEDS(create_graph(comm, before, after, Hints{}, &graph));
+  MPI_Datatype spread = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_INT, &spread);
+  const int one = 1, two = 2, none = 0;
+  for (int round = 0; round < 4; ++round) {
+    const int sent[] = {rank, -1, round};
+    int received[] = {-1, -1};
+    const bool bad = round % 2 == 0 && rank == size - 1;
+    RequestHandle request;
+    int code = vicinal_ineighbor_alltoallv(sent, bad ? &one : &two, &none, bad ? spread : MPI_INT,
+                                           received, &two, &none, MPI_INT, graph, &request);
+    if (code == MPI_SUCCESS) code = vicinal_wait(&request);
+    if (bad) {
+      FAILS(MPI_ERR_TYPE, code, "");
+    } else if (round % 2 == 0 && before[0] == size - 1) {
+      FAILS(MPI_ERR_OTHER, code, "failed on rank");
+    } else {
+      SUCCEEDS(code);
+      CHECK_EQUAL(received[0], before[0]);
+    }
+  }
+  MPI_Type_free(&spread);
+}
+
+TEST(block_sizes_that_differ_are_told_and_forgotten) {
+  if (world_size() < 2) testing::skip("needs 2 ranks");
+  sizes_that_differ(8, 16);
+  sizes_that_differ(16, 8);
+}
+
+TEST(no_bytes_are_told_from_one_byte) {
+  if (world_size() < 2) testing::skip("needs 2 ranks");
+  sizes_that_differ(1, 0);
+}
+
+TEST(an_operator_that_does_not_fit_fails_each_time_and_spoils_nothing) {
+  const Forgiving forgiving;
+  const Duplicate comm;
+  const int rank = world_rank(), size = world_size();
+  const std::int64_t needed[] = {around(rank + 1, size)};
+  HaloHandle halo;
+  SUCCEEDS(vicinal_halo_create(comm, rank, rank + 1, 1, needed,
+                               Hints{{"vicinal_regions", few_regions(size)}}, &halo));
+  for (int round = 0; round < 3; ++round) {
+    double owned = 1;
+    const double given = 2;
+    CHECK(vicinal_halo_reverse(halo, &owned, &given, 1, MPI_DOUBLE, MPI_BAND) != MPI_SUCCESS);
+    owned = 1;
+    SUCCEEDS(vicinal_halo_reverse(halo, &owned, &given, 1, MPI_DOUBLE, MPI_SUM));
+    CHECK_EQUAL(owned, 3.0);
+  }
+}
+
+}  // namespace vicinal
