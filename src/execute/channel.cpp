@@ -261,9 +261,9 @@ void Channel::spoil(int number, int origin) {
 
 void Channel::note_missing(int buffer, int origin) {
   if (buffer != Plan::target || at_fault_) return;
-  note(Error(Fault::elsewhere,
-             "the exchange failed on rank " + std::to_string(origin) +
-                 ", or that rank gave a count of 0; the message on that rank, or on one that it names, says more"));
+  note(Error(Fault::elsewhere, "the exchange failed on rank " + std::to_string(origin) +
+                                   ", or that rank gave a count of 0; the message on that rank, or "
+                                   "on one that it names, says more"));
 }
 
 void Channel::complete(int number) {

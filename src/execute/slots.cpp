@@ -53,7 +53,8 @@ Error size_fault(std::int64_t mine, std::int64_t theirs) {
 }
 
 bool sweep_retired() {
-  std::vector<Retired> done;  // destroyed without the lock: what they hold may be the last of its kind
+  std::vector<Retired>
+      done;  // destroyed without the lock: what they hold may be the last of its kind
   const std::lock_guard lock(retirement().mutex);
   auto& slots = retirement().slots;
   const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {

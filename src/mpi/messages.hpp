@@ -71,7 +71,7 @@ class Stray {
   MPI_Comm communicator_;
   int source_;
   int tag_;
-  AddressSpace room_;        ///< empty where the system gives none
+  AddressSpace room_;             ///< empty where the system gives none
   std::vector<std::byte> bytes_;  ///< in its place, once it is known how long it is
   std::optional<Request> transfer_;
 };

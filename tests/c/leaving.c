@@ -18,8 +18,8 @@ static int failed(void) {
   vicinal_request requests[calls];
   for (int call = 0; call < calls; ++call) {
     const int bad = rank == 0 && call == calls - 1;
-    const int code = vicinal_ineighbor_alltoall(sent, bad ? -1 : 1, MPI_INT, received[call], 1, MPI_INT,
-                                                graph, &requests[call]);
+    const int code = vicinal_ineighbor_alltoall(sent, bad ? -1 : 1, MPI_INT, received[call], 1,
+                                                MPI_INT, graph, &requests[call]);
     wrong += bad != (code != MPI_SUCCESS);
   }
   for (int call = 0; call < calls; ++call) {
@@ -34,7 +34,8 @@ static int failed(void) {
 static int started(void) {
   static int sent[most], received[most];
   vicinal_request request = VICINAL_REQUEST_NULL;
-  vicinal_neighbor_alltoall_init(sent, 1, MPI_INT, received, 1, MPI_INT, graph, MPI_INFO_NULL, &request);
+  vicinal_neighbor_alltoall_init(sent, 1, MPI_INT, received, 1, MPI_INT, graph, MPI_INFO_NULL,
+                                 &request);
   if (rank % 2 == 0) vicinal_start(&request);
   MPI_Finalize();
   vicinal_request_free(&request);
@@ -54,8 +55,8 @@ int main(int argc, char** argv) {
   MPI_Info_set(info, "vicinal_regions", "blocks:2");
   int all[most];
   for (int other = 0; other < size; ++other) all[other] = other;
-  vicinal_graph_create_adjacent(MPI_COMM_WORLD, size, all, MPI_UNWEIGHTED, size, all, MPI_UNWEIGHTED,
-                                info, 0, &graph);
+  vicinal_graph_create_adjacent(MPI_COMM_WORLD, size, all, MPI_UNWEIGHTED, size, all,
+                                MPI_UNWEIGHTED, info, 0, &graph);
   MPI_Info_free(&info);
   const int wrong = argc > 1 && strcmp(argv[1], "started") == 0 ? started() : failed();
   if (wrong > 0) printf("rank %d: %d codes were not as expected\n", rank, wrong);

@@ -37,7 +37,9 @@ struct Blocks {
   /// What the call returns; what was received is right where that is a success.
   int run(int bytes, int round) const {
     const auto length = static_cast<std::size_t>(bytes);
-    const auto value = [&](int from) { return static_cast<char>(1 + (from * 31 + round * 7) % 100); };
+    const auto value = [&](int from) {
+      return static_cast<char>(1 + (from * 31 + round * 7) % 100);
+    };
     const std::vector<char> sent(length * static_cast<std::size_t>(size), value(rank));
     std::vector<char> received(length * static_cast<std::size_t>(size), 0);
     const int code = vicinal_neighbor_alltoall(sent.data(), bytes, MPI_CHAR, received.data(), bytes,
@@ -97,6 +99,42 @@ TEST(who_waits_for_what_is_direct_relays_as_well) {
         direct.wait();
       }
     }
+  }
+}
+
+TEST(strict_progress_lets_mpi_block_between_start_and_wait) {
+  // Every second rank blocks inside MPI until another has its exchange: as a leader it would be missed.
+  const int rank = world_rank(), size = world_size();
+  const Duplicate comm;
+  const Hints hints{{"vicinal_strategy", "aggregate"},
+                    {"vicinal_progress", "strict"},
+                    {"vicinal_regions", few_regions(size)}};
+  int token = 0;
+  const auto complete = [&](vicinal_request* request) {
+    if (rank % 2 == 1) MPI_Recv(&token, 1, MPI_INT, rank - 1, 0, comm, MPI_STATUS_IGNORE);
+    SUCCEEDS(vicinal_wait(request));
+    if (rank % 2 == 0 && rank + 1 < size) MPI_Send(&token, 1, MPI_INT, rank + 1, 0, comm);
+  };
+  const Shifts shifts(comm, {1, -1, 2, size / 2}, few_regions(size));
+  Edges send = shifts.sending(), receive = shifts.receiving();
+  RequestHandle persistent;
+  SUCCEEDS(plan_exchange(send, receive, shifts.graph(), hints, &persistent));
+  for (int round = 0; round < 10; ++round) {
+    shifts.fill(send, round);
+    SUCCEEDS(vicinal_start(&persistent));
+    complete(&persistent);
+    shifts.verify(receive, round);
+  }
+  const std::vector<int> peers{around(rank + 1, size), around(rank - 1, size)};
+  GraphHandle graph;
+  SUCCEEDS(create_graph(comm, peers, peers, hints, &graph));
+  for (int round = 0; round < 20; ++round) {
+    const int sent[] = {rank + round, rank + round};
+    int received[] = {-1, -1};
+    RequestHandle request;
+    SUCCEEDS(vicinal_ineighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, graph, &request));
+    complete(&request);
+    for (std::size_t e = 0; e < 2; ++e) CHECK_EQUAL(received[e], peers[e] + round);
   }
 }
 

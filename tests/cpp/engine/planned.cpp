@@ -8,6 +8,7 @@
 #include "collectives/combine_of.hpp"
 #include "collectives/graph.hpp"
 #include "execute/execution.hpp"
+#include "mpi/drive.hpp"
 #include "random_patterns.hpp"
 
 namespace vicinal {
@@ -156,6 +157,39 @@ void exchange_everything(unsigned seed) {
 }
 
 }  // namespace
+
+TEST(a_lost_plan_keeps_its_fault) {
+  const int rank = world_rank(), size = world_size();
+  if (size < 2) testing::skip("needs 2 ranks");
+  Pattern pattern;
+  for (int other = 0; other < size; ++other) {
+    if (other == rank) continue;
+    pattern.in.push_back({other, 1, {{0, static_cast<Index>(pattern.in.size()), 1}}});
+    pattern.out.push_back({other, {{0, 0, 1}}});
+  }
+  const auto graph = graph_of(pattern, size < 4 ? "blocks:1" : "blocks:2");
+  const std::vector<std::int64_t> source{rank};
+  std::vector<std::int64_t> target(static_cast<std::size_t>(size) - 1);
+  for (const Planner& planner : planners()) {
+    if (planner.name != std::string("direct") && planner.name != std::string("aggregate")) continue;
+    const auto plan = graph->plan(pattern, planner, {}, std::nullopt, 1);
+    Execution execution(plan, false, 0);
+    // As a rank does that finds MPI itself failing.
+    if (rank == 0) abandon_plan(plan, 0);
+    for (int round = 0; round < 3 && rank > 0; ++round) {
+      bool failed = false;
+      try {
+        execution.start(binding_of(source, target, 1));
+        execution.wait();
+      } catch (const mpi::FaultElsewhere& fault) {
+        failed = true;
+        CHECK_EQUAL(fault.origin(), 0);
+      }
+      CHECK(failed);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
 
 TEST(every_planner_moves_what_the_pattern_says) {
   const unsigned cases = world_size() <= 8 ? 8 : 3;
