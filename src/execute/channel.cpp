@@ -99,8 +99,9 @@ void Channel::poll_linked() {
 bool Channel::poll_unlinked() {
   const int unlinked = static_cast<int>(request_table_.size()) - linked_;
   if (!requests_.test_all(static_cast<std::size_t>(linked_), unlinked)) return false;
-  for (const int request : unlinked_receives_) {
-    check_arrival(request, requests_.received(static_cast<std::size_t>(request - linked_)));
+  for (const auto& [request, count] : unlinked_receives_) {
+    const std::int64_t bytes = requests_.received(static_cast<std::size_t>(request - linked_));
+    if (bytes != count * binding_.element_bytes) check_arrival(request, bytes);
   }
   return true;
 }

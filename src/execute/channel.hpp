@@ -193,7 +193,11 @@ class Channel {
   int unlinked_later_ = 0;
   mpi::RequestSet requests_;
   std::vector<int> completed_;
-  std::vector<int> unlinked_receives_;
+  struct Due {
+    int request = -1;
+    Index count = 0;
+  };
+  std::vector<Due> unlinked_receives_;
   int linked_active_ = 0;
   int unlinked_to_begin_ = 0;
 

@@ -85,7 +85,10 @@ void Channel::place_requests() {
   completed_.resize(at(linked_));
   unlinked_receives_.clear();
   for (int i = linked_; i < static_cast<int>(request_table_.size()); ++i) {
-    if (operation_of(i).kind == OperationKind::receive) unlinked_receives_.push_back(i);
+    const Operation& operation = operation_of(i);
+    if (operation.kind == OperationKind::receive) {
+      unlinked_receives_.push_back({i, operation.count});
+    }
   }
   requests_ = mpi::RequestSet(communicator_->handle(), request_table_.size());
 }

@@ -44,7 +44,7 @@ class Execution::Run final : public Activity {
 
   /// Begins an execution, with these buffers or at fault; where one for the others' sake is still under
   /// way, after it.
-  void start(std::optional<Binding> binding);
+  void start(const Binding* binding);
   /// Whether the owner's execution is over.
   [[nodiscard]] bool answered() const { return answered_; }
   [[nodiscard]] bool idle() const { return given_up_ || (!channel_.in_flight() && queue_.empty()); }
@@ -61,6 +61,7 @@ class Execution::Run final : public Activity {
 
  private:
   void begin_next();
+  void begin(const Binding* binding);
   void answer(std::exception_ptr fault);
   void give_up(std::exception_ptr fault) noexcept;
   /// Looks whether another rank has given up the plan, which ends all of its executions.
@@ -77,14 +78,22 @@ class Execution::Run final : public Activity {
   int polls_ = 0;          ///< since it last looked for notices
 };
 
-void Execution::Run::start(std::optional<Binding> binding) {
+void Execution::Run::start(const Binding* binding) {
   if (given_up_) return;  // answered already, with the fault that it was given up for
-  if (binding) {
+  if (binding != nullptr) {
     answered_ = false;
     fault_ = nullptr;
   }
-  queue_.push_back(std::move(binding));
-  advance();
+  if (!idle()) {
+    queue_.push_back(binding != nullptr ? std::optional(*binding) : std::nullopt);
+    advance();
+    return;
+  }
+  try {
+    begin(binding);
+  } catch (...) {
+    give_up(std::current_exception());
+  }
 }
 
 bool Execution::Run::advance() noexcept {
@@ -110,15 +119,19 @@ bool Execution::Run::advance() noexcept {
 void Execution::Run::begin_next() {
   const std::optional<Binding> binding = std::move(queue_.front());
   queue_.pop_front();
+  begin(binding ? &*binding : nullptr);
+}
+
+void Execution::Run::begin(const Binding* binding) {
   try {
-    if (binding) channel_.bind(*binding);
+    if (binding != nullptr) channel_.bind(*binding);
   } catch (...) {
     answer(std::current_exception());
     channel_.start_at_fault();
     return;
   }
-  owners_ = binding.has_value();
-  if (binding) {
+  owners_ = binding != nullptr;
+  if (owners_) {
     channel_.start();
   } else {
     channel_.start_at_fault();
@@ -178,18 +191,19 @@ void Execution::start(const Binding& binding, Progress progress) {
   require(!in_flight_, Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
   const Claim claim(*run_);
-  run_->start(binding);
-  const bool failed = run_->answered() && run_->fault();
-  listed_ = run_->wants_progress() && progress == Progress::by_all;
+  run_->start(&binding);
+  listed_ = progress == Progress::by_all && run_->wants_progress();
   if (listed_) activate(run_);
-  if (failed && run_->wants_progress()) activate_to_the_end(run_);
-  if (failed) std::rethrow_exception(run_->fault());
+  if (run_->answered() && run_->fault()) {
+    if (run_->wants_progress()) activate_to_the_end(run_);
+    std::rethrow_exception(run_->fault());
+  }
   in_flight_ = true;
 }
 
 void Execution::start_at_fault() {
   const Claim claim(*run_);
-  run_->start(std::nullopt);
+  run_->start(nullptr);
   if (run_->wants_progress()) activate_to_the_end(run_);
 }
 

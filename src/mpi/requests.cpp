@@ -98,7 +98,7 @@ void RequestSet::heed(int code, std::size_t complete) {
   for (std::size_t i = 0; i < complete; ++i) statuses_[i].MPI_ERROR = MPI_ERR_TRUNCATE;
 }
 
-std::int64_t RequestSet::received(std::size_t position) const {
+std::int64_t RequestSet::received_in_any_case(std::size_t position) const {
   if (position < early_.size() && early_[position] != unknown) return early_[position];
   return length(position);
 }

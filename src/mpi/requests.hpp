@@ -81,7 +81,15 @@ class RequestSet {
   int test_some(std::size_t first, int count, int* completed);
   /// The length of what came, for the `position`th of those that the last test has found complete; -1
   /// where it was longer than the buffer.
-  [[nodiscard]] std::int64_t received(std::size_t position) const;
+  [[nodiscard]] std::int64_t received(std::size_t position) const {
+    int bytes = 0;
+    if (any_failed_ || !early_.empty() ||
+        MPI_Get_count(&statuses_[position], MPI_BYTE, &bytes) != MPI_SUCCESS ||
+        bytes == MPI_UNDEFINED) [[unlikely]] {
+      return received_in_any_case(position);
+    }
+    return bytes;
+  }
 
  private:
   /// What a request was prepared for.
@@ -99,6 +107,7 @@ class RequestSet {
   /// Whether a request is to be made: it is none as yet, or one for something else, which is freed.
   bool renew(std::size_t index, const Prepared& message);
   void heed(int code, std::size_t complete);
+  [[nodiscard]] std::int64_t received_in_any_case(std::size_t position) const;
   [[nodiscard]] std::int64_t length(std::size_t position) const;
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
