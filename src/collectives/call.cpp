@@ -56,6 +56,8 @@ void Call::finish() {
         name_awaited(out);
         release();
       });
+  // Calls that always find their data there when they wait would fill the list.
+  if (listed()) progress();
 }
 
 CallRequest::~CallRequest() {
@@ -75,6 +77,7 @@ bool CallRequest::advance() {
     const Claim claim(*call_);
     if (!call_->advance()) return false;
   }
+  if (call_ != nullptr && call_->listed()) progress();
   in_flight_ = false;
   if (call_ != nullptr && call_->fault()) std::rethrow_exception(call_->fault());
   return true;

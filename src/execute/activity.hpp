@@ -31,6 +31,8 @@ class Activity {
   void claim();
   bool try_claim() { return !claimed_.test_and_set(std::memory_order_acquire); }
   void release() { claimed_.clear(std::memory_order_release); }
+  /// Whether the list of what is active has it still; the next pass lets go of it once it is over.
+  [[nodiscard]] bool listed() const { return listed_.load(std::memory_order_relaxed); }
 
  protected:
   /// For the beginning of a destructor: from now on no dump asks it anything.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "execute/activity.hpp"
 #include "world.hpp"
 
 namespace vicinal {
@@ -136,6 +137,29 @@ TEST(strict_progress_lets_mpi_block_between_start_and_wait) {
     complete(&request);
     for (std::size_t e = 0; e < 2; ++e) CHECK_EQUAL(received[e], peers[e] + round);
   }
+}
+
+TEST(calls_that_are_over_are_forgotten) {
+  const Duplicate comm;
+  const int rank = world_rank(), size = world_size();
+  const std::vector<int> peers{around(rank + 1, size), around(rank - 1, size)};
+  GraphHandle graph;
+  SUCCEEDS(create_graph(
+      comm, peers, peers,
+      Hints{{"vicinal_strategy", "aggregate"}, {"vicinal_regions", few_regions(size)}}, &graph));
+  const int before = active_count();
+  for (int round = 0; round < 60; ++round) {
+    const int sent[] = {rank, rank};
+    int received[] = {-1, -1};
+    RequestHandle request;
+    SUCCEEDS(vicinal_ineighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, graph, &request));
+    // All is there when it is waited for.
+    MPI_Request others = MPI_REQUEST_NULL;
+    MPI_Ibarrier(comm, &others);
+    for (int done = 0; done == 0;) MPI_Test(&others, &done, MPI_STATUS_IGNORE);
+    SUCCEEDS(vicinal_wait(&request));
+  }
+  CHECK(active_count() <= before + 2);
 }
 
 TEST(a_type_that_was_never_committed_fails_for_all_whom_it_concerns) {
