@@ -162,7 +162,8 @@ TEST(sparse_exchange_of_blocks_keeps_its_window) {
   const Duplicate comm;
   exchange_once(*mpi::Communicator::of(comm), 1, 8);
   const std::int64_t before = made();
-  for (const int blocks : {1, 300, 2, 0, 5}) {
+  // Over a network each block is several round trips of MPI's own.
+  for (const int blocks : {1, size > 16 ? 40 : 300, 2, 0, 5}) {
     exchange_once(*mpi::Communicator::of(comm), blocks, 100);
   }
   CHECK_EQUAL(made(), before);
