@@ -99,10 +99,15 @@ void Channel::poll_linked() {
 bool Channel::poll_unlinked() {
   const int unlinked = static_cast<int>(request_table_.size()) - linked_;
   if (!requests_.test_all(static_cast<std::size_t>(linked_), unlinked)) return false;
+  if (requests_.as_remembered()) return true;
+  bool all_as_due = true;
   for (const auto& [request, count] : unlinked_receives_) {
     const std::int64_t bytes = requests_.received(static_cast<std::size_t>(request - linked_));
-    if (bytes != count * binding_.element_bytes) check_arrival(request, bytes);
+    if (bytes == count * binding_.element_bytes) continue;
+    all_as_due = false;
+    check_arrival(request, bytes);
   }
+  if (all_as_due) requests_.remember();
   return true;
 }
 

@@ -128,37 +128,21 @@ void Communicator::retire(Communicator* unused) noexcept {
   const std::shared_ptr<Communicator> last(unused);
   if (last->handle_ == MPI_COMM_NULL || !last->mailbox_ || !is_alive()) return;
   try {
-    leave_chore([last] { return last->finish_business(); });
+    leave_chore([last] {
+      last->begin_retirement();
+      return true;
+    });
   } catch (const std::exception&) {
     // Without memory to remember it, the private communicator stays.
   }
 }
 
-bool Communicator::finish_business() {
-  std::vector<std::function<bool()>> open;
-  {
-    const std::lock_guard lock(mutex_);
-    open = std::move(unfinished_);
-    unfinished_.clear();
-  }
-  std::erase_if(open, [](const std::function<bool()>& done) { return done(); });
-  if (!open.empty()) {
-    const std::lock_guard lock(mutex_);
-    unfinished_.insert(unfinished_.end(), std::make_move_iterator(open.begin()),
-                       std::make_move_iterator(open.end()));
-    return false;
-  }
+void Communicator::begin_retirement() {
   // The end of MPI may have come in between.
-  if (handle_ == MPI_COMM_NULL) return true;
+  if (handle_ == MPI_COMM_NULL) return;
   auto retirement = std::make_shared<Retirement>(std::exchange(handle_, MPI_COMM_NULL),
                                                  std::move(mailbox_), troubled_);
   leave_chore([retirement = std::move(retirement)] { return retirement->poll(); });
-  return true;
-}
-
-void Communicator::finish_before_retiring(std::function<bool()> done) {
-  const std::lock_guard lock(mutex_);
-  unfinished_.push_back(std::move(done));
 }
 
 void Communicator::close() noexcept {

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <map>
 #include <memory>
@@ -126,11 +125,6 @@ class Communicator {
   /// it that nobody will receive. The duplicate is freed the later for it.
   void keep_for_good() noexcept { troubled_ = true; }
 
-  /// Something under way that sends or receives here, and owns no share in this object. When the last
-  /// owner has let go, `done` is polled until it returns true, and only then does this rank tell the
-  /// others that it has nothing more to say. It must not throw.
-  void finish_before_retiring(std::function<bool()> done);
-
   /// Which of two tags the next exchange of discovery takes, 0 or 1; the same on all ranks, since
   /// those are collective.
   int next_discovery_turn();
@@ -163,8 +157,8 @@ class Communicator {
   friend void describe_communicators(std::ostream& out);
   /// What is done with a communicator when its last owner lets go.
   static void retire(Communicator* unused) noexcept;
-  /// Hands the duplicate over to be freed, once nothing of this rank's is under way there; false until then.
-  bool finish_business();
+  /// Hands the duplicate over to be freed when all ranks have let go of it.
+  void begin_retirement();
   std::shared_ptr<const Machine> machine_of(std::string_view regions);
 
   MPI_Comm handle_ = MPI_COMM_NULL;
@@ -191,7 +185,6 @@ class Communicator {
   std::int64_t next_tag_ = 0;
   std::unordered_set<std::int64_t> live_tags_;
   std::int64_t graphs_ = 0;  ///< the next graph's number
-  std::vector<std::function<bool()>> unfinished_;
   std::atomic<bool> troubled_ = false;
   bool discovery_odd_ = false;
 };

@@ -25,6 +25,7 @@ bool RequestSet::renew(std::size_t index, const Prepared& message) {
     check(MPI_Request_free(&request), "MPI_Request_free");
   }
   prepared_[index] = message;
+  remembered_.clear();
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -27,12 +28,14 @@ class RequestSet {
       : communicator_(other.communicator_),
         requests_(std::exchange(other.requests_, {})),
         prepared_(std::exchange(other.prepared_, {})),
-        statuses_(std::move(other.statuses_)) {}
+        statuses_(std::move(other.statuses_)),
+        remembered_(std::exchange(other.remembered_, {})) {}
   RequestSet& operator=(RequestSet&& other) noexcept {
     std::swap(communicator_, other.communicator_);
     std::swap(requests_, other.requests_);
     std::swap(prepared_, other.prepared_);
     std::swap(statuses_, other.statuses_);
+    std::swap(remembered_, other.remembered_);
     return *this;
   }
   RequestSet(const RequestSet&) = delete;
@@ -91,7 +94,21 @@ class RequestSet {
     return bytes;
   }
 
+  // An exchange brings the same lengths each time, unless one is at fault. What MPI says of a message is a
+  // few bytes, of which its length follows: while they are those of an exchange that was looked at, there is
+  // no need to look again.
+
+  /// All that the last test of all has found complete is as it should be, and would be so again.
+  void remember() { remembered_ = any_failed_ || !early_.empty() ? Statuses() : statuses_; }
+  /// Whether the last test of all has found just what is remembered.
+  [[nodiscard]] bool as_remembered() const {
+    return !remembered_.empty() && !any_failed_ && early_.empty() &&
+           std::memcmp(statuses_.data(), remembered_.data(),
+                       statuses_.size() * sizeof(MPI_Status)) == 0;
+  }
+
  private:
+  using Statuses = std::vector<MPI_Status>;
   /// What a request was prepared for.
   struct Prepared {
     const void* buffer = nullptr;
@@ -113,9 +130,10 @@ class RequestSet {
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::vector<MPI_Request> requests_;
   std::vector<Prepared> prepared_;
-  std::vector<MPI_Status> statuses_;  ///< of those that the last test has found complete
-  bool any_failed_ = false;           ///< of them; else the statuses say nothing of errors
-  std::vector<std::int64_t> early_;   ///< lengths by request, where a test of all has failed
+  Statuses statuses_;                ///< of those that the last test has found complete
+  Statuses remembered_;              ///< as they should be; empty where that is not known
+  bool any_failed_ = false;          ///< of them; else the statuses say nothing of errors
+  std::vector<std::int64_t> early_;  ///< lengths by request, where a test of all has failed
   bool all_complete_ = false;
 };
 

@@ -116,24 +116,6 @@ TEST(a_communicator_is_not_freed_before_all_have_let_go) {
   check_reclaimed(before);
 }
 
-TEST(unfinished_business_keeps_a_communicator) {
-  const int rank = world_rank(), before = live_at_rest();
-  Duplicate comm;
-  auto held = Communicator::of(comm);
-  comm.free();
-  const auto done = std::make_shared<bool>(false);
-  const std::weak_ptr<bool> seen = done;
-  held->finish_before_retiring([done] { return *done; });
-  if (rank == 0) held->finish_before_retiring([] { return true; });
-  const int with_private = live_communicators;
-  held.reset();
-  for (int i = 0; i < 1000; ++i) do_chores(1);
-  CHECK_EQUAL(live_communicators.load(), with_private);
-  *done = true;
-  check_reclaimed(before);
-  CHECK_EQUAL(seen.use_count(), 1L);
-}
-
 TEST(what_a_fault_leaves_under_way_is_taken_in) {
   const int rank = world_rank(), size = world_size(), before = live_at_rest();
   for (int round = 0; round < 3; ++round) {

@@ -232,10 +232,12 @@ Edges ring(int size) {
 }  // namespace
 
 TEST(creation_keeps_components_apart) {
-  for (unsigned seed = 0; seed < 150; ++seed) {
+  // Trees of one and two levels, mostly; three begin at the square of the fan.
+  constexpr int three_levels = RankTree::fan * RankTree::fan + RankTree::fan + 1;
+  for (unsigned seed = 0; seed < 151; ++seed) {
     RandomPatterns random(seed);
-    constexpr std::array sizes{1, 2, 3, 5, 8, 9, 17, 40, 65, 90};
-    const int size = sizes[seed % sizes.size()];
+    constexpr std::array sizes{1, 2, 3, 9, RankTree::fan, RankTree::fan + 1, 40, 65, 90, 130};
+    const int size = seed < 150 ? sizes[seed % sizes.size()] : three_levels;
     const auto [machine, regions] = random.machine(size);
     const Edges edges = random_edges(random, size);
     try {
@@ -250,7 +252,7 @@ TEST(creation_keeps_components_apart) {
 }
 
 TEST(creation_finds_edges_that_one_end_does_not_know) {
-  for (const int size : {2, 9, 70}) {
+  for (const int size : {2, 9, 130}) {
     for (int culprit = 0; culprit < size; culprit += 7) {
       Edges edges = ring(size);
       const int to = (culprit + 3) % size;
@@ -292,7 +294,7 @@ TEST(creation_names_each_end_its_own_edges) {
 TEST(creation_finds_random_odd_edges_wherever_they_are) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     RandomPatterns random(seed);
-    const int size = random.between(2, 80);
+    const int size = random.between(2, 130);
     Edges edges = random_edges(random, size);
     const int rank = random.between(0, size - 1), peer = random.between(0, size - 1);
     const bool source = random.chance(0.5);
