@@ -45,6 +45,35 @@ def test_a_signal_that_is_none_is_refused(mpi: str) -> None:
     assert "VICINAL_DUMP_SIGNAL is 'often'" in result.output, result.output
 
 
+@pytest.mark.parametrize("seconds", ["1", "0"])
+def test_a_long_wait_says_so_once(mpi: str, seconds: str) -> None:
+    environment = {"VICINAL_REPORT_WAITS": seconds}
+    result = run_ranks(mpi, 2, [trouble(mpi), "late", 3000], env=environment, timeout=60)
+    said = [line for line in result.output.splitlines() if line.startswith("vicinal: rank 0 of MPI_COMM_WORLD waits for")]
+    if seconds == "0":
+        assert not said, result.output
+    else:
+        assert len(said) == 1, result.output
+        assert "rank 1" in said[0] and said[0].endswith(", 1 s"), result.output
+
+
+@pytest.mark.parametrize(("wish", "refusal"), [
+    ("no", ""), ("0", ""), ("off", ""),
+    ("yes", "without MPI_THREAD_MULTIPLE"), ("perhaps", "VICINAL_PROGRESS_THREAD is 'perhaps'"),
+])
+def test_the_progress_thread_is_wished_for_in_words(mpi: str, wish: str, refusal: str) -> None:
+    """This program has MPI_Init, by which no second thread may call MPI."""
+    result = run_ranks(mpi, 1, [trouble(mpi)], env={"VICINAL_PROGRESS_THREAD": wish}, timeout=60, check=False)
+    assert (result.code == 0) == (refusal == ""), result.output
+    assert refusal in result.output, result.output
+
+
+def test_a_long_wait_that_is_no_time_is_refused(mpi: str) -> None:
+    result = run_ranks(mpi, 1, [trouble(mpi)], env={"VICINAL_REPORT_WAITS": "soon"}, timeout=60, check=False)
+    assert result.code != 0
+    assert "VICINAL_REPORT_WAITS is 'soon'" in result.output, result.output
+
+
 @pytest.mark.parametrize("thread", ["0", "1"])
 def test_a_forked_process_harms_nobody(mpi: str, thread: str) -> None:
     """Also where another thread was at work when it was forked: that thread is not there."""

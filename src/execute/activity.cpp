@@ -234,6 +234,7 @@ void prepare_process() {
   require(dump_signal >= 0, Fault::argument, "VICINAL_DUMP_SIGNAL is '",
           std::getenv("VICINAL_DUMP_SIGNAL"),
           "', but the number of a signal that can be caught is expected");
+  mpi::check_report_waits();
   if (!has_progress_thread()) return;
   require(mpi::thread_multiple(), Fault::unsupported,
           "VICINAL_PROGRESS_THREAD asks for a progress thread, but MPI was initialized without "

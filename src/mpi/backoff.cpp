@@ -11,11 +11,13 @@
 #include <cstring>
 #include <iostream>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal::mpi {
@@ -35,17 +37,22 @@ Sleepers& sleepers() {
   return *all;
 }
 
+constexpr double usual_patience = 30;
+
+/// What the environment says of it; nothing where that cannot be.
+std::optional<double> patience_asked_for() {
+  const char* text = std::getenv("VICINAL_REPORT_WAITS");
+  if (text == nullptr || *text == '\0') return usual_patience;
+  double value = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stopped, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || stopped != end || !(value >= 0)) return std::nullopt;
+  return value;
+}
+
 /// After how many seconds a wait says so by itself; 0 for never.
 double patience() {
-  static const double seconds = [] {
-    constexpr double usual = 30;
-    const char* text = std::getenv("VICINAL_REPORT_WAITS");
-    if (text == nullptr || *text == '\0') return usual;
-    double value = 0;
-    const char* end = text + std::strlen(text);
-    const auto [stopped, error] = std::from_chars(text, end, value);
-    return error == std::errc() && stopped == end && value >= 0 ? value : usual;
-  }();
+  static const double seconds = patience_asked_for().value_or(usual_patience);
   return seconds;
 }
 
@@ -106,6 +113,12 @@ void Wait::describe(std::ostream& out) const {
   out << "vicinal: rank " << world_rank() << " of MPI_COMM_WORLD waits for ";
   reason_.write(out);
   out << ", " << std::chrono::duration_cast<std::chrono::seconds>(time).count() << " s\n";
+}
+
+void check_report_waits() {
+  require(patience_asked_for().has_value(), Fault::info, "VICINAL_REPORT_WAITS is '",
+          std::getenv("VICINAL_REPORT_WAITS"),
+          "', but a number of seconds is expected, or 0 for never");
 }
 
 void describe_waits(std::ostream& out) {

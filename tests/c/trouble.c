@@ -1,10 +1,12 @@
 /* A program in trouble, for tests/test_trouble.py. `trouble killed`: the last rank kills itself in the
  * middle of an exchange. `trouble dump FILE`: rank 0 waits for the others, who come only once it has
- * written to FILE, as a signal has asked it to. Without an argument nothing happens in the middle. */
+ * written to FILE, as a signal has asked it to. `trouble late MILLISECONDS`: the last rank comes so much
+ * later. Without an argument nothing happens in the middle. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -50,6 +52,11 @@ int main(int argc, char** argv) {
     if (strcmp(trouble, "killed") == 0 && round == rounds / 2 && rank == size - 1) {
       vicinal_start(&request);
       kill(getpid(), SIGKILL);
+    }
+    if (strcmp(trouble, "late") == 0 && round == rounds / 2 && rank == size - 1) {
+      const long milliseconds = strtol(argv[2], NULL, 10);
+      const struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+      nanosleep(&pause, NULL);
     }
     if (strcmp(trouble, "dump") == 0 && round == rounds / 2) {
       if (rank == 0) {
