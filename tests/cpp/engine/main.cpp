@@ -1,8 +1,10 @@
 // Runs all registered cases, or those whose name contains the argument, on all ranks. A case that
 // fails on any rank has failed, and one that any rank skips is skipped; the lowest such rank says
-// why.
+// why. Where the others never come to the end of a case that has failed on one, that one ends the run.
 #include <mpi.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <iostream>
@@ -29,6 +31,15 @@ std::string lowest_message(const std::string& mine) {
   return text;
 }
 
+/// Ends a run in which a rank has failed in the middle of a case, where the others wait for it.
+void give_up(int) {
+  constexpr char text[] = "the other ranks have not come to the end of this case: giving up\n";
+  static_cast<void>(write(STDERR_FILENO, text, sizeof text - 1));
+  _exit(1);
+}
+
+constexpr unsigned patience_s = 120;
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -37,6 +48,7 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const char* filter = argc > 1 ? argv[1] : "";
+  std::signal(SIGALRM, give_up);
   int passed = 0;
   int failed = 0;
   int skipped = 0;
@@ -50,9 +62,11 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
       fault = "rank " + std::to_string(rank) + ": " + error.what();
       std::cerr << test.name << ": " << fault << '\n' << std::flush;
+      alarm(patience_s);
     }
     fault = lowest_message(fault);
     reason = lowest_message(reason);
+    alarm(0);
     ++(!fault.empty() ? failed : !reason.empty() ? skipped : passed);
     if (rank != 0) continue;
     if (!fault.empty()) {
