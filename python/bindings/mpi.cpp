@@ -58,14 +58,9 @@ Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& 
   } catch (const Error& error) {
     finding.emplace(error);
   }
-  const std::vector<Given> settings =
-      given_settings(meeting.settings, communicator->default_regions());
-  const std::int64_t mark = fingerprint(settings);
-  std::array<std::int64_t, 5> least{vote(*communicator, finding), mark, -mark, mine[0], mine[1]};
-  mpi::allreduce_min(communicator->handle(), least);
-  settle(*communicator, least[0], finding);
-  if (least[1] != -least[2]) mpi::throw_difference(communicator->handle(), settings);
-  meeting.least = {least[3], least[4]};
+  meeting.least = mine;
+  agree_on(*communicator, given_settings(meeting.settings, communicator->default_regions()),
+           finding, meeting.least);
   return meeting;
 }
 
@@ -109,8 +104,12 @@ std::optional<int> wait_any_of(const std::vector<Pending*>& pending) {
     found = wait_any(requests);
   }
   if (found.position < 0) return std::nullopt;
-  if (found.fault) std::rethrow_exception(found.fault);
-  pending[static_cast<std::size_t>(found.position)]->settle();
+  Pending& which = *pending[static_cast<std::size_t>(found.position)];
+  if (found.fault) {
+    which.fail();
+    std::rethrow_exception(found.fault);
+  }
+  which.settle();
   return found.position;
 }
 

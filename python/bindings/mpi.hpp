@@ -71,6 +71,8 @@ class Pending {
   [[nodiscard]] virtual vicinal::Request* request() = 0;
   /// It was found complete.
   virtual void settle() {}
+  /// It has failed.
+  virtual void fail() {}
 };
 
 void bind_halo(nanobind::module_& module);

@@ -141,8 +141,8 @@ class NeighborRequest final : public Pending {
       if (receive_.given()) receive_.require_writable("recvbuf");
       if (items) check_items(*items, arguments.send);
       arguments.items = std::move(items);
-    } catch (const nb::python_error&) {
-      throw;
+    } catch (const nb::python_error& error) {
+      fault = Error(Fault::argument, error.what());
     } catch (...) {
       fault = current_fault();  // it is told to the neighbours, who are waiting for this rank
     }
@@ -155,6 +155,12 @@ class NeighborRequest final : public Pending {
     } else {
       request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault), form);
     }
+  }
+
+  /// Waits for what is in flight, for which another thread may need the GIL.
+  ~NeighborRequest() override {
+    const nb::gil_scoped_release released;
+    request_.reset();
   }
 
   vicinal::Request* request() override { return request_.get(); }
@@ -186,9 +192,9 @@ class NeighborRequest final : public Pending {
 
   Array send_;
   Array receive_;
-  std::vector<nb::object> datatypes_;          ///< in use as long as the request
-  const AgreedPlan* plan_ = nullptr;           ///< of a persistent request
-  std::unique_ptr<vicinal::Request> request_;  ///< destroyed first: it waits for what is in flight
+  std::vector<nb::object> datatypes_;  ///< in use as long as the request
+  const AgreedPlan* plan_ = nullptr;   ///< of a persistent request
+  std::unique_ptr<vicinal::Request> request_;
 };
 
 std::shared_ptr<Graph> make_graph(Address comm, const ArrayArgument<int>& sources,

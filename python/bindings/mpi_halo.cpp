@@ -71,6 +71,13 @@ class GhostPool {
 class HaloState {
  public:
   explicit HaloState(std::unique_ptr<Halo> halo) : halo_(std::move(halo)) {}
+  HaloState(const HaloState&) = delete;
+  HaloState& operator=(const HaloState&) = delete;
+  /// Waits for what is in flight, for which another thread, or an operator, may need the GIL.
+  ~HaloState() {
+    const nb::gil_scoped_release released;
+    halo_.reset();
+  }
 
   Halo& halo() {
     require(halo_ != nullptr, Fault::request, "this halo has been freed; form another");
@@ -169,6 +176,12 @@ class HaloState {
     operands.ghosts.release();
   }
 
+  /// To be called when it has failed. What another rank has sent may still arrive, so the arrays must stay in
+  /// place for ever.
+  void lose(const std::shared_ptr<Transfer>& transfer) {
+    if (forget(transfer)) new std::shared_ptr<Transfer>(transfer);
+  }
+
   void free() {
     if (halo_ == nullptr) return;
     wait_all();
@@ -216,8 +229,7 @@ class HaloState {
     try {
       if (step()) settle(transfer);
     } catch (const Error&) {
-      // What another rank has sent may still arrive, so the arrays must stay in place for ever.
-      if (forget(transfer)) new std::shared_ptr<Transfer>(transfer);
+      lose(transfer);
       throw;
     }
   }
@@ -225,7 +237,7 @@ class HaloState {
   nb::object array_type_ = nb::module_::import_("numpy").attr("ndarray");
   GhostPool pool_;
   std::vector<std::shared_ptr<Transfer>> in_flight_;
-  std::unique_ptr<Halo> halo_;  ///< destroyed first: it waits for what is in flight
+  std::unique_ptr<Halo> halo_;
 };
 
 /// What Python holds of an exchange.
@@ -235,6 +247,7 @@ class Exchange final : public Pending {
       : halo_(std::move(halo)), transfer_(std::move(transfer)) {}
   vicinal::Request* request() override { return transfer_->request; }
   void settle() override { halo_->settle(transfer_); }
+  void fail() override { halo_->lose(transfer_); }
   bool test() { return halo_->test(transfer_); }
   nb::object wait() { return halo_->wait(transfer_); }
 

@@ -124,6 +124,12 @@ def _parts(spec: Any, what: str, datatype_class: type) -> tuple[Any, Any, Any, A
 
 def _datatype_of(buffer: Any, what: str, datatype_class: Any) -> Any:
     dtype = to_numpy(buffer).dtype
+    if not dtype.isnative:
+        raise Error(
+            f"{what} holds {dtype}, which is in another byte order than this machine's; convert it, or give a type "
+            "such as MPI.BYTE",
+            "datatype",
+        )
     try:
         return datatype_class.fromcode(dtype.char)
     except (KeyError, ValueError):

@@ -18,3 +18,12 @@ class Error(Exception):
     def __init__(self, message: str, kind: str = "internal") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+def fault_of(error: Exception) -> tuple[str, str]:
+    """What the other ranks are told of an error in reading this rank's arguments: its kind, and words."""
+    if isinstance(error, Error):
+        return error.kind, str(error)
+    if isinstance(error, (AttributeError, TypeError, ValueError)):
+        return "argument", str(error)
+    return "argument", f"{type(error).__name__}: {error}"  # whose text alone may say little

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import read_indices, read_ranks
 from ._buffers import Side, is_in_place, read_blocks, read_side, read_typed_side
-from ._errors import Error
+from ._errors import Error, fault_of
 from ._load import address_of_comm, native
 from ._request import Request
 from ._settings import GraphSettings, PlanSettings, check_names, given_settings, plan_settings
@@ -149,10 +149,8 @@ class Graph:
         try:
             ranks = {what: self._read(comm, given, what) for what, given in known.items()}
             self._settings = given_settings(**settings)
-        except Error as error:  # raised where all ranks meet, so that the others learn of it
-            fault = (error.kind, str(error))
-        except (TypeError, ValueError) as error:
-            fault = ("argument", str(error))
+        except Exception as error:  # raised where all ranks meet, so that the others learn of it
+            fault = fault_of(error)
         self._graph = function(self._module)(address, *ranks.values(), self._settings, fault)
 
     @classmethod
@@ -214,10 +212,8 @@ class Graph:
                 send = read_send(sendbuf, 1 if gathers else len(self._graph.destinations()), "sendbuf")
             receive = read_receive(recvbuf, len(self._graph.sources()), "recvbuf")
             identities = None if items is None else read_indices(items, "items")
-        except Error as error:  # told to the neighbours, who are waiting for this rank
-            fault = (error.kind, str(error))
-        except (TypeError, ValueError) as error:
-            fault = ("argument", str(error))
+        except Exception as error:  # told to the neighbours, who are waiting for this rank
+            fault = fault_of(error)
         request = self._module.neighbor(
             self._graph, collective,
             send.buffer, send.counts, send.displacements, send.datatypes,

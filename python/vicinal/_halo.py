@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import read_indices, read_owned, read_ranks
-from ._errors import Error
+from ._errors import Error, fault_of
 from ._load import address_of_comm, native
 from ._settings import given_settings
 from ._types import Exchange, Fault, Statistics
@@ -87,10 +87,8 @@ class Halo:
                 strategy=strategy, regions=regions, local=local, in_flight=in_flight,
                 split_bytes=split_bytes, leader_shift=leader_shift,
             )
-        except Error as error:  # raised where all ranks meet, so that the others learn of it
-            fault = (error.kind, str(error))
-        except (TypeError, ValueError) as error:
-            fault = ("argument", str(error))
+        except Exception as error:  # raised where all ranks meet, so that the others learn of it
+            fault = fault_of(error)
         self._halo = module.make_halo(address, mine, wanted, ranks, settings, fault)
 
     def start(self, x: Any, ghosts: Any = None) -> Exchange:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import read_ranks
-from ._errors import Error
+from ._errors import Error, fault_of
 from ._load import address_of_comm, native
 from ._settings import given_settings
 from ._types import Fault
@@ -87,10 +87,8 @@ def _read(
         settings = given_settings(exchange=method, regions=regions, local=local)
         ranks = read_ranks(list(messages.keys()), "messages")
         arrays, code = _read_arrays(list(messages.values()), "the message")
-    except Error as error:
-        return np.empty(0, np.int32), [], ANY_TYPE, {}, (error.kind, str(error))
-    except (AttributeError, TypeError, ValueError) as error:
-        return np.empty(0, np.int32), [], ANY_TYPE, {}, ("argument", str(error))
+    except Exception as error:
+        return np.empty(0, np.int32), [], ANY_TYPE, {}, fault_of(error)
     return ranks, arrays, code, settings, None
 
 

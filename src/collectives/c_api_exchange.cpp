@@ -49,11 +49,11 @@ int alltoallv(Function function, const void* sendbuf, int sendcount, const int* 
               MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
               vicinal_received* received) noexcept {
   return guarded(comm, [&] {
-    // Settings are the same on all ranks, so that nobody waits for one who cannot read them.
-    const vicinal::Settings settings = vicinal::read_settings(info);
+    vicinal::Settings settings;
     std::vector<int> ranks;
     MessageData data;
     auto fault = fault_of([&] {
+      settings = vicinal::read_settings(info);
       require_handle(received, "handle of what is received");
       ranks = list(destinations, sendcount, "destinations");
       data = messages_of(sendbuf, sendcounts, sdispls, sendtype, ranks.size());
@@ -88,9 +88,10 @@ int vicinal_sparse_alltoall(const void* sendbuf, int sendcount, const int destin
                             int blockcount, MPI_Datatype sendtype, MPI_Datatype recvtype,
                             MPI_Comm comm, MPI_Info info, vicinal_received* received) {
   return guarded(comm, [&] {
-    const vicinal::Settings settings = vicinal::read_settings(info);
+    vicinal::Settings settings;
     std::vector<int> ranks;
     auto fault = fault_of([&] {
+      settings = vicinal::read_settings(info);
       require_handle(received, "handle of what is received");
       ranks = list(destinations, sendcount, "destinations");
     });

@@ -14,10 +14,10 @@ template <class Read, class Make>
 int create_graph(MPI_Comm comm, MPI_Info info, vicinal_graph* graph, Read read,
                  Make make) noexcept {
   return guarded(comm, [&] {
-    require_handle(graph, "graph");
     auto made = std::make_unique<vicinal_graph_s>();
     vicinal::Settings settings;
     auto fault = fault_of([&] {
+      require_handle(graph, "graph");
       read();
       settings = vicinal::read_settings(info);
     });
@@ -46,15 +46,16 @@ const char* vicinal_error_message(void) { return vicinal::mpi::last_error_messag
 
 int vicinal_set_regions(MPI_Comm comm, const char* regions) {
   return guarded(comm, [&] {
+    const auto communicator = vicinal::mpi::Communicator::of(comm);
     require_handle(regions, "text");
-    vicinal::mpi::Communicator::of(comm)->set_regions(regions);
+    communicator->set_regions(regions);
   });
 }
 
 int vicinal_get_regions(MPI_Comm comm, int region_of[]) {
   return guarded(comm, [&] {
-    require_handle(region_of, "array");
     const auto machine = vicinal::mpi::Communicator::of(comm)->machine();
+    require_handle(region_of, "array");
     for (int rank = 0; rank < machine->size(); ++rank) region_of[rank] = machine->region_of(rank);
   });
 }

@@ -29,13 +29,13 @@ template <class Owned>
 int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std::int64_t* needed,
                 bool with_owners, const int* owners, MPI_Info info, vicinal_halo* halo) noexcept {
   return guarded(comm, [&] {
-    require_handle(halo, "halo");
     std::vector<Index> wanted;
     std::optional<std::vector<int>> ranks;
     if (with_owners) ranks.emplace();
     vicinal::Halo::Owned indices{decltype(owned()){}};
     vicinal::Settings settings;
     auto fault = fault_of([&] {
+      require_handle(halo, "halo");
       wanted = list(needed, needed_count, "needed indices");
       if (with_owners) ranks = list(owners, needed_count, "owners");
       indices.indices = owned();

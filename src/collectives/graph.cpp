@@ -96,23 +96,20 @@ std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
 std::shared_ptr<Graph> Graph::from_one_side(MPI_Comm user, std::vector<int> known, bool are_sources,
                                             Settings settings, std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
-  std::map<int, std::int64_t> edges;
-  try {
-    if (fault) throw *fault;
-    communicator->machine(settings.regions);
-    check_neighbours(known, communicator->size(), are_sources ? "source" : "destination");
-    for (const int rank : known) ++edges[rank];
-  } catch (const Error& error) {
-    fault = error;
-  }
   std::vector<Letter> letters;
-  for (const auto& [rank, count] : edges) letters.push_back({rank, {count}});
-  ExchangeOptions how = exchange_options(settings);
-  if (fault) how.regions.clear();  // they may be what is wrong
   std::optional<Finding> finding;
   if (fault) finding.emplace(*fault);
+  attempt(finding, [&] {
+    communicator->machine(settings.regions);
+    check_neighbours(known, communicator->size(), are_sources ? "source" : "destination");
+    std::map<int, std::int64_t> edges;
+    for (const int rank : known) ++edges[rank];
+    for (const auto& [rank, count] : edges) letters.push_back({rank, {count}});
+  });
+  agree_on(*communicator, given_settings(settings, communicator->default_regions()), finding);
   std::vector<int> found;
-  for (const Letter& letter : exchange_letters(*communicator, letters, how, finding)) {
+  for (const Letter& letter :
+       exchange_letters(*communicator, letters, exchange_options(settings), std::nullopt)) {
     found.insert(found.end(), static_cast<std::size_t>(letter.words[0]), letter.peer);
   }
   std::sort(found.begin(), found.end());

@@ -3,6 +3,7 @@
 // exchanges of the moment have come plays no part in it.
 #include "collectives/halo.hpp"
 
+#include "discovery/agreement.hpp"
 #include "mpi/datatype.hpp"
 
 namespace vicinal {
@@ -47,14 +48,17 @@ namespace {
 
 HaloMap form(mpi::Communicator& communicator, const Halo::Owned& owned,
              std::span<const Index> needed, std::optional<std::span<const int>> owners,
-             const std::optional<Error>& fault) {
+             const Settings& settings) {
+  ExchangeOptions how = exchange_options(settings);
+  how.method =
+      Method::automatic;  // the one asked for is for the sparse exchanges that a program makes
   if (const auto* range = std::get_if<std::pair<Index, Index>>(&owned.indices)) {
-    return form_halo(communicator, *range, needed, {}, fault);
+    return form_halo(communicator, *range, needed, how);
   }
   const auto& indices = std::get<std::vector<Index>>(owned.indices);
   // A rank that needs nothing has no owners to name either, and must still take the others' form.
-  if (!owners) return form_halo(communicator, indices, needed, {}, fault);
-  return form_halo(communicator, indices, needed, *owners, {}, fault);
+  if (!owners) return form_halo(communicator, indices, needed, how);
+  return form_halo(communicator, indices, needed, *owners, how);
 }
 
 Binding describe(const ValueShape& shape) {
@@ -71,19 +75,28 @@ Binding describe(const ValueShape& shape) {
   return binding;
 }
 
+/// What is read from or written to must be there.
+void check_buffer(const void* buffer, bool used, const char* what) {
+  require(!used || buffer != nullptr, Fault::buffer, "the array of ", what,
+          " is null, but this rank has some to exchange");
+  require(buffer != MPI_IN_PLACE, Fault::buffer, "MPI_IN_PLACE was given for the array of ", what,
+          "; owned values and ghosts need an array each");
+}
+
 }  // namespace
 
 Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
            std::optional<std::span<const int>> owners, Settings settings,
            std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
-  try {
+  std::optional<Finding> finding;
+  if (fault) finding.emplace(*fault);
+  attempt(finding, [&] {
     communicator->machine(settings.regions);
     find_planner(settings.strategy);
-  } catch (const Error& error) {
-    if (!fault) fault = error;
-  }
-  map_ = form(*communicator, owned, needed, owners, fault);
+  });
+  agree_on(*communicator, given_settings(settings, communicator->default_regions()), finding);
+  map_ = form(*communicator, owned, needed, owners, settings);
   std::vector<int> sources, destinations;
   for (const InEdge& edge : map_.pattern.in) sources.push_back(edge.rank);
   for (const OutEdge& edge : map_.pattern.out) destinations.push_back(edge.rank);
@@ -103,6 +116,11 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
 }
 
 Halo::~Halo() = default;
+
+void Halo::check_buffers(const void* owned, const void* ghosts) const {
+  check_buffer(owned, !map_.send_indices.empty(), "owned values");
+  check_buffer(ghosts, map_.ghost_count > 0, "ghosts");
+}
 
 Halo::Exchange& Halo::next_exchange(bool reverse) {
   const auto& exchanges = exchanges_[reverse ? 1 : 0];
@@ -139,6 +157,7 @@ void Halo::come_to_rest(bool reverse) {
 
 Request& Halo::start(const void* owned, void* ghosts, const ValueShape& shape) {
   return launch(false, [&] {
+    check_buffers(owned, ghosts);
     Binding binding = describe(shape);
     binding.source = static_cast<const std::byte*>(owned);
     binding.target = static_cast<std::byte*>(ghosts);
@@ -149,6 +168,7 @@ Request& Halo::start(const void* owned, void* ghosts, const ValueShape& shape) {
 Request& Halo::start_reverse(void* owned, const void* ghosts, const ValueShape& shape,
                              const Combine& combine) {
   return launch(true, [&] {
+    check_buffers(owned, ghosts);
     Binding binding = describe(shape);
     binding.source = static_cast<const std::byte*>(ghosts);
     binding.target = static_cast<std::byte*>(owned);

@@ -68,6 +68,7 @@ class Halo {
  private:
   class Exchange;
 
+  void check_buffers(const void* owned, const void* ghosts) const;
   Exchange& next_exchange(bool reverse);
   template <class Bind>
   Request& launch(bool reverse, Bind bind);

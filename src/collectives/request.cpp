@@ -1,13 +1,18 @@
 // Waiting for any of several requests.
 #include "collectives/request.hpp"
 
+#include <ostream>
+
 #include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal {
 
 Found wait_any(std::span<Request* const> requests) {
-  mpi::Backoff backoff;
+  const auto reason = [&](std::ostream& out) {
+    out << "any of " << requests.size() << " requests";
+  };
+  mpi::Wait wait(reason);
   while (true) {
     bool any = false;
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -23,7 +28,7 @@ Found wait_any(std::span<Request* const> requests) {
     }
     if (!any) return {};
     progress();
-    backoff.pause();
+    wait.pause();
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "mpi/communicator.hpp"
@@ -41,6 +42,19 @@ Outbox outbox_of(const std::vector<int>& destinations, const MessageData& data,
   return outbox;
 }
 
+/// Sees to it that all ranks have given the same settings, unless these are known to be in use here: told to
+/// all where it is not so. A rank that later changes to others by itself is not heard of.
+void agree_on_settings(mpi::Communicator& communicator, const Settings& settings,
+                       const std::optional<Error>& fault) {
+  const std::vector<Given> given = given_settings(settings, communicator.default_regions());
+  auto& place = communicator.kept("sparse exchanges by these settings");
+  if (!place) place = std::make_shared<std::set<std::int64_t>>();
+  auto& agreed = *static_cast<std::set<std::int64_t>*>(place.get());
+  if (agreed.contains(fingerprint(given))) return;
+  agree_on(communicator, given, fault ? std::optional<Finding>(*fault) : std::nullopt);
+  agreed.insert(fingerprint(given));
+}
+
 }  // namespace
 
 PackedMessages::PackedMessages(const MessageData& data, MPI_Comm communicator) {
@@ -51,6 +65,8 @@ PackedMessages::PackedMessages(const MessageData& data, MPI_Comm communicator) {
     const std::int64_t bytes = bytes_of(data.counts[i], type, i);
     require(bytes <= std::numeric_limits<std::int64_t>::max() - total, Fault::count, "the first ",
             i + 1, " messages have more bytes than can be counted");
+    require(bytes <= mpi::most_in_message, Fault::count, "message ", i, " has ", bytes,
+            " bytes; at most ", mpi::most_in_message, " are possible");
     total += bytes;
   }
   require(total == 0 || data.buffer != nullptr, Fault::buffer, "the send buffer is null, but ",
@@ -74,6 +90,7 @@ Received Received::exchange(MPI_Comm user, const std::vector<int>& destinations,
                             const MessageData& data, MPI_Datatype received_type,
                             const Settings& settings, std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
+  agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
   Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
   attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
@@ -88,6 +105,7 @@ Received Received::exchange_blocks(MPI_Comm user, const std::vector<int>& destin
                                    MPI_Datatype received_type, const Settings& settings,
                                    std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
+  agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
   MessageData data{buffer, {}, {}, type};
   for (std::size_t i = 0; i < destinations.size(); ++i) {
@@ -110,17 +128,31 @@ Received Received::ask(MPI_Comm user, const std::vector<int>& destinations, cons
                        MPI_Datatype received_type, const Settings& settings,
                        std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
+  agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
   Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
   attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
   received.query_ = std::make_unique<Query>(*communicator, std::move(outbox.parcels),
                                             exchange_options(settings), std::move(outbox.finding));
-  received.count_elements();
+  try {
+    received.count_elements();
+  } catch (const std::exception&) {
+    // Those who ask wait for an answer, which the caller has no handle to give.
+    received.query_->answer({}, Finding(current_fault()));
+    throw;
+  }
   return received;
 }
 
 Received Received::answer(const MessageData& data, MPI_Datatype received_type,
                           std::optional<Error> fault) {
+  require(
+      query_ != nullptr, Fault::argument,
+      "these messages are no requests, which vicinal_sparse_query returns; they have no answer");
+  require(
+      !answered_, Fault::argument,
+      "these requests have been answered already; each query has one answer, a refused one too");
+  answered_ = true;
   Received replies(communicator_);
   std::optional<Finding> finding;
   if (fault) finding.emplace(std::move(*fault));

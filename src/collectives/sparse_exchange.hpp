@@ -60,7 +60,8 @@ class Received {
   static Received ask(MPI_Comm user, const std::vector<int>& destinations, const MessageData& data,
                       MPI_Datatype received_type, const Settings& settings,
                       std::optional<Error> fault);
-  /// Sends a reply to each request, in their order; see Query::answer.
+  /// Sends a reply to each request, in their order; see Query::answer. Once only, also where it fails; throws
+  /// an argument fault for a second time, and for what are no requests.
   Received answer(const MessageData& data, MPI_Datatype received_type, std::optional<Error> fault);
 
   [[nodiscard]] std::size_t size() const { return inbox().size(); }
@@ -88,6 +89,7 @@ class Received {
   std::int64_t element_bytes_ = 0;
   Inbox inbox_;
   std::unique_ptr<Query> query_;
+  bool answered_ = false;
   std::vector<Index> counts_;
   std::vector<Index> displacements_{0};
 };

@@ -2,11 +2,13 @@
 // others.
 #include "discovery/agreement.hpp"
 
+#include <algorithm>
 #include <array>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "mpi/collectives.hpp"
+#include "mpi/difference.hpp"
 
 namespace vicinal {
 
@@ -38,6 +40,17 @@ void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine) 
   std::int64_t least = vote(communicator, mine);
   mpi::allreduce_min(communicator.handle(), std::span(&least, 1));
   settle(communicator, least, mine);
+}
+
+void agree_on(mpi::Communicator& communicator, std::span<const Given> given,
+              const std::optional<Finding>& mine, std::span<std::int64_t> numbers) {
+  const std::int64_t mark = fingerprint(given);
+  std::vector<std::int64_t> least{vote(communicator, mine), mark, -mark};
+  least.insert(least.end(), numbers.begin(), numbers.end());
+  mpi::allreduce_min(communicator.handle(), least);
+  settle(communicator, least[0], mine);
+  if (least[1] != -least[2]) mpi::throw_difference(communicator.handle(), given);
+  std::copy(least.begin() + 3, least.end(), numbers.begin());
 }
 
 }  // namespace vicinal

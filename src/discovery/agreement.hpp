@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/given.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
@@ -19,15 +22,15 @@ struct Finding {
   bool common;  ///< what several ranks gave does not fit together: every rank throws it as it is
 };
 
-/// Runs a step that only looks at this rank's arguments, unless there is a finding already; its fault,
-/// if any, becomes the finding.
+/// Runs a step of this rank alone, unless there is a finding already; its fault, whatever it is, becomes
+/// the finding.
 template <class Step>
 void attempt(std::optional<Finding>& finding, Step step) {
   if (finding) return;
   try {
     step();
-  } catch (const Error& error) {
-    finding.emplace(error);
+  } catch (const std::exception&) {
+    finding.emplace(current_fault());
   }
 }
 
@@ -35,6 +38,12 @@ void attempt(std::optional<Finding>& finding, Step step) {
 /// throw the lowest such rank's: as Fault::elsewhere, or as it is where it is common. Collective;
 /// one allreduce, and two broadcasts where there is a fault.
 void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine);
+
+/// For what all ranks must do in the same way: throws as agree() does, and where they have not given the
+/// same settings an info fault that names two ranks and both values, on every rank. Each of the numbers
+/// becomes the least of all ranks'. Collective; costs what agree() does.
+void agree_on(mpi::Communicator& communicator, std::span<const Given> given,
+              const std::optional<Finding>& mine, std::span<std::int64_t> numbers = {});
 
 /// agree() where the allreduce is part of another operation: the least vote of all ranks is to be
 /// given to settle(), with the same finding.

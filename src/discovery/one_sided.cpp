@@ -68,8 +68,9 @@ mpi::Window& meet(mpi::Communicator& communicator, std::int64_t bytes,
   if (own.window == nullptr) own.window = mpi::Window::find(communicator.handle());
   const std::int64_t number = own.window == nullptr ? -1 : own.window->number();
   // A rank with a finding goes along with any size.
-  std::array<std::int64_t, 6> least{vote(communicator, mine),   bytes, -bytes, number, -number,
-                                    -mpi::Window::next_number()};
+  const std::int64_t next = communicator.rank() == 0 ? mpi::Window::draw_number() : 0;
+  std::array<std::int64_t, 6> least{
+      vote(communicator, mine), bytes, -bytes, number, -number, -next};
   mpi::allreduce_min(communicator.handle(), least);
   settle(communicator, least[0], mine);
   require(least[1] == -least[2], Fault::count, "the ranks exchange blocks of ", least[1], " to ",
@@ -94,11 +95,19 @@ std::int64_t most(mpi::Communicator& communicator, std::span<const std::int64_t>
 
 Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
                          std::int64_t bytes, const std::optional<Finding>& mine) {
-  mpi::Window& window = meet(communicator, bytes, mine);
+  const std::size_t slot_bytes = (sizeof(SlotHeader) + static_cast<std::size_t>(bytes) + 7) / 8 * 8;
+  std::vector<std::int64_t> drawn;
+  std::vector<std::byte> slots;
+  std::vector<mpi::Request> requests;
+  std::optional<Finding> finding = mine;
+  attempt(finding, [&] {  // later nobody could be told that there is no memory
+    drawn.resize(outbox.size(), -1);
+    slots.resize(outbox.size() * slot_bytes);
+    requests.reserve(outbox.size());
+  });
+  mpi::Window& window = meet(communicator, bytes, finding);
   const int rank = communicator.rank();
   const std::int64_t one = 1;
-  std::vector<std::int64_t> drawn(outbox.size(), -1);
-  std::vector<mpi::Request> requests;
   for (std::size_t i = 0; i < outbox.size(); ++i) {
     if (outbox[i].peer != rank) {
       requests.push_back(window.fetch_add(one, drawn[i], outbox[i].peer, 0));
@@ -111,9 +120,7 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
   std::memcpy(&count, window.read().data(), sizeof count);
   window.clear(0, sizeof count);
 
-  const std::size_t slot_bytes = (sizeof(SlotHeader) + static_cast<std::size_t>(bytes) + 7) / 8 * 8;
   Arrivals arrivals;
-  std::vector<std::byte> slots(outbox.size() * slot_bytes);
   requests.clear();
   const std::size_t room = first_slot + static_cast<std::size_t>(most_received) * slot_bytes;
   if (room > window.size()) window.resize(communicator.handle(), std::bit_ceil(room));

@@ -19,6 +19,7 @@
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/retirement.hpp"
+#include "mpi/window.hpp"
 
 namespace vicinal::mpi {
 namespace {
@@ -65,6 +66,7 @@ int close_all(MPI_Comm, int, void*, void*) {
     const std::lock_guard lock(registry().mutex);
     live = registry().live;
   }
+  if (is_alive()) Window::free_all();
   for (Communicator* communicator : live) communicator->close();
   return MPI_SUCCESS;
 }

@@ -205,8 +205,8 @@ TypeSpan::TypeSpan(std::int64_t count, MPI_Datatype type) : type_(type) {
   }
   const std::int64_t blocks = count / in_block;
   const std::int64_t rest = count % in_block;
-  require(blocks <= std::numeric_limits<int>::max(), Fault::count, "a message of ", count,
-          " elements; at most 2^51 are possible");
+  require(count <= most_in_message, Fault::count, "a message of ", count, " elements; at most ",
+          most_in_message, " are possible");
   const std::int64_t extent = measure(type).extent;
   MPI_Datatype block = MPI_DATATYPE_NULL;
   check(MPI_Type_contiguous(static_cast<int>(in_block), type, &block), "MPI_Type_contiguous");

@@ -56,6 +56,9 @@ void pack(const Datatype& type, const void* from, std::int64_t count, std::byte*
 void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t count,
             MPI_Comm communicator);
 
+/// How many elements, of a byte or more, a message can have.
+constexpr std::int64_t most_in_message = (std::int64_t{1} << 51U) - 1;
+
 /// `count` of a type as a count and type for any MPI call that has an int count.
 class TypeSpan {
  public:

@@ -2,11 +2,13 @@
 // negotiation can go on in the background; or to its end.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <ostream>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/conversation.hpp"
@@ -70,6 +72,8 @@ class Driver {
   /// FaultElsewhere where another rank has left the conversation.
   template <class T>
   bool advance(Task<T>& task) {
+    while (busy_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    const Hold hold(busy_);
     Mailbox& mailbox = communicator_.mailbox();
     while (!task.done()) {
       require(conversation_.waiting(), Fault::internal,
@@ -89,16 +93,34 @@ class Driver {
     return true;
   }
 
-  /// Says for whom it waits.
+  /// Says for whom it waits. From any thread: while another advances it, there is nothing to wait for.
   void describe(std::ostream& out) const {
+    if (busy_.test_and_set(std::memory_order_acquire)) {
+      out << "nothing: a letter has come";
+      return;
+    }
+    const Hold hold(busy_);
     out << describe_wait(conversation_.pending(),
                          communicator_.mailbox().look(key_, conversation_.superstep()));
   }
 
  private:
+  /// Gives the conversation back to whoever asks for it next.
+  class Hold {
+   public:
+    explicit Hold(std::atomic_flag& flag) : flag_(flag) {}
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    ~Hold() { flag_.clear(std::memory_order_release); }
+
+   private:
+    std::atomic_flag& flag_;
+  };
+
   Communicator& communicator_;
   ConversationKey key_;
   Conversation& conversation_;
+  mutable std::atomic_flag busy_;
 };
 
 /// Runs `task` to its end and returns its result, or throws what ended it. Polls, and progresses

@@ -18,7 +18,7 @@ namespace {
 
 struct Shelf {
   std::mutex mutex;
-  std::int64_t next_number = 0;
+  std::int64_t drawn = 0;  ///< how many numbers
   std::vector<std::unique_ptr<Window>> windows;
 };
 
@@ -47,10 +47,9 @@ std::vector<int> ranks_of(MPI_Comm communicator) {
 
 }  // namespace
 
-/// Windows are freed by those who share them together. All ranks take them by number, then by ranks:
-/// then nobody waits for one who waits for another.
-int Window::free_all(MPI_Comm, int, void*, void*) {
-  if (!is_alive()) return MPI_SUCCESS;
+/// Windows are freed by those who share them together. All ranks take them by number: then nobody waits for
+/// one who waits for another.
+void Window::free_all() {
   const std::lock_guard lock(shelf().mutex);
   std::vector<Window*> windows;
   for (const auto& window : shelf().windows) windows.push_back(window.get());
@@ -62,25 +61,13 @@ int Window::free_all(MPI_Comm, int, void*, void*) {
     MPI_Win_unlock_all(window->window_);
     MPI_Win_free(&window->window_);
   }
-  return MPI_SUCCESS;
 }
 
 Window& Window::make(MPI_Comm communicator, std::size_t bytes, std::int64_t number) {
-  // What MPI_COMM_SELF has as an attribute, MPI_Finalize deletes first of all.
-  static const bool freed_at_the_end = [] {
-    int key = MPI_KEYVAL_INVALID;
-    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_all, &key, nullptr),
-          "MPI_Comm_create_keyval");
-    check(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr on MPI_COMM_SELF");
-    check(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
-    return true;
-  }();
-  static_cast<void>(freed_at_the_end);
   std::unique_ptr<Window> made(new Window(number));
   made->ranks_ = ranks_of(communicator);
   made->open(communicator, bytes);
   const std::lock_guard lock(shelf().mutex);
-  shelf().next_number = std::max(shelf().next_number, number + 1);
   return *shelf().windows.emplace_back(std::move(made));
 }
 
@@ -105,9 +92,18 @@ void Window::resize(MPI_Comm communicator, std::size_t bytes) {
   open(communicator, bytes);
 }
 
-std::int64_t Window::next_number() {
+std::int64_t Window::draw_number() {
+  int rank = 0;
+  int size = 0;
+  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
   const std::lock_guard lock(shelf().mutex);
-  return shelf().next_number;
+  return shelf().drawn++ * size + rank;
+}
+
+std::size_t Window::made() {
+  const std::lock_guard lock(shelf().mutex);
+  return shelf().windows.size();
 }
 
 Window* Window::find(MPI_Comm communicator) {

@@ -23,11 +23,14 @@ namespace vicinal::mpi {
 class Window {
  public:
   /// Zeroed memory of this rank's, as much as the others'. Collective. The number, by which ranks can
-  /// make sure that they mean the same window, must be the same on all, and higher than that of any
-  /// window that one of them has.
+  /// make sure that they mean the same window, was drawn by one of them.
   static Window& make(MPI_Comm communicator, std::size_t bytes, std::int64_t number);
-  /// A number for the next window, as far as this rank knows.
-  [[nodiscard]] static std::int64_t next_number();
+  /// A number that no other window of MPI_COMM_WORLD has; later ones of a rank are higher.
+  [[nodiscard]] static std::int64_t draw_number();
+  /// How many this process has, in use or laid by.
+  [[nodiscard]] static std::size_t made();
+  /// Frees all, for the end of MPI, in the same order on all ranks. Collective, blocking.
+  static void free_all();
   /// The last made of the windows laid by whose ranks are those of the communicator, in their order;
   /// null where there is none. It is in use again. Local: other ranks may find another.
   [[nodiscard]] static Window* find(MPI_Comm communicator);
@@ -61,7 +64,6 @@ class Window {
 
  private:
   explicit Window(std::int64_t number) : number_(number) {}
-  static int free_all(MPI_Comm, int, void*, void*);
   void open(MPI_Comm communicator, std::size_t bytes);
 
   std::int64_t number_;

@@ -255,3 +255,63 @@ def settings_that_differ(comm: MPI.Intracomm) -> None:
         told = f"vicinal_{name} is '{common}' on rank 0, but '{other}' on rank {last}"
         setting = {name: other if comm.rank == last else common}
         expect_error("info", told, lambda setting=setting: vicinal.Graph(comm, *ring, **setting))
+
+
+@case
+def what_python_raises_is_told_to_the_neighbours(comm: MPI.Intracomm) -> None:
+    """Errors of other kinds than vicinal's in reading the arguments of one rank."""
+    last = comm.size - 1
+    mine = comm.rank == last
+    everybody = list(range(comm.size))
+    graph = vicinal.Graph(comm, everybody, everybody)
+    freed = MPI.DOUBLE.Create_contiguous(1).Commit()
+    freed.Free()
+
+    class Unreadable:
+        @property
+        def __array_interface__(self) -> dict:
+            raise RuntimeError("not on this machine")
+
+    for wrong, words in ([np.zeros(comm.size), freed], "Exception"), (Unreadable(), "not on this machine"):
+        x, y = np.full(comm.size, float(comm.rank)), np.empty(comm.size)
+        try:
+            graph.Neighbor_alltoall(wrong if mine else x, y)
+        except vicinal.Error as error:
+            assert words in str(error) if mine else error.kind in ("remote", "count"), error
+        else:
+            raise AssertionError(f"rank {comm.rank} was told nothing of {words}")
+        graph.Neighbor_alltoall(x, y)  # all are in step
+        assert (y == everybody).all(), y
+
+
+@case
+def other_byte_orders_are_refused(comm: MPI.Intracomm) -> None:
+    everybody = list(range(comm.size))
+    graph = vicinal.Graph(comm, everybody, everybody)
+    x, y = np.zeros(comm.size), np.zeros(comm.size)
+    swapped = x.astype(x.dtype.newbyteorder("S"))
+    expect_error("datatype", "byte order", lambda: graph.Neighbor_alltoall(swapped, y))
+    expect_error("datatype", "byte order", lambda: graph.Neighbor_alltoall(x, swapped))
+    graph.Neighbor_alltoall([swapped, MPI.BYTE], [y, MPI.BYTE])
+
+
+@case
+def waiting_for_any_forgets_what_has_failed(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        return
+    last = comm.size - 1
+    following, preceding = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    halo = vicinal.Halo(comm, (comm.rank, comm.rank + 1), [following, preceding], in_flight=1, strategy="direct")
+    x = np.array([float(comm.rank)])
+    if comm.rank == last:
+        expect_error("buffer", "", lambda: halo.start(np.zeros(5)))
+    else:
+        exchange = halo.start(x)
+        if last in (following, preceding):
+            expect_error("remote", "", lambda: vicinal.wait_any([exchange]))
+        else:
+            vicinal.wait_any([exchange])
+        assert vicinal.wait_any([exchange]) is None
+    comm.Barrier()
+    ghosts = halo.start(x).wait()
+    assert list(ghosts) == [following, preceding], ghosts

@@ -158,10 +158,10 @@ TEST(sparse_exchange_of_blocks_keeps_its_window) {
       }
     }
   };
-  const auto made = [] { return mpi::Window::next_number(); };
+  const auto made = [] { return mpi::Window::made(); };
   const Duplicate comm;
   exchange_once(*mpi::Communicator::of(comm), 1, 8);
-  const std::int64_t before = made();
+  const std::size_t before = made();
   // Over a network each block is several round trips of MPI's own.
   for (const int blocks : {1, size > 16 ? 40 : 300, 2, 0, 5}) {
     exchange_once(*mpi::Communicator::of(comm), blocks, 100);
@@ -173,7 +173,7 @@ TEST(sparse_exchange_of_blocks_keeps_its_window) {
     exchange_once(*mpi::Communicator::of(other), 2, 16);
   }
   // which the next of the same ranks takes over.
-  const std::int64_t two = made();
+  const std::size_t two = made();
   for (int round = 0; round < 5; ++round) {
     const Duplicate next;
     exchange_once(*mpi::Communicator::of(next), 3, 24);
