@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -262,3 +264,31 @@ def dropped_in_flight(comm: MPI.Intracomm) -> None:
     request.start()
     del request
     assert y[0] == 1.5
+
+
+@case
+def dropping_a_request_lets_other_threads_work(comm: MPI.Intracomm) -> None:
+    """What is in flight is waited for when its object goes; what it waits for may need another thread of Python."""
+    if comm.size == 1 or MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        return
+    everybody = list(range(comm.size))
+    first, second = (vicinal.Graph(comm, everybody, everybody) for _ in range(2))
+    x, y, a, b = (np.full(comm.size, float(comm.rank)) for _ in range(4))
+    if comm.rank == 0:
+        going = threading.Event()
+
+        def other() -> None:
+            going.wait()
+            time.sleep(0.05)
+            second.Neighbor_alltoall(a, b)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        request = first.Ineighbor_alltoall(x, y)
+        going.set()
+        del request  # waits for ranks that wait for the thread
+        thread.join()
+    else:
+        second.Neighbor_alltoall(a, b)
+        first.Ineighbor_alltoall(x, y).wait()
+    assert list(y) == everybody and list(b) == everybody
