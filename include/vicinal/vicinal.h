@@ -473,7 +473,8 @@ VICINAL_API int vicinal_halo_free(vicinal_halo* halo);
  * type of the same size. Local. The request is done with once vicinal_wait or vicinal_test has set it
  * to NULL, and must be before the halo is freed.
  * Errors: MPI_ERR_REQUEST where too many exchanges are in flight (see vicinal_in_flight);
- * MPI_ERR_TYPE for a type that has gaps. */
+ * MPI_ERR_TYPE for a type that has gaps; MPI_ERR_BUFFER for MPI_IN_PLACE, and for a null array where this
+ * rank has something to exchange. */
 VICINAL_API int vicinal_halo_start(vicinal_halo halo, const void* owned, void* ghosts,
                                    int64_t values, MPI_Datatype type, vicinal_request* request);
 
@@ -529,9 +530,11 @@ VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistic
  *
  * Settings: vicinal_regions and vicinal_local as above, and
  *   vicinal_exchange      how it goes: "automatic" (default), "personalized", "nonblocking", "locality",
- *                         "locality-personalized", or for vicinal_sparse_alltoall also "one-sided"; must be
- *                         the same on all ranks. "automatic" goes by the number of ranks and their regions
- *                         alone, which all know, and so costs nothing.
+ *                         "locality-personalized", or for vicinal_sparse_alltoall also "one-sided".
+ *                         "automatic" goes by the number of ranks and their regions alone, which all
+ *                         know, and so costs nothing.
+ * They must be the same on all ranks, who compare them when they are new to the communicator; a rank that
+ * goes over by itself to others that have been in use there before is not noticed.
  * Sources: Geyko and Bienz 2023, algorithms 1 to 3; Hoefler et al. 2010. */
 typedef struct vicinal_received_s* vicinal_received;
 #define VICINAL_RECEIVED_NULL ((vicinal_received)0)
@@ -542,8 +545,9 @@ typedef struct vicinal_received_s* vicinal_received;
  * elements are of `recvtype`; it need not be that of the senders, but each message must be a whole number
  * of its elements. Collective; the buffers are the caller's again on return.
  * Errors, on every rank (MPI_ERR_OTHER on those that are not at fault): MPI_ERR_RANK, MPI_ERR_COUNT for
- * negative counts and more bytes than can be counted, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_TYPE. On this
- * rank: MPI_ERR_COUNT for a message that is no whole number of elements; MPI_ERR_INFO_VALUE. */
+ * negative counts and messages of 2^51 bytes and more, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_TYPE,
+ * MPI_ERR_NO_MEM, MPI_ERR_INFO_VALUE (also where settings differ). On this rank alone: MPI_ERR_COUNT for a
+ * message that is no whole number of elements. */
 VICINAL_API int vicinal_sparse_alltoallv(const void* sendbuf, int sendcount,
                                          const int destinations[], const int sendcounts[],
                                          const int sdispls[], MPI_Datatype sendtype,
@@ -566,7 +570,8 @@ VICINAL_API int vicinal_sparse_alltoall(const void* sendbuf, int sendcount,
                                         MPI_Info info, vicinal_received* received);
 
 /* Asks the destinations: the arguments are those of vicinal_sparse_alltoallv, and what comes are the
- * requests of others to this rank. Each of them is to be answered by vicinal_sparse_answer. Collective. */
+ * requests of others to this rank. Each of them is to be answered by vicinal_sparse_answer. Collective. A
+ * rank that cannot take what it is asked, and so gets no handle, has refused to answer those who ask. */
 VICINAL_API int vicinal_sparse_query(const void* sendbuf, int sendcount, const int destinations[],
                                      const int sendcounts[], const int sdispls[],
                                      MPI_Datatype sendtype, MPI_Datatype recvtype, MPI_Comm comm,
@@ -575,8 +580,9 @@ VICINAL_API int vicinal_sparse_query(const void* sendbuf, int sendcount, const i
 /* Answers the requests, each by one message: the i-th of `sendcounts` and `sdispls` is the reply to the
  * i-th request. The replies to this rank's own requests come by the rank that was asked, then as asked.
  * To be called once for each query, by all ranks, in the same order everywhere; the requests are to be
- * freed after.
- * Errors: those of vicinal_sparse_alltoallv, on the rank at fault and at least on those who asked it. */
+ * freed after. An answer that fails is one, too: who asked has been refused.
+ * Errors: those of vicinal_sparse_alltoallv, on the rank at fault and at least on those who asked it;
+ * MPI_ERR_ARG for requests that have been answered, and for what are none. */
 VICINAL_API int vicinal_sparse_answer(vicinal_received requests, const void* sendbuf,
                                       const int sendcounts[], const int sdispls[],
                                       MPI_Datatype sendtype, MPI_Datatype recvtype,
