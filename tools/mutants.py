@@ -42,7 +42,8 @@ MPI = "openmpi"
 RANKS = (2, 4, 7)
 TARGETS = {"unit": "vicinal_unit_tests", "engine": f"vicinal_engine_tests_{MPI}", "fuzz": f"vicinal_fuzz_{MPI}"}
 ENVIRONMENT = {"OMPI_MCA_osc": "^ucx"}
-PATIENCE = 240.0
+PATIENCE = 40.0
+"""Seconds after which a run counts as a hang, times the patience of all runs of tests (launching.py)."""
 
 
 @dataclass(frozen=True)
