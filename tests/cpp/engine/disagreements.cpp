@@ -2,7 +2,6 @@
 // Each is one clear error on all ranks that depend on each other; and components of a graph, which do
 // not, may differ in what and how often they exchange.
 #include <array>
-#include <cstdlib>
 #include <string>
 
 #include "base/setting_names.hpp"
@@ -71,7 +70,7 @@ TEST(settings_of_graphs_that_differ_are_told) {
       {"vicinal_exchange", "locality", "personalized"},
       {"vicinal_progress", "relaxed", "strict"}};
   for (const auto& [key, common, other] : all) {
-    if (std::getenv(variable_of(key).c_str()) != nullptr) continue;
+    if (environment_value(key)) continue;
     GraphHandle graph;
     FAILS(MPI_ERR_INFO_VALUE,
           create_graph(comm, ring.last, ring.next,

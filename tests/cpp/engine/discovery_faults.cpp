@@ -1,8 +1,6 @@
 // Faults and disagreements where ranks find out who talks to whom: graphs from one side, sparse exchanges,
 // queries, halos. One rank is at fault, or has been told something else, and nobody waits for it in vain.
 #include <array>
-#include <cstdlib>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -68,7 +66,7 @@ TEST(faults_of_graphs_from_one_side_are_told_whatever_the_settings) {
 TEST(settings_of_what_ranks_find_out_together_are_compared) {
   const Asker at;
   if (at.size < 2) skip("needs 2 ranks");
-  if (std::getenv(variable_of("vicinal_exchange").c_str()) != nullptr) skip("the environment wins");
+  if (environment_value("vicinal_exchange")) skip("the environment wins");
   const Hints hints{{"vicinal_exchange", at.last ? "personalized" : "nonblocking"}};
   GraphHandle graph;
   FAILS(MPI_ERR_INFO_VALUE, vicinal_graph_create_from_sources(at.comm, 1, &at.next, hints, &graph),
