@@ -234,10 +234,8 @@ HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
 }  // namespace
 
 HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned_range,
-                  std::span<const Index> needed_indices, const ExchangeOptions& options,
-                  std::optional<Error> fault) {
+                  std::span<const Index> needed_indices, const ExchangeOptions& options) {
   std::optional<Finding> mine;
-  if (fault) mine.emplace(std::move(*fault));
   Needed needed;
   attempt(mine, [&] { needed = sort_needed(needed_indices); });
   const auto [first, last] = owned_range;
@@ -249,10 +247,8 @@ HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned
 }
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
-                  std::span<const Index> needed_indices, const ExchangeOptions& options,
-                  std::optional<Error> fault) {
+                  std::span<const Index> needed_indices, const ExchangeOptions& options) {
   std::optional<Finding> mine;
-  if (fault) mine.emplace(std::move(*fault));
   std::vector<CopyRun> owned;
   Needed needed;
   attempt(mine, [&] {
@@ -266,10 +262,9 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
                   std::span<const Index> needed_indices, std::span<const int> given_owners,
-                  const ExchangeOptions& options, std::optional<Error> fault) {
+                  const ExchangeOptions& options) {
   HaloMap map = empty_map(static_cast<Index>(owned_indices.size()), needed_indices);
   std::optional<Finding> mine;
-  if (fault) mine.emplace(std::move(*fault));
   std::vector<CopyRun> owned;
   std::vector<Letter> requests;
   attempt(mine, [&] {

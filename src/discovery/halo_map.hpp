@@ -3,7 +3,6 @@
 // owned element that several ranks need is one item on several edges.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -40,24 +39,21 @@ struct HaloMap {
 // forms are collective and throw on every rank when one of them has a fault: an argument fault for
 // an index that is negative, that nobody owns or that two ranks own. They cost O(n log n) for n
 // owned and needed indices, and messages only between ranks that have to do with each other (and
-// with a directory's block). `fault` is what the caller knows to be wrong on this rank; it is thrown
-// as if it had been found here.
+// with a directory's block).
 
 /// Each rank owns one range, from `first` to before `second`. One allgather and one exchange.
 HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned_range,
-                  std::span<const Index> needed, const ExchangeOptions& options = {},
-                  std::optional<Error> fault = std::nullopt);
+                  std::span<const Index> needed, const ExchangeOptions& options = {});
 
 /// Each rank owns the indices of an array, in any order. One allreduce and three exchanges.
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned,
-                  std::span<const Index> needed, const ExchangeOptions& options = {},
-                  std::optional<Error> fault = std::nullopt);
+                  std::span<const Index> needed, const ExchangeOptions& options = {});
 
 /// The same where owners[i] is known to own needed[i]; the owner makes sure that it does. One
 /// exchange and one allreduce. That an index is owned by others besides is not noticed. A rank
 /// fault where an owner is not in the communicator.
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned,
                   std::span<const Index> needed, std::span<const int> owners,
-                  const ExchangeOptions& options = {}, std::optional<Error> fault = std::nullopt);
+                  const ExchangeOptions& options = {});
 
 }  // namespace vicinal
