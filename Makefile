@@ -77,7 +77,7 @@ fuzz: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## random programs again
 	@$(NINJA)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) tools/fuzz.py $(ARGS)
 
-mutants: .mpi/openmpi/.ready ## put bugs into a copy, one at a time, and see which tests notice (ARGS=NAME for one)
+mutants: .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a time, and see which tests notice (ARGS=NAME for one)
 	@$(RUN) tools/mutants.py $(ARGS)
 
 bench: build ## run the benchmarks (ARGS=NAME for one of them)

@@ -14,14 +14,26 @@ echo "$1: 2 passed, 0 failed, 1 skipped"
 echo "something else"
 [ "$1" != "$FAILS" ]
 """
-PARTS = ["test", "lint", "install-check", "test-sanitize-short"]
+PARTS = ["test", "lint", "install-check", "test-sanitize-short", "hosts-test"]
+TOOLS = {
+    "make": MAKE,
+    "id": "#!/bin/sh\necho $FAKE_ID\n",
+    "unshare": "#!/bin/sh\nexit $FAKE_UNSHARE\n",
+    **dict.fromkeys(("ip", "tc", "nsenter"), "#!/bin/sh\n"),
+}
 
 
-def run_ci(folder: Path, fails: str = "") -> Result:
-    make = folder / "make"
-    make.write_text(MAKE)
-    make.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "FAILS": fails}
+def run_ci(folder: Path, fails: str = "", user: int = 0, unshare: int = 0) -> Result:
+    for name, script in TOOLS.items():
+        (folder / name).write_text(script)
+        (folder / name).chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        "FAILS": fails,
+        "FAKE_ID": str(user),
+        "FAKE_UNSHARE": str(unshare),
+    }
     return run_command([str(ROOT / ".ci" / "run")], environment, 60)
 
 
@@ -40,3 +52,14 @@ def test_a_part_that_fails_fails_all_and_stops_none(part: str, tmp_path: Path) -
     assert result.code == 1, result.output
     assert f"\n{part}: FAILED with status 1, " in result.output, result.output
     assert all(f"fake {each}\n" in result.output for each in PARTS), result.output
+
+
+@pytest.mark.parametrize(("user", "unshare", "why"), [(1000, 0, "only root can"), (0, 1, "gives no namespaces")])
+def test_hosts_that_cannot_be_are_said_not_to_have_been_tested(
+    user: int, unshare: int, why: str, tmp_path: Path
+) -> None:
+    result = run_ci(tmp_path, user=user, unshare=unshare)
+    assert result.code == 0, result.output
+    assert "fake hosts-test" not in result.output, result.output
+    told = [line for line in result.output.splitlines() if line.startswith("hosts-test: not run, ")]
+    assert len(told) == 1 and why in told[0], result.output

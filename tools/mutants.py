@@ -6,6 +6,8 @@ nothing that anybody could notice says so (`equivalent`, and why), and is not tr
 
     unit FILTER              the unit tests whose names contain FILTER (all without one)
     engine FILTER @ 2 4      the engine's, on 2 and then on 4 ranks of Open MPI (all three by default)
+    mpich FILTER @ 2         the engine's on MPICH, for what only that MPI minds
+    hosts FILTER @ 4         the engine's on two hosts of network namespaces, half of the ranks on each (root only)
     fuzz FAMILY @ 3          ten seconds of the fuzzer
 
 and run in that order until one fails; a test that does not end notices, too.  A bug that no test notices is
@@ -40,7 +42,15 @@ from vicinal.launch import command, find_mpi  # noqa: E402
 BIN = Path(sys.executable).parent
 MPI = "openmpi"
 RANKS = (2, 4, 7)
-TARGETS = {"unit": "vicinal_unit_tests", "engine": f"vicinal_engine_tests_{MPI}", "fuzz": f"vicinal_fuzz_{MPI}"}
+OTHER_MPI = "mpich"
+ENGINE = f"vicinal_engine_tests_{MPI}"
+TARGETS = {
+    "unit": "vicinal_unit_tests",
+    "engine": ENGINE,
+    OTHER_MPI: f"vicinal_engine_tests_{OTHER_MPI}",
+    "hosts": ENGINE,
+    "fuzz": f"vicinal_fuzz_{MPI}",
+}
 ENVIRONMENT = {"OMPI_MCA_osc": "^ucx"}
 PATIENCE = 40.0
 """Seconds after which a run counts as a hang, times the patience of all runs of tests (launching.py)."""
@@ -82,7 +92,7 @@ def read_tests(lines: Sequence[str]) -> tuple[Test, ...]:
         words, _, ranks = line.partition("@")
         kind, _, argument = words.strip().partition(" ")
         if kind not in TARGETS:
-            sys.exit(f"vicinal: a mutant names the tests {line!r}; give unit, engine or fuzz")
+            sys.exit(f"vicinal: a mutant names the tests {line!r}; give {', '.join(TARGETS)}")
         counts = [int(number) for number in ranks.split()] or list(RANKS)
         for count in [0] if kind == "unit" else counts:
             tests.append(Test(kind, argument.strip(), count))
@@ -139,9 +149,10 @@ class Copy:
         words = [
             str(BIN / "cmake"), "-S", str(self.tree), "-B", str(self.build), "-G", "Ninja", "--log-level=WARNING",
             f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", "-DCMAKE_BUILD_TYPE=Release", "-DVICINAL_WERROR=ON",
-            "-DVICINAL_PYTHON=OFF", f"-DVICINAL_MPI={MPI}",
-            f"-DVICINAL_MPI_PREFIX_{MPI}={self.tree / '.mpi' / find_mpi(MPI).prefix.name}",
+            "-DVICINAL_PYTHON=OFF", f"-DVICINAL_MPI={MPI};{OTHER_MPI}",
         ]
+        for mpi in (MPI, OTHER_MPI):
+            words.append(f"-DVICINAL_MPI_PREFIX_{mpi}={self.tree / '.mpi' / find_mpi(mpi).prefix.name}")
         if shutil.which("ccache"):
             words += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
         environment = {**os.environ, "CXX": compilers.cxx, "CC": compilers.c}
@@ -162,8 +173,13 @@ class Copy:
         elif test.argument:
             program.append(test.argument)
         words, environment = program, {**os.environ}
-        if test.ranks:
-            words, environment = command(find_mpi(MPI), test.ranks, program)
+        if test.kind == "hosts":
+            shape = ["--hosts", "2", "--ranks-per-host", str(test.ranks // 2)]
+            words = [sys.executable, str(ROOT / "tools" / "hosts.py"), "run", *shape, "--", *program]
+            environment["VICINAL_MPI"] = MPI
+        elif test.ranks:
+            mpi = find_mpi(OTHER_MPI if test.kind == OTHER_MPI else MPI)
+            words, environment = command(mpi, test.ranks, program)
         try:
             result = run_command(["nice", *words], {**environment, **ENVIRONMENT}, PATIENCE)
         except AssertionError:

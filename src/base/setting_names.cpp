@@ -20,8 +20,9 @@ std::optional<std::string> environment_value(std::string_view key) {
   return std::string(text);
 }
 
-std::vector<Given> given_by_environment() {
+std::vector<Given> given_by_process() {
   std::vector<Given> given;
+  given.push_back({"the version of vicinal", VICINAL_VERSION_STRING});
   for (const std::string_view key : setting_keys) {
     given.push_back({variable_of(key), environment_value(key)});
   }

@@ -24,8 +24,8 @@ inline constexpr std::array<std::string_view, 11> setting_keys{
 std::string variable_of(std::string_view key);
 /// What the environment says of a key; an empty variable is none.
 std::optional<std::string> environment_value(std::string_view key);
-/// The part of the environment that all ranks must have alike: the settings, and whether there is a
-/// progress thread, by which ranks decide what to plan.
-std::vector<Given> given_by_environment();
+/// What all processes must have alike: the version of the library, and of the environment the settings,
+/// and whether there is a progress thread, by which ranks decide what to plan.
+std::vector<Given> given_by_process();
 
 }  // namespace vicinal

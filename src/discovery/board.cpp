@@ -45,9 +45,9 @@ std::byte* Board::room(int stage, std::int64_t call, std::size_t bytes) {
   return arena_.at(area.offset);
 }
 
-void Board::post(int stage, std::int64_t call, bool roomy, bool flagged) {
+void Board::post(int stage, std::int64_t call, bool flagged) {
   Post& post = lines(own_).posts[stage][turn_of(call)];
-  post.area = roomy ? areas_[stage][turn_of(call)].offset : -1;
+  post.area = areas_[stage][turn_of(call)].offset;
   post.flagged = flagged ? 1 : 0;
   post.call.store(call, std::memory_order_release);
 }

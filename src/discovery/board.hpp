@@ -31,7 +31,7 @@ class Board {
   /// Room for data of this member, to be filled before the post. Null where the arena has none.
   std::byte* room(int stage, std::int64_t call, std::size_t bytes);
   /// Shows what was written there, or that there was no room.
-  void post(int stage, std::int64_t call, bool roomy, bool flagged);
+  void post(int stage, std::int64_t call, bool flagged);
 
   struct Shown {
     bool roomy = false;  ///< otherwise the data come by message

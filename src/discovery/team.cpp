@@ -120,7 +120,7 @@ bool Team::hand_over_by_board(int stage, const std::vector<Piece>& pieces, bool 
       if (as_size(place()) != to) round.send({members()[to], bundles[to]}, false);
     }
   }
-  board_->post(stage, call_, area != nullptr, flagged);
+  board_->post(stage, call_, flagged);
 
   bool any = false;
   std::vector<std::byte> message;

@@ -200,10 +200,10 @@ void Communicator::make(MPI_Comm user) {
         "MPI_Comm_get_attr");
   const std::int64_t tags = (found != 0 ? std::int64_t{*largest_tag} : 32767) + 1;
   // Those of plans come first, then those of graphs.
-  constexpr std::int64_t plan_tags = std::int64_t{channels_per_plan} * 2;
-  constexpr std::int64_t graph_tags = std::int64_t{GraphTags::kinds} * GraphTags::turns;
-  graph_limit_ = std::min<std::int64_t>(1 << 16, (tags - reserved_tags) / 2 / graph_tags);
-  tag_limit_ = (tags - reserved_tags - graph_limit_ * graph_tags) / plan_tags;
+  constexpr std::int64_t tags_of_plan = std::int64_t{channels_per_plan} * 2;
+  constexpr std::int64_t tags_of_graph = std::int64_t{GraphTags::kinds} * GraphTags::turns;
+  graph_limit_ = std::min<std::int64_t>(1 << 16, (tags - reserved_tags) / 2 / tags_of_graph);
+  plan_tags_ = NumberPool((tags - reserved_tags - graph_limit_ * tags_of_graph) / tags_of_plan);
 
   std::int64_t number = 0;
   {
@@ -246,20 +246,16 @@ std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions
 
 std::int64_t Communicator::acquire_tag() {
   const std::lock_guard lock(mutex_);
-  require(static_cast<std::int64_t>(live_tags_.size()) < tag_limit_, Fault::memory, "all ",
-          tag_limit_,
+  const std::optional<std::int64_t> tag = plan_tags_.take();
+  require(tag.has_value(), Fault::memory, "all ", plan_tags_.limit(),
           " message numbers of this communicator are in use; free plans that are not "
           "needed, or use several communicators");
-  while (true) {
-    const std::int64_t tag = next_tag_;
-    next_tag_ = next_tag_ + 1 < tag_limit_ ? next_tag_ + 1 : 0;
-    if (live_tags_.insert(tag).second) return tag;
-  }
+  return *tag;
 }
 
 void Communicator::release_tag(std::int64_t tag) {
   const std::lock_guard lock(mutex_);
-  require(live_tags_.erase(tag) == 1, Fault::internal, "message number ", tag,
+  require(plan_tags_.give_back(tag), Fault::internal, "message number ", tag,
           " was released, but is not in use");
 }
 
@@ -273,7 +269,7 @@ GraphTags::GraphTags(std::shared_ptr<Communicator> communicator, std::int64_t gr
       " graphs ago is still alive on this communicator, which has no more message numbers; free "
       "graphs that are not needed, or use several communicators");
   first_ =
-      Communicator::data_tag(all.tag_limit_, 0, false) + static_cast<int>(number_) * kinds * turns;
+      Communicator::data_tag(all.tag_limit(), 0, false) + static_cast<int>(number_) * kinds * turns;
 }
 
 GraphTags::~GraphTags() {

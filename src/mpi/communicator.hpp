@@ -18,6 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/number_pool.hpp"
 #include "locality/machine.hpp"
 #include "memory/arena.hpp"
 #include "mpi/mailbox.hpp"
@@ -110,7 +111,7 @@ class Communicator {
   std::int64_t acquire_tag();
   void release_tag(std::int64_t tag);
   /// How many numbers there are.
-  [[nodiscard]] std::int64_t tag_limit() const { return tag_limit_; }
+  [[nodiscard]] std::int64_t tag_limit() const { return plan_tags_.limit(); }
   /// The MPI tag of a number, channel and direction.
   [[nodiscard]] static int data_tag(std::int64_t tag, int channel, bool reverse) {
     return static_cast<int>(reserved_tags + (tag * channels_per_plan + channel) * 2 +
@@ -179,11 +180,9 @@ class Communicator {
   std::string default_regions_ = "node";
   bool regions_forced_ = false;  ///< by the environment
   std::map<std::string, std::shared_ptr<const Machine>, std::less<>> machines_;
-  std::int64_t tag_limit_ = 0;
+  NumberPool plan_tags_;
   std::int64_t graph_limit_ = 0;  ///< how many graphs have tags of their own
   std::unordered_set<std::int64_t> live_graphs_;
-  std::int64_t next_tag_ = 0;
-  std::unordered_set<std::int64_t> live_tags_;
   std::int64_t graphs_ = 0;  ///< the next graph's number
   std::atomic<bool> troubled_ = false;
   bool discovery_odd_ = false;

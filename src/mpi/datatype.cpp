@@ -97,7 +97,6 @@ Datatype measure(MPI_Datatype type) {
   check(MPI_Type_size_x(type, &size), "MPI_Type_size_x");
   check(MPI_Type_get_extent_x(type, &lower_bound, &extent), "MPI_Type_get_extent_x");
   result.size = size;
-  result.lower_bound = lower_bound;
   result.extent = extent;
   check(MPI_Type_get_true_extent_x(type, &lower_bound, &extent), "MPI_Type_get_true_extent_x");
   result.true_lower_bound = lower_bound;
@@ -105,12 +104,8 @@ Datatype measure(MPI_Datatype type) {
   return result;
 }
 
-bool has_no_holes(const Datatype& type) {
-  return type.size == type.extent && type.lower_bound == 0 && type.true_lower_bound == 0;
-}
-
 bool is_dense(const Datatype& type) {
-  if (!has_no_holes(type)) return false;
+  if (type.size != type.extent) return false;
   const Envelope made = envelope_of(type.handle);
   if (made.is_basic()) return true;
   if (made.combiner != MPI_COMBINER_DUP && made.combiner != MPI_COMBINER_CONTIGUOUS) return false;

@@ -14,7 +14,6 @@ struct Datatype {
   MPI_Datatype handle = MPI_DATATYPE_NULL;  ///< the user's; not owned
   std::int64_t size = 0;                    ///< bytes of data in one
   std::int64_t extent = 0;                  ///< from one to the next
-  std::int64_t lower_bound = 0;
   std::int64_t true_lower_bound = 0;
   std::int64_t true_extent = 0;
   bool contiguous = false;  ///< any number of them is size * count bytes, in order

@@ -37,33 +37,18 @@ constexpr std::size_t invitation_words = (sizeof(Arena::Invitation) + 7) / 8;
 }  // namespace
 
 std::int64_t Communicator::learn_places(std::int64_t number) {
-  enum Word : std::size_t {
-    host_word,
-    numa_word,
-    version_word,
-    settings_word,
-    wish_word,
-    number_word,
-    words
-  };
+  enum Word : std::size_t { host_word, numa_word, settings_word, wish_word, number_word, words };
   enum Wish : std::int64_t { unreadable, refuses, agrees };
   const std::optional<std::string> regions = environment_value("vicinal_regions");
   const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
   std::array<std::int64_t, words> mine{};
   mine[host_word] = fingerprint(detect_host());
   mine[numa_word] = detect_numa_node();
-  mine[version_word] = fingerprint(VICINAL_VERSION_STRING);
-  const std::vector<Given> given = given_by_environment();
+  const std::vector<Given> given = given_by_process();
   mine[settings_word] = fingerprint(given);
   mine[wish_word] = wish == "0" ? refuses : wish.empty() || wish == "1" ? agrees : unreadable;
   mine[number_word] = number;
   const std::vector<std::int64_t> all = allgather(handle_, mine);
-  for (int rank = 0; rank < size_; ++rank) {
-    const std::int64_t version = all[static_cast<std::size_t>(rank) * words + version_word];
-    require(version == all[version_word], Fault::communicator, "ranks 0 and ", rank,
-            " run different versions of vicinal (this is rank ", rank_, " with version ",
-            VICINAL_VERSION_STRING, "); install the same one everywhere");
-  }
   for (int rank = 0; rank < size_; ++rank) {
     const std::int64_t settings = all[static_cast<std::size_t>(rank) * words + settings_word];
     if (settings != all[settings_word]) throw_difference(handle_, given);

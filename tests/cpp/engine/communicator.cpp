@@ -209,6 +209,18 @@ TEST(communicator_tags_are_reused_as_late_as_possible) {
   CHECK_EQUAL(communicator->next_graph_id(), graph + 1);
 }
 
+TEST(a_numa_node_lies_within_a_host) {
+  MPI_Comm copy = duplicate_world();
+  const auto communicator = Communicator::of(copy);
+  MPI_Comm_free(&copy);
+  const DetectedPlaces& places = communicator->places();
+  for (std::size_t a = 0; a < places.numa_of.size(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      if (places.numa_of[a] == places.numa_of[b]) CHECK_EQUAL(places.node_of[a], places.node_of[b]);
+    }
+  }
+}
+
 TEST(communicator_outlives_the_users) {
   MPI_Comm copy = duplicate_world();
   auto communicator = Communicator::of(copy);

@@ -93,6 +93,13 @@ TEST(counts_that_differ_along_an_edge) {
     MPI_Barrier(MPI_COMM_WORLD);
     FAILS(MPI_ERR_OTHER, ring.alltoallv({0, 1}), "sent nothing where 8 bytes were expected");
     MPI_Barrier(MPI_COMM_WORLD);
+    // Some of it was sent.
+    const std::vector<int> eight{8, 0}, four{4, 0}, places{0, 8};
+    FAILS(MPI_ERR_COUNT,
+          vicinal_neighbor_alltoallv(ring.sent, four.data(), places.data(), MPI_CHAR, ring.received,
+                                     eight.data(), places.data(), MPI_CHAR, ring.graph),
+          "has sent 4 bytes where 8 were expected");
+    SUCCEEDS(ring.alltoallv());
   }
   Ring ring;
   RequestHandle request;

@@ -1,9 +1,12 @@
 // Datatypes that are freed while an exchange uses them, as MPI allows: what takes the freed handle next
 // must not be taken for the type that was given.
 #include <cstddef>
+#include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "tight_address_space.hpp"
 #include "world.hpp"
 
 namespace vicinal {
@@ -114,6 +117,51 @@ TEST(a_type_may_be_freed_while_a_persistent_request_uses_it) {
       ring.verify();
     }
     MPI_Type_free_keyval(&key);
+  }
+}
+
+TEST(a_type_may_be_freed_while_a_call_waits_for_its_turn) {
+  // Rank 0 fails in its first call, and has no room to take in what the others will send to it. What it
+  // calls later goes by other tags, or waits, and each call gets its own data.
+  Ring ring("direct");
+  if (ring.size < 2) skip("needs 2 ranks");
+  constexpr int calls = 20;
+  constexpr std::int64_t step = 1'000'000;
+  if (ring.rank != 0) MPI_Recv(nullptr, 0, MPI_INT, 0, 0, ring.comm, MPI_STATUS_IGNORE);
+  std::vector<std::vector<std::int64_t>> send(calls, ring.send), receive(calls, ring.receive);
+  std::vector<RequestHandle> requests(calls);
+  std::deque<Freed> freed;
+  const int wrong[] = {1, -1};
+  for (int call = 0; call < calls; ++call) {
+    const auto at = static_cast<std::size_t>(call);
+    for (std::int64_t& value : send[at]) value += call * step;
+    MPI_Datatype type = strided();
+    const bool bad = ring.rank == 0 && call == 0;
+    std::optional<TightAddressSpace> tight;
+    if (bad) tight.emplace(std::int64_t{1} << 30);
+    const int code = vicinal_ineighbor_alltoallv(send[at].data(), bad ? wrong : ones, in_types,
+                                                 type, receive[at].data(), ones, in_types, type,
+                                                 ring.graph, &requests[at]);
+    if (bad) {
+      FAILS(MPI_ERR_COUNT, code, "-1");
+    } else {
+      SUCCEEDS(code);
+    }
+    freed.emplace_back(type);
+  }
+  for (int other = 1; ring.rank == 0 && other < ring.size; ++other) {
+    MPI_Send(nullptr, 0, MPI_INT, other, 0, ring.comm);
+  }
+  for (int call = 0; call < calls; ++call) {
+    const auto at = static_cast<std::size_t>(call);
+    if (requests[at] == VICINAL_REQUEST_NULL) continue;  // of the call that has failed
+    const bool spoilt = call == 0 && (ring.sources[0] == 0 || ring.sources[1] == 0);
+    const int code = vicinal_wait(&requests[at]);
+    CHECK_EQUAL(code != MPI_SUCCESS, spoilt);
+    for (int i = 0; !spoilt && i < 2 * places; i += 2) {
+      const int from = ring.sources[static_cast<std::size_t>(i / places)];
+      CHECK_EQUAL(receive[at][static_cast<std::size_t>(i)], Ring::value(from, i) + call * step);
+    }
   }
 }
 

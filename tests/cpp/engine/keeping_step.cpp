@@ -198,6 +198,49 @@ TEST(block_sizes_that_differ_are_told_and_forgotten) {
   sizes_that_differ(16, 8);
 }
 
+TEST(who_packs_first_with_another_size_is_told_of_by_who_sends_it_on) {
+  // One half of the ranks sends to the other, by a leader. One of them packs where the exchange before has
+  // had room, before the leader knows that all others have another size.
+  const Forgiving forgiving;
+  const int size = world_size(), rank = world_rank(), half = size / 2;
+  if (size < 4) testing::skip("needs 4 ranks");
+  for (int culprit = 0; culprit < 2; ++culprit) {
+    const Duplicate comm;
+    const bool sends = rank < half;
+    std::vector<int> others;
+    for (int i = sends ? half : 0; i < (sends ? 2 * half : half); ++i) others.push_back(i);
+    if (rank >= 2 * half) others.clear();
+    GraphHandle graph;
+    SUCCEEDS(create_graph(comm, sends ? std::vector<int>() : others,
+                          sends ? others : std::vector<int>(),
+                          Hints{{"vicinal_strategy", "aggregate"},
+                                {"vicinal_in_flight", "1"},
+                                {"vicinal_regions", "blocks:" + std::to_string(half)}},
+                          &graph));
+    for (int number = 0; number < 14; ++number) {
+      const bool differ = number % 3 == 1 && number > 9, first = differ && rank == culprit;
+      const bool alone = number == 12 && rank == culprit;
+      const int bytes = (differ && !first) || alone ? 16 : 8;
+      const std::vector<char> sent(others.size() * 16, static_cast<char>(rank + 1));
+      std::vector<char> received(others.size() * 16, 0);
+      RequestHandle request;
+      if (differ && !first) MPI_Barrier(comm);
+      SUCCEEDS(vicinal_ineighbor_alltoall(sent.data(), bytes, MPI_CHAR, received.data(), bytes,
+                                          MPI_CHAR, graph, &request));
+      if (first) MPI_Barrier(comm);
+      const int code = vicinal_wait(&request);
+      if (differ || number == 12) {
+        if (alone || (!sends && !others.empty())) CHECK(code != MPI_SUCCESS);
+        continue;
+      }
+      SUCCEEDS(code);
+      for (std::size_t e = 0; !sends && e < others.size(); ++e) {
+        CHECK_EQUAL(static_cast<int>(received[e * 8]), others[e] + 1);
+      }
+    }
+  }
+}
+
 TEST(no_bytes_are_told_from_one_byte) {
   if (world_size() < 2) testing::skip("needs 2 ranks");
   sizes_that_differ(1, 0);

@@ -190,6 +190,18 @@ TEST(a_lost_plan_keeps_its_fault) {
       CHECK(failed);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    // What was under way then no longer reaches the user's memory.
+    const std::vector<std::int64_t> sentinel(target.size(), untouched);
+    target = sentinel;
+    MPI_Barrier(MPI_COMM_WORLD);
+    mpi::Communicator& communicator = plan->communicator();
+    for (const Operation& operation : plan->forward().operations) {
+      if (rank != 0 || operation.kind != OperationKind::send) continue;
+      const int tag = mpi::Communicator::data_tag(operation.tag, 0, false);
+      MPI_Send(source.data(), 8, MPI_BYTE, operation.peer, tag, communicator.handle());
+    }
+    MPI_Barrier(communicator.handle());
+    CHECK(target == sentinel);
   }
 }
 

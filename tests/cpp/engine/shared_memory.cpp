@@ -1,41 +1,20 @@
 // Who shares memory is agreed by the ranks of a host: one that may not or cannot is counted as sharing by
 // nobody, exchanges stay right, and whoever asks is told why messages are used.
-#include <sys/resource.h>
-
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
 
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
+#include "tight_address_space.hpp"
 #include "world.hpp"
 
 namespace vicinal {
 namespace {
 
 using namespace testing;
-
-/// Lets the address space of this process grow by so little only.
-class TightAddressSpace {
- public:
-  explicit TightAddressSpace(std::int64_t room) {
-    std::ifstream statm("/proc/self/statm");
-    std::int64_t pages = 0;
-    statm >> pages;
-    getrlimit(RLIMIT_AS, &before_);
-    const rlimit tight{static_cast<rlim_t>(pages * 4096 + room), before_.rlim_max};
-    setrlimit(RLIMIT_AS, &tight);
-  }
-  TightAddressSpace(const TightAddressSpace&) = delete;
-  TightAddressSpace& operator=(const TightAddressSpace&) = delete;
-  ~TightAddressSpace() { setrlimit(RLIMIT_AS, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 class Variable {
  public:

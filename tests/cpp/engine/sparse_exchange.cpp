@@ -5,17 +5,36 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "mpi/window.hpp"
 #include "sparse_messages.hpp"
 #include "world.hpp"
+
+namespace {
+
+/// How long this rank takes to draw a slot.
+std::chrono::milliseconds late_draw{0};
+
+}  // namespace
+
+// MPI's profiling interface: the library's calls come here.
+extern "C" int MPI_Rget_accumulate(const void* from, int count, MPI_Datatype type, void* result,
+                                   int result_count, MPI_Datatype result_type, int rank,
+                                   MPI_Aint place, int target_count, MPI_Datatype target_type,
+                                   MPI_Op op, MPI_Win window, MPI_Request* request) {
+  if (late_draw.count() > 0) std::this_thread::sleep_for(late_draw);
+  return PMPI_Rget_accumulate(from, count, type, result, result_count, result_type, rank, place,
+                              target_count, target_type, op, window, request);
+}
 
 namespace vicinal {
 namespace {
@@ -114,6 +133,27 @@ TEST(sparse_exchange_of_blocks) {
       const Inbox inbox = exchange_blocks(*communicator, parcels_of(sent),
                                           static_cast<std::int64_t>(bytes), options);
       check_same(messages_in(inbox), received_by(rank, size, messages), text_of(options));
+    }
+  }
+}
+
+TEST(sparse_exchange_of_blocks_is_in_order_whoever_comes_first) {
+  // The lower its rank, the later a rank draws its slot.
+  const auto communicator = world();
+  const int rank = communicator->rank(), size = communicator->size();
+  if (size < 3) skip("needs 3 ranks");
+  const Bytes block(8, static_cast<std::byte>(rank));
+  std::vector<Parcel> outbox;
+  if (rank > 0) outbox.push_back({0, block});
+  for (int round = 0; round < 5; ++round) {
+    late_draw = std::chrono::milliseconds((size - rank) * 100 / size);
+    const Inbox inbox = exchange_blocks(*communicator, outbox, 8, Method::one_sided);
+    late_draw = {};
+    if (rank != 0) continue;
+    CHECK_EQUAL(inbox.size(), static_cast<std::size_t>(size - 1));
+    for (std::size_t i = 0; i < inbox.size(); ++i) {
+      CHECK_EQUAL(inbox.ranks[i], static_cast<int>(i) + 1);
+      CHECK(inbox.message(i).front() == static_cast<std::byte>(i + 1));
     }
   }
 }

@@ -130,6 +130,15 @@ TEST(locality_bruck_sends_one_message_per_step_between_regions) {
   CHECK_EQUAL(most_sent("bruck", round_robin, true).non_local, 4);
 }
 
+TEST(locality_bruck_leaves_the_first_of_a_region_to_its_region) {
+  const std::vector<Index> counts(16, 1);
+  const auto plans = planned_allgather("locality-bruck", block_machine(16, 4, 4),
+                                       allgather_patterns(counts), allgather_options(true));
+  for (const Plan& plan : plans) {
+    CHECK_EQUAL(statistics(plan).non_local.messages, plan.rank % 4 == 0 ? 0 : 1);
+  }
+}
+
 TEST(every_block_enters_a_region_once_by_locality) {
   for (const char* name : {"locality-bruck", "hierarchical", "multi-lane"}) {
     const auto machine = block_machine(48, 6, 6);

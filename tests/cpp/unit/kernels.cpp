@@ -205,6 +205,18 @@ TEST(kernels_reduce_in_the_order_of_runs) {
               ((1.0 + 1.0) + 1e16) - 1e16);
 }
 
+TEST(kernels_reduce_single_values_beyond_what_32_bits_reach) {
+  constexpr Index near = 10, far = Index{1} << 28;  // 2 GiB of doubles
+  for (const CopyRun& run : {CopyRun{far, near, 1}, CopyRun{near, far, 1}}) {
+    const CompiledReduction compiled =
+        compile_reduction({{run}}, 8, ReduceOp::sum, ElementType::float64);
+    CHECK(compiled.sources32.empty() && compiled.targets32.empty());
+    CHECK_EQUAL(compiled.pieces.size(), std::size_t{1});
+    CHECK_EQUAL(compiled.pieces[0].source, run.source * 8);
+    CHECK_EQUAL(compiled.pieces[0].target, run.target * 8);
+  }
+}
+
 TEST(kernels_wrap_integer_sums_around) {
   const std::vector<std::int32_t> most{2147483647};
   CHECK_EQUAL(reduce(most, {1}, {{0, 0, 1}}, ReduceOp::sum, ElementType::int32)[0],

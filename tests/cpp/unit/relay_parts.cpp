@@ -1,5 +1,6 @@
 // The workings of the relay family one by one: where slots of a link lie, and who leads.
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <random>
 #include <set>
@@ -91,6 +92,43 @@ TEST(slots_that_overlap_are_all_found) {
   }
 }
 
+TEST(each_item_stands_once_in_a_stream) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    Pattern pattern;
+    std::map<Index, std::set<std::pair<int, Index>>> places;  // of each item: link and offset
+    for (int peer = 1; peer <= 3; ++peer) {
+      OutEdge& edge = pattern.out.emplace_back();
+      edge.rank = peer;
+      Index offset = 0, item = 0;
+      while (item < 40 && random() % 8 != 0) {
+        item += static_cast<Index>(random() % 6);
+        const Index count = 1 + static_cast<Index>(random() % 12);
+        edge.items.push_back({item, item, count});
+        for (Index i = 0; i < count; ++i) places[item + i].emplace(peer, offset + i);
+        item += count;
+        offset += count;
+      }
+    }
+    const std::map<int, OutLink> links = out_links(pattern, true);
+    std::vector<const OutLink*> all;
+    for (const auto& [peer, link] : links) all.push_back(&link);
+    const Stream stream = merge(all);
+    std::map<Index, std::set<std::pair<int, Index>>> found;
+    Index count = 0;
+    for (const StreamRun& run : stream.runs) {
+      count += run.count;
+      for (Index i = 0; i < run.count; ++i) {
+        auto& those = found[run.position + i];
+        CHECK(those.empty());
+        for (const Occurrence& one : run.occurrences) those.emplace(one.peer, one.offset + i);
+      }
+    }
+    CHECK_EQUAL(count, stream.count);
+    CHECK(found == places);
+  }
+}
+
 TEST(parts_have_leaders_of_their_own) {
   PlanOptions options;
   options.element_bytes = 8;
@@ -121,6 +159,15 @@ TEST(pairs_have_leaders_of_their_own_while_there_are_enough) {
     }
   }
   CHECK_EQUAL(all.size(), std::size_t{6});
+}
+
+TEST(who_leads_a_heavy_pair_leads_no_other_while_the_rest_is_light) {
+  const std::vector<Index> nothing(4);
+  const Leaders leaders = assign_leaders(region_of(2, 4), dividing(RelayPolicy::Division::whole),
+                                         {}, loads({10, 10'000'000, 10, 10}), loads(nothing));
+  const int heavy = leaders.out[1].front();
+  for (const std::size_t light : {0U, 2U, 3U}) CHECK(leaders.out[light].front() != heavy);
+  for (const std::vector<int>& chosen : leaders.in) CHECK(chosen.front() != heavy);
 }
 
 TEST(grouped_traffic_costs_what_is_on_the_wire) {

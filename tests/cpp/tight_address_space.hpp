@@ -1,0 +1,29 @@
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <fstream>
+
+namespace vicinal::testing {
+
+/// Lets the address space of this process grow by so little only.
+class TightAddressSpace {
+ public:
+  explicit TightAddressSpace(std::int64_t room) {
+    std::ifstream statm("/proc/self/statm");
+    std::int64_t pages = 0;
+    statm >> pages;
+    getrlimit(RLIMIT_AS, &before_);
+    const rlimit tight{static_cast<rlim_t>(pages * 4096 + room), before_.rlim_max};
+    setrlimit(RLIMIT_AS, &tight);
+  }
+  TightAddressSpace(const TightAddressSpace&) = delete;
+  TightAddressSpace& operator=(const TightAddressSpace&) = delete;
+  ~TightAddressSpace() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace vicinal::testing
