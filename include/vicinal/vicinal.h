@@ -154,23 +154,33 @@ VICINAL_API int vicinal_graph_free(vicinal_graph* graph);
  *
  *   persistent (`_init`): plans. Collective over the ranks of the graph that have neighbours; ranks
  *     without may skip it. Requests may be started in any order, on each rank in another.
- *     Errors, on every rank that communicates with one at fault: MPI_ERR_COUNT for negative counts and
- *     for counts that differ (in bytes) between the two ends of an edge, MPI_ERR_BUFFER, MPI_ERR_TYPE,
- *     MPI_ERR_INFO_VALUE, also for a strategy that cannot serve the collective; MPI_ERR_OTHER on the
- *     ranks that are not at fault themselves.
+ *     Errors, on every rank that a path of edges connects with one at fault: MPI_ERR_COUNT for negative
+ *     counts and for counts that differ (in bytes) between the two ends of an edge, MPI_ERR_BUFFER,
+ *     MPI_ERR_TYPE, MPI_ERR_INFO_VALUE, also for a strategy that cannot serve the collective;
+ *     MPI_ERR_OTHER on the ranks that are not at fault themselves. None of these ranks has a request
+ *     then; the graph is as good as ever.
  *   blocking, nonblocking (`i`): with the settings of the graph. Ranks call in the same order; ranks
- *     without neighbours may skip it. The first calls on a graph plan, and then wait for the other
- *     ranks, also in the nonblocking form.
- *       alltoall, allgather: blocks of up to 1 KiB, of up to 64 KiB and larger ones have a plan each,
- *         which later calls of any count share. As many may be in flight as vicinal_in_flight says (of
- *         each collective and class of sizes); a further one first waits for the earliest of them.
- *       alltoallv, alltoallw, allgatherv: one message per edge, since counts may change from call to
- *         call; or with a strategy other than "automatic" and "direct" a new plan for each call.
- *     A request is set to NULL, and freed, when vicinal_test or vicinal_wait find it complete.
- *     Errors: as above, but counts of other ranks are not known beforehand. One gives up the graph, with
- *     its other requests, on all ranks that communicate with the one at fault (not where the call has a
- *     plan of its own): those that wait, even in an earlier call, get MPI_ERR_OTHER. Create another graph
- *     then.
+ *     without neighbours may skip it. A nonblocking call never waits for another rank, the first on a
+ *     graph included, and any number may be in flight.
+ *       alltoall, allgather: the first call begins to make a plan in the background, one for blocks of
+ *         all sizes. Blocking calls go by it; the first of them therefore waits until all ranks that
+ *         paths of edges connect have called. Of the nonblocking calls, those among the first eight go
+ *         one message per edge, later ones by the plan; with vicinal_progress "strict", and without a
+ *         progress thread, all go one message per edge. By the plan, as many are carried out at once as
+ *         vicinal_in_flight says; further ones, and those that come before there is a plan, begin later,
+ *         when the process progresses.
+ *       alltoallv, alltoallw, allgatherv: one message per edge whatever the strategy, since counts may
+ *         change from call to call. For the other strategies use the persistent form.
+ *     A request is set to NULL, and freed, when vicinal_test or vicinal_wait find it complete or failed.
+ *     Errors: as above, but a fault is that of one call. It is told on the rank at fault, and as
+ *     MPI_ERR_OTHER on those whose data depend on that rank's; calls before and after it end well. The
+ *     rank at fault hears of it from the call: a nonblocking one makes no request, and what the others
+ *     still need of the rank goes on in the background; a blocking one returns when they need it no more.
+ *     Counts of other ranks are not known beforehand. A rank to which more or less is sent than it
+ *     expects gets MPI_ERR_COUNT; if nothing is, MPI_ERR_OTHER, since the sender's call may have failed.
+ *     Receive buffers must be large enough all the same: some MPIs write past the end of one that is not.
+ *     Where the plan itself cannot be made, for want of memory say, all calls that go by it fail on every
+ *     rank that was to have it; make persistent requests then, or call on another graph.
  *
  * Sources: Collom et al. 2023, algorithms 1 to 6. */
 
@@ -342,9 +352,13 @@ VICINAL_API int vicinal_neighbor_allgatherv_init_c(const void* sendbuf, MPI_Coun
 /* --- allgathers over a communicator ---------------------------------------------------------------
  *
  * MPI_Allgather and MPI_Allgatherv, in the same forms: the neighborhood allgathers of the communicator's
- * complete graph, which is created by the first of them and kept until the communicator is freed.
+ * complete graph, which is kept until the communicator is freed. The first call on a communicator, in
+ * whatever form, creates it, and so does the first after vicinal_set_regions has changed the regions. That
+ * waits for all ranks: also vicinal_iallgather and vicinal_iallgatherv do so then, and never else. Where
+ * they must not, have all ranks call vicinal_allgather_init or vicinal_allgather before.
  * MPI_IN_PLACE is allowed as send buffer; otherwise the buffers must not share memory. Counts of
- * allgatherv must be the same on all ranks; the sixteen sets of counts used last keep their plans.
+ * allgatherv must be the same on all ranks. Its persistent form plans, for these counts; the others go one
+ * message per pair of ranks, whatever the planner.
  *
  * The setting vicinal_allgather, in the environment or the info of the persistent form, names the planner:
  *   "automatic"           (default) chooses for the machine
@@ -355,11 +369,11 @@ VICINAL_API int vicinal_neighbor_allgatherv_init_c(const void* sendbuf, MPI_Coun
  *   "hierarchical"        one leader per region; "multi-lane": one lane per rank of a region
  * or any that serves neighborhood allgathers. Regions are the communicator's default ones.
  *
- * Collective. Errors, on every rank (MPI_ERR_OTHER on those that are not at fault): MPI_ERR_COUNT for
- * negative counts, for an own block whose sizes in the send and receive arguments differ, and where a
- * plan is made for counts that are not the same on all ranks; MPI_ERR_BUFFER, also where send and receive
+ * Collective. Errors, as for the neighborhood collectives (MPI_ERR_OTHER on ranks that are not at fault):
+ * MPI_ERR_COUNT for negative counts, for an own block whose sizes in the send and receive arguments
+ * differ, and for counts that are not the same on all ranks; MPI_ERR_BUFFER, also where send and receive
  * buffer share memory; MPI_ERR_ARG, MPI_ERR_TYPE, MPI_ERR_INFO_VALUE. An error in a blocking or
- * nonblocking call gives up these two forms on the communicator. */
+ * nonblocking call is that of this call; later ones are as good as ever. */
 VICINAL_API int vicinal_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
                                   void* recvbuf, int recvcount, MPI_Datatype recvtype,
                                   MPI_Comm comm);
@@ -414,8 +428,9 @@ VICINAL_API int vicinal_allgatherv_init_c(const void* sendbuf, MPI_Count sendcou
 VICINAL_API int vicinal_start(vicinal_request* request);
 VICINAL_API int vicinal_startall(int count, vicinal_request requests[]);
 
-/* Sets *flag to whether the execution is complete (or none is in flight). A persistent request stays;
- * any other is set to NULL when complete, or when its execution has failed. Local. */
+/* Sets *flag to whether the execution is complete (or none is in flight); where it is not, every exchange
+ * of the process has been progressed. A persistent request stays; any other is set to NULL when complete,
+ * or when its execution has failed. Local. */
 VICINAL_API int vicinal_test(vicinal_request* request, int* flag);
 
 /* Waits for completion, progressing every exchange of the process meanwhile. Never blocks inside MPI:

@@ -52,12 +52,10 @@ Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& 
   const auto communicator = mpi::Communicator::of(user);
   Meeting meeting;
   std::optional<Finding> finding;
-  try {
+  attempt(finding, [&] {
     meeting.settings = read_given(given);
-    if (const auto fault = to_error(given_fault)) finding.emplace(*fault);
-  } catch (const Error& error) {
-    finding.emplace(error);
-  }
+    if (const auto fault = to_error(given_fault)) throw Error(*fault);
+  });
   meeting.least = mine;
   agree_on(*communicator, given_settings(meeting.settings, communicator->default_regions()),
            finding, meeting.least);

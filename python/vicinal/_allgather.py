@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 # All are collective over `comm`.  The planner is what the environment variable VICINAL_ALLGATHER or the
 # persistent forms' `allgather` says, or one chosen for the machine; regions are the communicator's default ones.
-# The first call plans; later ones with blocks of about the same size, or for Allgatherv with counts used
-# before, do not.  Raises vicinal.Error, also on the ranks that are not at fault.
+# The first call on a communicator, and the first after set_regions has changed the regions, makes its complete
+# graph and so waits for the other ranks; later nonblocking ones never do.  Blocks of all sizes share one plan,
+# which is made in the background; Allgatherv and Iallgatherv send one message per pair of ranks.  Raises
+# vicinal.Error, also on ranks that are not at fault but depend on one that is.
 
 
 def Allgather(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> None:

@@ -45,19 +45,26 @@ class Graph:
         The ranks that this rank receives from and sends to, as for MPI_Dist_graph_create_adjacent.
         They may repeat (the k-th edge from p to q at p is the k-th from p to q at q), and may be the
         rank itself.  Ranks are never reordered.
-    strategy, regions, local, split_bytes, leader_shift
+    strategy, regions, local, split_bytes, leader_shift, verify
         As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned",
         or for allgathers "distance-halving".
     group_size
         The most ranks of a group of the strategy "common-neighbor" (default 0: as many as a cost model
         finds best).
+    allgather
+        The planner of a complete graph's allgathers: see `complete`.
     in_flight
-        How many nonblocking alltoalls, and allgathers, may be in flight, 1 to 8; a further one waits for the
-        earliest.
+        How many alltoalls, and allgathers, that go by a plan are carried out at once, 1 to 8 (default 4).
+        Any number of nonblocking calls may be in flight; those beyond wait their turn.
+    progress
+        As for Halo; with "strict", persistent requests and nonblocking calls go direct.
+    exchange
+        The method by which `from_destinations` and `from_sources` find the other side: see sparse_exchange.
 
     Collective over `comm`: the first graph on a communicator duplicates it, finds out where its ranks
-    live and sets up shared memory; later ones take an allreduce and a few words inside each region.
-    Raises vicinal.Error on every rank where an argument of any cannot be read.
+    live and sets up shared memory; later ones take two letters per rank and a few words inside each region.
+    Raises vicinal.Error on every rank where an argument of any cannot be read, settings differ, or the ends
+    of an edge do not both name it.
     """
 
     __slots__ = ("_graph", "_module", "_settings")
@@ -235,8 +242,9 @@ class Graph:
         `sendbuf` and `recvbuf` are arrays that divide equally among the neighbours, or specifications as for
         mpi4py: `[array, count, type]`, `[array, count]`, `[array, type]`, with the count of one block.
 
-        Collective over the ranks that have neighbours; the settings are the graph's where they are not given.
-        Raises vicinal.Error on the rank at fault and on those that communicate with it.
+        Collective over the ranks that have neighbours.  The settings are those of a graph but `regions`,
+        `in_flight` and `exchange`, and are the graph's where they are not given.  Raises vicinal.Error on the
+        rank at fault and on all that paths of edges connect with it.
         """
         return self._begin("alltoall", sendbuf, recvbuf, settings=plan_settings(settings))
 
@@ -258,8 +266,8 @@ class Graph:
         rank with the same identity must have equal values whenever the request is started; they travel
         once where the planner can share them.
 
-        Collective over the ranks that have neighbours.  Raises vicinal.Error on the rank at fault and on
-        those that communicate with it.
+        Collective over the ranks that have neighbours.  Raises vicinal.Error on the rank at fault and on all
+        that paths of edges connect with it.
         """
         return self._begin("alltoallv", sendbuf, recvbuf, items, plan_settings(settings))
 
@@ -305,7 +313,9 @@ class Graph:
 
     # --- blocking and nonblocking -----------------------------------------------------------------------
     #
-    # With the graph's settings, and buffers as for the persistent ones.  Ranks call in the same order.  An
+    # With the graph's settings, and buffers as for the persistent ones.  Ranks call in the same order.  A
+    # nonblocking call never waits for other ranks.  A blocking alltoall or allgather goes by a plan; those with
+    # counts, and the first few nonblocking ones, send one message per edge.  See vicinal.h.  An
     # error is that of one call: it is raised on the rank at fault and on those whose data depend on that
     # rank's, and later calls are as good as ever.
 

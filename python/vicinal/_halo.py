@@ -48,6 +48,13 @@ class Halo:
         How many exchanges of each direction may be in flight at once: 1 to 8 (default 4).
     split_bytes, leader_shift
         See vicinal.h.
+    progress
+        "relaxed" (default): ranks may relay for others, which they do in every call of vicinal; a blocking
+        call of MPI between `start` and `wait` may then deadlock.  "strict": exchanges go direct, one message
+        per pair of ranks, unless there is a progress thread, and whatever MPI allows in between works.
+    verify
+        True has all ranks prove the halo's plans together before they are used, at the cost of gathering
+        them on one rank (default False).
 
     Collective over `comm`; everything else is local, but all ranks must start the exchanges of each
     direction in the same order, with as many values per index and values of the same size.  The
@@ -72,6 +79,8 @@ class Halo:
         in_flight: int | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        progress: str | None = None,
+        verify: bool | None = None,
     ) -> None:
         module, address = native(), address_of_comm(comm)
         mine: tuple[int, int] | NDArray[np.int64] = (0, 0)
@@ -85,7 +94,7 @@ class Halo:
             ranks = None if owners is None else read_ranks(owners, "owners")
             settings = given_settings(
                 strategy=strategy, regions=regions, local=local, in_flight=in_flight,
-                split_bytes=split_bytes, leader_shift=leader_shift,
+                split_bytes=split_bytes, leader_shift=leader_shift, progress=progress, verify=verify,
             )
         except Exception as error:  # raised where all ranks meet, so that the others learn of it
             fault = fault_of(error)

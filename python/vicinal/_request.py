@@ -31,7 +31,7 @@ class Request:
         self._request.start()
 
     def test(self) -> bool:
-        """Whether the execution is complete, or none is in flight.  Progresses this one only."""
+        """Whether the execution is complete, or none is in flight.  Progresses all others too."""
         return self._request.test()
 
     def wait(self) -> None:

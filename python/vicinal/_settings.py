@@ -19,7 +19,8 @@ class PlanSettings(TypedDict, total=False):
     split_bytes: int | None
     leader_shift: int | None
     group_size: int | None
-    verify: int | None
+    progress: str | None
+    verify: bool | None
 
 
 class GraphSettings(PlanSettings, total=False):
@@ -27,7 +28,6 @@ class GraphSettings(PlanSettings, total=False):
 
     regions: str | Sequence[int] | None
     in_flight: int | None
-    progress: str | None
     exchange: str | None
 
 
@@ -53,5 +53,7 @@ def given_settings(**settings: Any) -> dict[str, str]:
             continue
         if name == "regions" and not isinstance(value, str) and isinstance(value, Iterable):
             value = "list:" + ",".join(str(int(label)) for label in value)
+        if name == "verify" and isinstance(value, bool):
+            value = int(value)
         given[f"vicinal_{name}"] = str(value)
     return given

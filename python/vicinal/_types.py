@@ -28,7 +28,7 @@ class Exchange(Protocol):
     """An exchange of a halo that has been started.  Local; not to be used by two threads at once."""
 
     def test(self) -> bool:
-        """Whether it is complete.  Progresses this exchange only."""
+        """Whether it is complete.  Progresses all others too."""
 
     def wait(self) -> NDArray[Any]:
         """Wait until it is complete, progressing all others too.

@@ -27,17 +27,21 @@ const char* name(Fault fault) {
   return "unknown";
 }
 
+Error as_error(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
+  // Both stand for sizes that no memory has room for.
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
+      dynamic_cast<const std::length_error*>(&exception) != nullptr) {
+    return {Fault::memory, "there is not enough memory for what was asked for"};
+  }
+  return {Fault::internal, exception.what()};
+}
+
 Error current_fault() {
   try {
     throw;
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return {Fault::memory, "out of memory"};
-  } catch (const std::length_error&) {
-    return {Fault::memory, "out of memory: more was asked for than can ever be had"};
-  } catch (const std::exception& error) {
-    return {Fault::internal, error.what()};
+  } catch (const std::exception& exception) {
+    return as_error(exception);
   } catch (...) {
     return {Fault::internal, "an exception of unknown kind"};
   }

@@ -3,6 +3,7 @@
 // (src/collectives), so that nothing below it needs to know how MPI reports errors.
 #pragma once
 
+#include <exception>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -39,6 +40,8 @@ class Error : public std::runtime_error {
   Fault fault_;
 };
 
+/// Any exception as an Error: the one place where those of other kinds get a fault.
+Error as_error(const std::exception& exception);
 /// The exception that is being handled, whatever it is, as an Error.
 Error current_fault();
 

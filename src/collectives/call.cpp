@@ -35,10 +35,20 @@ bool Call::advance() noexcept {
 
 void Call::describe(std::ostream& out) const {
   if (stage_ == Stage::over) return;
-  out << "vicinal: a call that " << (stage_ == Stage::queued ? "has not begun" : "has begun")
-      << " waits for ";
-  name_awaited(out);
+  out << "vicinal: rank " << mpi::world_rank() << " of MPI_COMM_WORLD: a call that "
+      << (stage_ == Stage::queued ? "has not begun" : "has begun") << " waits for ";
+  name_what_is_due(out);
   out << "\n";
+}
+
+void Call::name_awaited(std::ostream& out) {
+  if (!try_claim()) {
+    out << "a call on which another thread works";
+    return;
+  }
+  if (after_ && !after_->over()) out << "an earlier call of its kind, and then for ";
+  name_what_is_due(out);
+  release();
 }
 
 void Call::finish() {
@@ -48,14 +58,7 @@ void Call::finish() {
         const Claim claim(*this);
         return advance();
       },
-      [this](std::ostream& out) {
-        if (!try_claim()) {
-          out << "a call on which another thread works";
-          return;
-        }
-        name_awaited(out);
-        release();
-      });
+      [this](std::ostream& out) { name_awaited(out); });
   // Calls that always find their data there when they wait would fill the list.
   if (listed()) progress();
 }
@@ -81,6 +84,10 @@ bool CallRequest::advance() {
   in_flight_ = false;
   if (call_ != nullptr && call_->fault()) std::rethrow_exception(call_->fault());
   return true;
+}
+
+void CallRequest::name_awaited(std::ostream& out) const {
+  if (call_ != nullptr) call_->name_awaited(out);
 }
 
 bool CallRequest::test() {

@@ -38,9 +38,11 @@ class Call : public Activity {
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
 
   /// Goes on with a sentence: what it waits for.
-  virtual void name_awaited(std::ostream& out) const = 0;
+  void name_awaited(std::ostream& out);
 
  protected:
+  /// The same, with the claim held.
+  virtual void name_what_is_due(std::ostream& out) const = 0;
   /// Whether all is there that it needs to begin.
   virtual bool may_begin() { return true; }
   /// Never waits.
@@ -71,6 +73,7 @@ class CallRequest final : public Request {
   bool test() override;
   void wait() override;
   [[nodiscard]] bool in_flight() const override { return in_flight_; }
+  void name_awaited(std::ostream& out) const override;
   [[nodiscard]] Ownership ownership() const override { return Ownership::single_use; }
   [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
 

@@ -57,8 +57,8 @@ bool CallQueue::goes_by_plan(const Graph& graph, std::int64_t number, bool block
 CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
                                     std::optional<Error> fault, bool blocking) {
   const std::lock_guard lock(mutex_);
-  if (kind_ != CallKind::edges && planned_.empty()) begin_planning(graph);
   const std::int64_t number = entered_++;
+  if (kind_ != CallKind::edges && planned_.empty()) begin_planning(graph);
   const bool planned = goes_by_plan(graph, number, blocking);
   const auto make = [&](NeighborArguments* given) {
     return planned ? planned_call(graph, number, given) : direct_call(number, given);
@@ -96,11 +96,14 @@ void CallQueue::begin_planning(Graph& graph) {
   // Refused alike on all ranks, which need not wait for each other to find out.
   options.complete = graph.is_complete();
   require_serves(planner, options);
+  std::vector<std::shared_ptr<PlanTurn>> turns;
+  for (int channel = 0; channel < settings.in_flight; ++channel) {
+    turns.push_back(std::make_shared<PlanTurn>(PlanTurn{nullptr, channel, nullptr, {}}));
+  }
   const auto planning = graph.begin_planning(pattern_in_blocks(graph, one_block), planner, options,
                                              std::nullopt, settings.in_flight);
-  for (int channel = 0; channel < settings.in_flight; ++channel) {
-    planned_.push_back(std::make_shared<PlanTurn>(PlanTurn{planning, channel, nullptr, {}}));
-  }
+  for (const auto& turn : turns) turn->planning = planning;
+  planned_ = std::move(turns);
 }
 
 std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArguments* arguments) {

@@ -41,8 +41,10 @@ void copy_own(const DirectRoute& route, const EdgeData& send, const EdgeData& re
   }
 }
 
-void name_ranks(std::ostream& out, const std::vector<int>& ranks) {
-  for (const int rank : std::set<int>(ranks.begin(), ranks.end())) out << ' ' << rank;
+void name_ranks(std::ostream& out, const char* way, const std::set<int>& ranks) {
+  if (ranks.empty()) return;
+  out << way << (ranks.size() > 1 ? " ranks" : " rank");
+  for (const int rank : ranks) out << ' ' << rank;
 }
 
 }  // namespace
@@ -115,11 +117,12 @@ bool DirectCall::holds_tags() const {
                      [](const mpi::Stray& stray) { return !stray.posted(); });
 }
 
-void DirectCall::name_awaited(std::ostream& out) const {
-  out << "one message per edge, from ranks";
-  name_ranks(out, route_->sources);
-  out << ", to ranks";
-  name_ranks(out, route_->destinations);
+void DirectCall::name_what_is_due(std::ostream& out) const {
+  mpi::MessageBatch::Due due = messages_.due();
+  for (const mpi::Stray& stray : strays_) due.from.insert(stray.source());
+  out << "messages";
+  name_ranks(out, " from", due.from);
+  name_ranks(out, due.from.empty() ? " to" : ", to", due.to);
   if (!data_) out << ", in a call that has failed here";
 }
 

@@ -36,7 +36,7 @@ class DirectCall final : public Call {
   /// Without data it is the call of a rank at fault, as is each message that cannot be posted.
   DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<Data> data,
              std::shared_ptr<const Call> after);
-  void name_awaited(std::ostream& out) const override;
+  void name_what_is_due(std::ostream& out) const override;
 
  private:
   void begin() override;

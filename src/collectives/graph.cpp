@@ -85,9 +85,9 @@ std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
     mpi::Topology topology = mpi::topology_of(user);
     sources = {std::move(topology.sources.ranks), std::move(topology.sources.order)};
     destinations = {std::move(topology.destinations.ranks), std::move(topology.destinations.order)};
-  } catch (const Error& error) {
+  } catch (const std::exception&) {
     if (user == MPI_COMM_NULL) throw;
-    fault = error;
+    fault = current_fault();
   }
   return std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
                                  std::move(settings), std::move(fault));
@@ -165,7 +165,7 @@ CallQueue& Graph::calls(CallKind kind) {
 }
 
 bool Graph::may_relay(const Settings& settings) const {
-  return !settings.strict_progress || has_progress_thread();
+  return !settings.options.strict_progress || has_progress_thread();
 }
 
 }  // namespace vicinal

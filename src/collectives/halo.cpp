@@ -34,6 +34,7 @@ class Halo::Exchange final : public Request {
     type_ = {};
   }
   [[nodiscard]] bool in_flight() const override { return execution_.in_flight(); }
+  void name_awaited(std::ostream& out) const override { execution_.name_awaited(out); }
   [[nodiscard]] Ownership ownership() const override { return Ownership::borrowed; }
   [[nodiscard]] MPI_Comm user() const override { return execution_.plan().communicator().judge(); }
 

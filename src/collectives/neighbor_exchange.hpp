@@ -26,6 +26,7 @@ class NeighborExchange final : public Request {
   bool test() override;
   void wait() override;
   [[nodiscard]] bool in_flight() const override { return execution_->in_flight(); }
+  void name_awaited(std::ostream& out) const override { execution_->name_awaited(out); }
   [[nodiscard]] Ownership ownership() const override { return Ownership::persistent; }
   [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
   [[nodiscard]] const AgreedPlan& plan() const { return execution_->plan(); }

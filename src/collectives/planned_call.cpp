@@ -18,8 +18,9 @@ void PlannedCall::begin() {
       turn_->execution =
           std::make_unique<Execution>(turn_->planning->plan(), false, turn_->channel);
     } catch (const Error& error) {
-      fail(error.fault(), "the plan for calls of this kind on the graph could not be made (",
-           error.what(), "); create another graph");
+      fail(error.fault(), "the plan for calls of this kind could not be made (", error.what(),
+           "); make persistent requests, or call on another graph or, for an allgather, on a "
+           "duplicate of the communicator");
     }
   }
   if (!blocks_ || blocks_->bytes == 0) {
@@ -63,13 +64,13 @@ bool PlannedCall::poll() {
   return true;
 }
 
-void PlannedCall::name_awaited(std::ostream& out) const {
-  if (!turn_->execution) {
-    out << "its plan, or an earlier call";
-    return;
+void PlannedCall::name_what_is_due(std::ostream& out) const {
+  if (turn_->execution) {
+    turn_->execution->name_awaited(out);
+  } else {
+    out << "its plan, which waits for ";
+    turn_->planning->name_awaited(out);
   }
-  out << "an exchange planned by " << turn_->execution->plan().forward().planner;
-  turn_->execution->name_awaited(out);
 }
 
 }  // namespace vicinal

@@ -32,7 +32,7 @@ class PlannedCall final : public Call {
   /// Without blocks it is the call of a rank at fault.
   PlannedCall(std::shared_ptr<mpi::Communicator> communicator, std::shared_ptr<PlanTurn> turn,
               std::optional<Blocks> blocks);
-  void name_awaited(std::ostream& out) const override;
+  void name_what_is_due(std::ostream& out) const override;
 
  private:
   bool may_begin() override { return turn_->planning->test(); }

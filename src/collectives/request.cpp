@@ -10,7 +10,14 @@ namespace vicinal {
 
 Found wait_any(std::span<Request* const> requests) {
   const auto reason = [&](std::ostream& out) {
-    out << "any of " << requests.size() << " requests";
+    out << "any of these:";
+    for (const Request* request : requests) {
+      if (request == nullptr || !request->in_flight()) continue;
+      out << ' ';
+      request->name_awaited(out);
+      out << ';';
+    }
+    out << " nothing else";
   };
   mpi::Wait wait(reason);
   while (true) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <iosfwd>
 #include <span>
 
 namespace vicinal {
@@ -31,6 +32,8 @@ class Request {
   virtual bool test() = 0;
   virtual void wait() = 0;
   [[nodiscard]] virtual bool in_flight() const = 0;
+  /// Goes on with a sentence: what it waits for. Of one in flight.
+  virtual void name_awaited(std::ostream& out) const = 0;
   [[nodiscard]] virtual Ownership ownership() const = 0;
   /// Whose error handler hears of faults.
   [[nodiscard]] virtual MPI_Comm user() const = 0;

@@ -67,9 +67,11 @@ constexpr std::array<Setting, setting_keys.size()> table{{
      [](const Settings& it) { return std::to_string(it.in_flight); }},
     {"vicinal_progress",
      [](Settings& it, const std::string& key, const std::string& text) {
-       it.strict_progress = !one_of_two(key, text, "relaxed", "strict");
+       it.options.strict_progress = !one_of_two(key, text, "relaxed", "strict");
      },
-     [](const Settings& it) { return std::string(it.strict_progress ? "strict" : "relaxed"); }},
+     [](const Settings& it) {
+       return std::string(it.options.strict_progress ? "strict" : "relaxed");
+     }},
     {"vicinal_split_bytes",
      [](Settings& it, const std::string& key, const std::string& text) {
        it.options.split_bytes = whole_number(key, text, 1, Index{1} << 40);

@@ -26,7 +26,6 @@ struct Settings {
                                         ///< communicator
   Method exchange = Method::automatic;  ///< vicinal_exchange: how sparse exchanges go
   int in_flight = 4;                    ///< vicinal_in_flight: executions of a halo at once, 1 to 8
-  bool strict_progress = false;         ///< vicinal_progress is "strict", not "relaxed"
 };
 
 /// What settings say of sparse exchanges.

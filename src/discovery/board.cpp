@@ -39,7 +39,7 @@ std::byte* Board::room(int stage, std::int64_t call, std::size_t bytes) {
   const std::size_t wanted = std::max(bytes + bytes / 2, smallest_area);
   try {
     area = {arena_.allocate(wanted), wanted};
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return nullptr;
   }
   return arena_.at(area.offset);

@@ -41,10 +41,9 @@ Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<P
   send_all(round, outbox, communicator.rank(), false);
   const std::int64_t total = mpi::reduce_scatter(communicator.handle(), counts);
   const auto expected = static_cast<std::size_t>(total % finding_unit);
-  mpi::poll_until([&] {
-    round.collect();
-    return round.count() == expected && round.received() && round.sent();
-  });
+  round.collect_from("other ranks of its communicator", expected);
+  round.finish_receives();
+  round.finish_sends();
   if (total >= finding_unit) agree(communicator, mine);
   return round.arrivals().take();
 }
@@ -54,18 +53,17 @@ Inbox exchange_nonblocking(mpi::Communicator& communicator, const std::vector<Pa
   std::int64_t least_vote = vote(communicator, mine);
   Round round(communicator, discovery_tag(communicator.next_discovery_turn()));
   send_all(round, outbox, communicator.rank(), true);
-  std::optional<mpi::Request> consensus;
-  mpi::poll_until([&] {
-    round.collect();
-    if (!consensus) {
-      if (!round.sent()) return false;
-      // Complete only when all ranks have entered, like a barrier, and it brings the votes.
-      consensus =
-          mpi::iallreduce(communicator.handle(), std::span(&least_vote, 1), mpi::Reduction::min);
-    }
-    return consensus->test();
-  });
-  mpi::poll_until([&] { return round.received(); });
+  round.collect_until_sent();
+  // Complete only when all ranks have entered, like a barrier, and it brings the votes.
+  mpi::Request consensus =
+      mpi::iallreduce(communicator.handle(), std::span(&least_vote, 1), mpi::Reduction::min);
+  mpi::poll_until(
+      [&] {
+        round.collect();
+        return consensus.test();
+      },
+      all_in_exchange);
+  round.finish_receives();
   settle(communicator, least_vote, mine);
   return round.arrivals().take();
 }

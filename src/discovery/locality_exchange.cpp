@@ -82,10 +82,9 @@ class LocalityExchange {
       message.insert(message.end(), word.begin(), word.end());
       round.send({team_.counterpart(region), message}, false);
     }
-    mpi::poll_until([&] {
-      round.collect();
-      return round.count() == team_.duties().size() && round.received() && round.sent();
-    });
+    round.collect_from("ranks of other regions", team_.duties().size());
+    round.finish_receives();
+    round.finish_sends();
     const auto read = [&](std::span<const std::byte> bytes) {
       std::int64_t theirs = 0;
       const std::size_t records = bytes.size() - sizeof theirs;
@@ -102,28 +101,23 @@ class LocalityExchange {
       round.send({team_.counterpart(region), message}, true);
     }
     Consensus consensus(communicator_, team_, flagged_);
-    bool entered = false;
-    mpi::poll_until([&] {
-      round.collect();
-      if (!entered && round.sent()) {
-        consensus.enter();
-        entered = true;
-      }
-      return entered && consensus.complete();
-    });
+    round.collect_until_sent();
+    consensus.enter();
+    mpi::poll_until(
+        [&] {
+          round.collect();
+          return consensus.complete();
+        },
+        all_in_exchange);
     flagged_ = consensus.flagged();
-    mpi::poll_until([&] { return round.received(); });
+    round.finish_receives();
     scatter(round.arrivals(), [](std::span<const std::byte> bytes) { return bytes; });
   }
 
   /// Whether any rank has a finding, once all is done.
   bool finish() {
-    mpi::poll_until([&] {
-      while (straight_done_ < receives_.size() && receives_[straight_done_].test()) {
-        ++straight_done_;
-      }
-      return straight_done_ == receives_.size() && straight_.sent();
-    });
+    straight_.finish_receives();
+    straight_.finish_sends();
     return flagged_;
   }
 
@@ -158,8 +152,7 @@ class LocalityExchange {
       arrivals_.add(source, record.payload);
       return;
     }
-    const auto room = arrivals_.room(source, static_cast<std::size_t>(-bytes));
-    receives_.push_back(mpi::ireceive(communicator_.handle(), room, source, mpi::tag_straight));
+    straight_.receive(arrivals_.room(source, static_cast<std::size_t>(-bytes)), source);
   }
 
   template <class Read>
@@ -175,12 +168,10 @@ class LocalityExchange {
 
   mpi::Communicator& communicator_;
   Team& team_;
-  Round straight_;
-  bool flagged_;
   Arrivals arrivals_;
+  Round straight_;  ///< of payloads, into the arrivals above
+  bool flagged_;
   std::map<int, std::vector<std::byte>> leaving_;  ///< by region
-  std::vector<mpi::Request> receives_;             ///< of payloads that come straight
-  std::size_t straight_done_ = 0;
 };
 
 }  // namespace

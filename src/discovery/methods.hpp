@@ -21,4 +21,8 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
   return turn == 0 ? mpi::tag_discovery_even : mpi::tag_discovery_odd;
 }
 
+/// The reason of a wait for a consensus.
+inline constexpr const char* all_in_exchange =
+    "all ranks of its communicator to take part in an exchange";
+
 }  // namespace vicinal

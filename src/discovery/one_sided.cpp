@@ -38,7 +38,8 @@ struct SlotHeader {
 
 void finish(std::vector<mpi::Request>& requests) {
   for (mpi::Request& request : requests) {
-    mpi::poll_until([&] { return request.test(); });
+    mpi::poll_until([&] { return request.test(); },
+                    "access to the memory of another rank of its communicator");
   }
 }
 

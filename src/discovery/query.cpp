@@ -67,7 +67,7 @@ Inbox Query::answer_straight(std::span<const std::span<const std::byte>> replies
   std::string refusal;
   if (mine) refusal = mine->error.what();
   std::deque<std::vector<std::byte>> leaving;
-  std::vector<mpi::Request> sends;
+  std::vector<std::pair<int, mpi::Request>> sends;
   Arrivals arrivals;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     const int to = requests_.ranks[i];
@@ -77,22 +77,25 @@ Inbox Query::answer_straight(std::span<const std::span<const std::byte>> replies
     }
     leaving.push_back(mine ? worded(is_refusal, std::as_bytes(std::span(refusal)))
                            : worded(is_reply, replies[i]));
-    sends.push_back(mpi::isend(handle, leaving.back(), to, mpi::tag_reply));
+    sends.emplace_back(to, mpi::isend(handle, leaving.back(), to, mpi::tag_reply));
   }
 
   std::vector<std::pair<int, std::vector<std::byte>>> messages;
   for (const int peer : asked_) {
     if (peer == rank) continue;
     std::optional<mpi::Arrival> arrival;
-    mpi::poll_until([&] {
-      arrival = mpi::improbe(handle, mpi::tag_reply, peer);
-      return arrival.has_value();
-    });
+    mpi::poll_until(
+        [&] {
+          arrival = mpi::improbe(handle, mpi::tag_reply, peer);
+          return arrival.has_value();
+        },
+        mpi::RankAwaited{peer, "answer a query"});
     messages.emplace_back(peer, static_cast<std::size_t>(arrival->bytes));
     mpi::receive(*arrival, messages.back().second);
   }
-  for (mpi::Request& send : sends) {
-    mpi::poll_until([&] { return send.test(); });
+  for (auto& send : sends) {
+    mpi::poll_until([&] { return send.second.test(); },
+                    mpi::RankAwaited{send.first, "take in the answer to its query"});
   }
   if (mine) throw mine->error;
   for (const auto& [peer, message] : messages) {

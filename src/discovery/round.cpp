@@ -1,24 +1,51 @@
 // Sending, and receiving from whoever has sent.
 #include "discovery/round.hpp"
 
+#include <ostream>
+
+#include "mpi/backoff.hpp"
+
 namespace vicinal {
 
 void Round::send(const Parcel& parcel, bool synchronous) {
-  sends_.push_back((synchronous ? mpi::issend : mpi::isend)(communicator_.handle(), parcel.bytes,
-                                                            parcel.peer, tag_));
+  const auto start = synchronous ? mpi::issend : mpi::isend;
+  sends_.push_back({parcel.peer, start(communicator_.handle(), parcel.bytes, parcel.peer, tag_)});
+}
+
+void Round::receive(std::span<std::byte> into, int peer) {
+  receives_.push_back({peer, mpi::ireceive(communicator_.handle(), into, peer, tag_)});
 }
 
 void Round::collect() {
   while (auto arrival = mpi::improbe(communicator_.handle(), tag_)) {
     const auto room = arrivals_.room(arrival->peer, static_cast<std::size_t>(arrival->bytes));
-    receives_.push_back(mpi::ireceive(*arrival, room));
+    receives_.push_back({arrival->peer, mpi::ireceive(*arrival, room)});
   }
 }
 
-/// Testing one request progresses all, so the others are looked at only when it is complete.
-bool Round::finished(std::vector<mpi::Request>& requests, std::size_t& done) {
-  while (done < requests.size() && requests[done].test()) ++done;
-  return done == requests.size();
+void Round::collect_from(const char* senders, std::size_t expected) {
+  mpi::poll_until(
+      [&] {
+        collect();
+        return receives_.size() == expected;
+      },
+      [&](std::ostream& out) {
+        out << "messages from " << senders << ", " << expected << " in all";
+      });
+}
+
+/// Testing one request progresses all, so the others are looked at only when it is complete. Each is a
+/// wait of its own: what a reason reads must stay as it is, since another thread may ask for it.
+void Round::finish(std::vector<Message>& messages, const char* deed, bool collecting) {
+  for (Message& message : messages) {
+    mpi::poll_until(
+        [&] {
+          if (message.request.test()) return true;
+          if (collecting) collect();
+          return false;
+        },
+        mpi::RankAwaited{message.peer, deed});
+  }
 }
 
 }  // namespace vicinal

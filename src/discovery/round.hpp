@@ -2,6 +2,7 @@
 // of the exchange is taken in. When enough has arrived is for the methods to say.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -15,30 +16,38 @@ class Round {
  public:
   Round(const mpi::Communicator& communicator, int tag) : communicator_(communicator), tag_(tag) {}
 
-  /// Starts to send, to any rank but this one. A synchronous message is sent() only when its
-  /// receiver has taken it in.
+  /// Starts to send, to any rank but this one. MPI is done with a synchronous message only
+  /// when its receiver has taken it in.
   void send(const Parcel& parcel, bool synchronous);
+  /// Starts to receive from a rank that is known to send this many bytes.
+  void receive(std::span<std::byte> into, int peer);
   /// Starts to receive what has come.
   void collect();
 
-  /// Whether MPI is done with all that was sent.
-  [[nodiscard]] bool sent() { return finished(sends_, sends_done_); }
-  /// Whether all that was taken in is there.
-  [[nodiscard]] bool received() { return finished(receives_, receives_done_); }
-  /// How many messages were taken in.
-  [[nodiscard]] std::size_t count() const { return receives_.size(); }
+  /// Polls until MPI is done with all that was sent.
+  void finish_sends() { finish(sends_, to_take_in, false); }
+  /// The same, and collects meanwhile.
+  void collect_until_sent() { finish(sends_, to_take_in, true); }
+  /// Collects until as many messages were taken in. `senders`: whose they are, in words.
+  void collect_from(const char* senders, std::size_t expected);
+  /// Polls until all that was taken in is there.
+  void finish_receives() { finish(receives_, "send the rest of a message", false); }
   [[nodiscard]] Arrivals& arrivals() { return arrivals_; }
 
  private:
-  static bool finished(std::vector<mpi::Request>& requests, std::size_t& done);
+  struct Message {
+    int peer;
+    mpi::Request request;
+  };
+  static constexpr const char* to_take_in = "take in a message";
+
+  void finish(std::vector<Message>& messages, const char* deed, bool collecting);
 
   const mpi::Communicator& communicator_;
   int tag_;
   Arrivals arrivals_;
-  std::vector<mpi::Request> sends_;
-  std::vector<mpi::Request> receives_;
-  std::size_t sends_done_ = 0;
-  std::size_t receives_done_ = 0;
+  std::vector<Message> sends_;
+  std::vector<Message> receives_;
 };
 
 }  // namespace vicinal

@@ -82,8 +82,9 @@ Team::Team(mpi::Communicator& communicator, std::shared_ptr<const Machine> machi
     try {
       board_ = std::make_unique<Board>(*communicator.arena());
       mine = board_->offset();
-    } catch (const Error&) {
-      mine = no_board;  // without room in the arena, messages are left
+    } catch (const std::exception&) {
+      communicator.note_lack_of_room();
+      mine = no_board;  // messages are left
     }
   }
   const std::vector<std::int64_t> all = mpi::allgather(communicator.handle(), std::span(&mine, 1));
@@ -115,6 +116,7 @@ bool Team::hand_over_by_board(int stage, const std::vector<Piece>& pieces, bool 
   if (area != nullptr) {
     write_area(area, pieces, offsets);
   } else {
+    communicator_.note_lack_of_room();
     bundles = bundles_of(pieces, size);
     for (std::size_t to = 0; to < size; ++to) {
       if (as_size(place()) != to) round.send({members()[to], bundles[to]}, false);
@@ -126,12 +128,15 @@ bool Team::hand_over_by_board(int stage, const std::vector<Piece>& pieces, bool 
   std::vector<std::byte> message;
   for (int step = 0; step < static_cast<int>(size); ++step) {
     const int from = (place() + step) % static_cast<int>(size);
+    const mpi::RankAwaited reason{members()[as_size(from)], "hand over what it has for its region"};
     int looks = 0;
-    mpi::poll_until([&] {
-      // What this rank has sent may need it to be delivered, and others wait for that.
-      if (++looks % 8 == 0) mpi::progress(communicator_.handle());
-      return board_->posted(stage, call_, from);
-    });
+    mpi::poll_until(
+        [&] {
+          // What this rank has sent may need it to be delivered, and others wait for that.
+          if (++looks % 8 == 0) mpi::progress(communicator_.handle());
+          return board_->posted(stage, call_, from);
+        },
+        reason);
     const Board::Shown shown = board_->shown(stage, call_, from);
     any = any || shown.flagged;
     if (shown.roomy) {
@@ -142,16 +147,18 @@ bool Team::hand_over_by_board(int stage, const std::vector<Piece>& pieces, bool 
       for_each_record(bundles[as_size(from)], visit);
     } else {
       std::optional<mpi::Arrival> arrival;
-      mpi::poll_until([&] {
-        arrival = mpi::improbe(communicator_.handle(), tag(stage), members()[as_size(from)]);
-        return arrival.has_value();
-      });
+      mpi::poll_until(
+          [&] {
+            arrival = mpi::improbe(communicator_.handle(), tag(stage), reason.rank);
+            return arrival.has_value();
+          },
+          reason);
       message.resize(static_cast<std::size_t>(arrival->bytes));
       mpi::receive(*arrival, message);
       for_each_record(message, visit);
     }
   }
-  mpi::poll_until([&] { return round.sent(); });
+  round.finish_sends();
   return any;
 }
 
@@ -170,10 +177,9 @@ bool Team::hand_over_by_messages(int stage, const std::vector<Piece>& pieces, bo
   const std::int64_t sum =
       mpi::reduce_scatter(communicator_.handle(), {members(), place()}, counts);
   const auto expected = static_cast<std::size_t>(sum % flag_unit);
-  mpi::poll_until([&] {
-    round.collect();
-    return round.count() == expected && round.received() && round.sent();
-  });
+  round.collect_from("other ranks of its region", expected);
+  round.finish_receives();
+  round.finish_sends();
   round.arrivals().for_each(
       [&](int, std::span<const std::byte> bytes) { for_each_record(bytes, visit); });
   return sum >= flag_unit;

@@ -121,15 +121,19 @@ Everything& everything() {
   return *all;
 }
 
-/// Set by the signal that asks for a dump, heeded by whoever waits.
+/// Set by the signal that asks for a dump, heeded by whoever waits or progresses.
 volatile std::sig_atomic_t dump_asked = 0;
 
-void answer_dump_signal() {
+void answer_dump_signal() noexcept {
   if (dump_asked == 0) return;
   dump_asked = 0;
-  std::ostringstream text;
-  describe_pending(text);
-  std::cerr << text.str() << std::flush;
+  try {
+    std::ostringstream text;
+    describe_pending(text);
+    std::cerr << text.str() << std::flush;
+  } catch (const std::exception&) {
+    // Without memory for it there is no dump.
+  }
 }
 
 /// The signal that asks for a dump, 0 where none was named, -1 where it cannot be caught.
@@ -147,7 +151,7 @@ int install_dump_signal() {
 /// With the library, before anything else: the signal must not kill a rank that has not come far.
 const int dump_signal = [] {
   mpi::progress_hook = [] { progress(); };
-  mpi::long_wait_hook = answer_dump_signal;
+  mpi::long_wait_hook = [] { answer_dump_signal(); };
   mpi::end_hook = [] { active().stop(); };
   return install_dump_signal();
 }();
@@ -177,6 +181,7 @@ class ProgressThread {
         progress();
         std::this_thread::yield();
       } else {
+        answer_dump_signal();
         backoff.pause();
       }
     }
@@ -224,6 +229,7 @@ void activate_to_the_end(const std::shared_ptr<Activity>& activity) {
 }
 
 void progress() noexcept {
+  answer_dump_signal();
   active().pass();
   if (mpi::chores_left() > 0) mpi::do_chores(1);
 }

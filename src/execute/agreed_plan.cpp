@@ -13,7 +13,13 @@ std::int64_t AgreedSite::new_tag() {
 }
 
 std::int64_t AgreedSite::new_slot(int peers) {
-  auto header = std::make_shared<SlotHeader>(communicator_, peers, channels_);
+  std::shared_ptr<SlotHeader> header;
+  try {
+    header = std::make_shared<SlotHeader>(communicator_, peers, channels_);
+  } catch (...) {
+    communicator_->note_lack_of_room();
+    throw;
+  }
   const std::int64_t slot = header->offset();
   headers_.emplace(slot, std::move(header));
   return slot;

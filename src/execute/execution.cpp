@@ -20,8 +20,8 @@ namespace {
 /// How often whoever waits looks for notices: once in so many polls, since the look costs a probe.
 constexpr int polls_between_notices = 512;
 
-/// Who waits for flags alone lets MPI work on the program's own messages once in so many pauses.
-constexpr int pauses_between_probes = 16;
+/// Where flags alone are polled, MPI is let work on the program's own messages once in so many.
+constexpr int polls_between_probes = 128;
 
 }  // namespace
 
@@ -54,12 +54,12 @@ class Execution::Run final : public Activity {
   }
   /// What the owner's execution has ended with, if not well.
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
+
+ private:
   /// Where MPI is not called otherwise, the program's own messages still need it now and then.
   void let_mpi_work() {
     if (!channel_.tests_messages()) mpi::progress(plan_->communicator().handle());
   }
-
- private:
   void begin_next();
   void begin(const Binding* binding);
   void answer(std::exception_ptr fault);
@@ -102,7 +102,8 @@ bool Execution::Run::advance() noexcept {
       if (!channel_.in_flight()) {
         begin_next();
       } else if (!channel_.poll()) {
-        if (++polls_ < polls_between_notices) return false;
+        if (++polls_ % polls_between_probes == 0) let_mpi_work();
+        if (polls_ < polls_between_notices) return false;
         polls_ = 0;
         look_for_notices();
         if (!given_up_) return false;
@@ -208,6 +209,7 @@ void Execution::start_at_fault() {
 }
 
 void Execution::name_awaited(std::ostream& out) const {
+  out << "an exchange planned by " << plan().forward().planner;
   if (!run_->try_claim()) return;
   run_->name_awaited(out);
   run_->release();
@@ -222,7 +224,7 @@ bool Execution::at_rest() {
 void Execution::come_to_rest() {
   mpi::poll_until([this] { return at_rest(); },
                   [this](std::ostream& out) {
-                    out << "the others' end of an exchange that has failed here";
+                    out << "the others' end of what has failed here: ";
                     name_awaited(out);
                   });
 }
@@ -247,21 +249,13 @@ bool Execution::poll(int times) {
 
 void Execution::wait() {
   if (!in_flight_) return;
-  const auto reason = [this](std::ostream& out) {
-    out << "an exchange planned by " << plan().forward().planner;
-    name_awaited(out);
-  };
+  const auto reason = [this](std::ostream& out) { name_awaited(out); };
   mpi::Wait wait(reason);
-  int pauses = 0;
   while (true) {
     // Who has nothing else to progress keeps its claim for a few polls.
     const bool alone = active_count() <= (listed_ ? 1 : 0);
     if (poll(alone ? mpi::polls_in_a_row : 1)) return;
     if (!alone || mpi::chores_left() > 0) progress();
-    if (++pauses % pauses_between_probes == 0) {
-      const Claim claim(*run_);
-      run_->let_mpi_work();
-    }
     wait.pause();
   }
 }

@@ -106,12 +106,16 @@ bool Planning::test() {
 }
 
 void Planning::wait() {
-  mpi::poll_until([this] { return test(); },
-                  [this](std::ostream& out) {
-                    if (!try_claim()) return;
-                    driver_.describe(out);
-                    release();
-                  });
+  mpi::poll_until([this] { return test(); }, [this](std::ostream& out) { name_awaited(out); });
+}
+
+void Planning::name_awaited(std::ostream& out) {
+  if (over_ || !try_claim()) {
+    out << "nothing: a plan has just been made";
+    return;
+  }
+  driver_.describe(out);
+  release();
 }
 
 const std::shared_ptr<AgreedPlan>& Planning::plan() const {

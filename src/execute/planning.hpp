@@ -36,6 +36,8 @@ class Planning final : public Activity {
   bool advance() noexcept override;
   void describe(std::ostream& out) const override;
 
+  /// Goes on with a sentence: for whom it waits.
+  void name_awaited(std::ostream& out);
   /// Whether it is over; progresses it. From then on the next two may be called without a claim.
   bool test();
   /// Polls until it is over, progressing whatever is active.

@@ -56,13 +56,13 @@ double patience() {
   return seconds;
 }
 
+}  // namespace
+
 int world_rank() {
   int rank = 0;
   if (is_alive()) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
 }
-
-}  // namespace
 
 void Backoff::pause() {
   const int spin_pauses = spins.load(std::memory_order_relaxed);

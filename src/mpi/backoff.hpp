@@ -80,6 +80,9 @@ class Wait {
   std::chrono::steady_clock::time_point since_;
 };
 
+/// In MPI_COMM_WORLD; 0 outside of MPI.
+[[nodiscard]] int world_rank();
+
 /// Writes what every thread of the process that has waited for more than a moment waits for.
 void describe_waits(std::ostream& out);
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ostream>
 
-#include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/errors.hpp"
@@ -29,20 +29,42 @@ Request send(Send function, const char* what, MPI_Comm communicator,
   return Request(request);
 }
 
+/// A message that arrives and one that leaves.
+struct Step {
+  int from;
+  std::span<std::byte> arriving;
+  int to;
+  std::span<const std::byte> leaving;
+};
+
+/// Receives and sends. `deed`: for which both peers must come.
+void take(const Step& step, MPI_Comm communicator, int tag, const char* deed) {
+  Request in = ireceive(communicator, step.arriving, step.from, tag);
+  Request out = isend(communicator, step.leaving, step.to, tag);
+  poll_until([&] { return in.test(); }, RankAwaited{step.from, deed});
+  poll_until([&] { return out.test(); }, RankAwaited{step.to, deed});
+}
+
 }  // namespace
 
-void wait(MPI_Request& request, const char* what) {
-  poll_until([&] {
-    int done = 0;
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what);
-    return done != 0;
-  });
+void RankAwaited::operator()(std::ostream& out) const {
+  out << "rank " << rank << " of its communicator to " << deed;
+}
+
+void wait(MPI_Request& request, const char* what, Reason reason) {
+  poll_until(
+      [&] {
+        int done = 0;
+        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what);
+        return done != 0;
+      },
+      reason);
 }
 
 void barrier(MPI_Comm communicator) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");
-  wait(request, "MPI_Ibarrier");
+  wait(request, "MPI_Ibarrier", "all ranks of its communicator to come to a barrier");
 }
 
 std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::int64_t> mine) {
@@ -57,15 +79,10 @@ std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::
   for (int have = 1; have < size; have *= 2) {
     const auto words = block * static_cast<std::size_t>(std::min(have, size - have));
     const auto begin = block * static_cast<std::size_t>(have);
-    MPI_Request arriving = MPI_REQUEST_NULL;
-    const ByteSpan span(static_cast<std::int64_t>(words * sizeof(std::int64_t)));
-    check(MPI_Irecv(gathered.data() + begin, span.count(), span.type(), (rank + have) % size,
-                    tag_allgather, communicator, &arriving),
-          "MPI_Irecv");
-    Request leaving = isend(communicator, std::as_bytes(std::span(gathered).first(words)),
-                            (rank - have + size) % size, tag_allgather);
-    wait(arriving, "MPI_Irecv");
-    poll_until([&] { return leaving.test(); });
+    const std::span<std::int64_t> all = gathered;
+    take({(rank + have) % size, std::as_writable_bytes(all.subspan(begin, words)),
+          (rank - have + size) % size, std::as_bytes(all.first(words))},
+         communicator, tag_allgather, "take part in an allgather");
   }
   std::rotate(gathered.begin(), gathered.end() - static_cast<std::ptrdiff_t>(block) * rank,
               gathered.end());
@@ -78,16 +95,10 @@ void allreduce_min(MPI_Comm communicator, std::span<std::int64_t> values) {
   check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
   std::vector<std::int64_t> theirs(values.size());
-  const ByteSpan span(static_cast<std::int64_t>(values.size_bytes()));
   for (int step = 1; step < size; step *= 2) {
-    MPI_Request arriving = MPI_REQUEST_NULL;
-    check(MPI_Irecv(theirs.data(), span.count(), span.type(), (rank - step + size) % size,
-                    tag_allgather, communicator, &arriving),
-          "MPI_Irecv");
-    Request leaving =
-        isend(communicator, std::as_bytes(values), (rank + step) % size, tag_allgather);
-    wait(arriving, "MPI_Irecv");
-    poll_until([&] { return leaving.test(); });
+    take({(rank - step + size) % size, std::as_writable_bytes(std::span(theirs)),
+          (rank + step) % size, std::as_bytes(values)},
+         communicator, tag_allgather, "take part in an allreduce");
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::min(values[i], theirs[i]);
   }
 }
@@ -97,7 +108,9 @@ void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibcast(bytes.data(), span.count(), span.type(), root, communicator, &request),
         "MPI_Ibcast");
-  wait(request, "MPI_Ibcast");
+  wait(request, "MPI_Ibcast", [&](std::ostream& out) {
+    out << "the broadcast of rank " << root << " of its communicator";
+  });
 }
 
 // A sum for the member d places further on travels the binary digits of d, the lowest first; sums
@@ -112,12 +125,9 @@ std::int64_t reduce_scatter(MPI_Comm communicator, const Group& group,
     std::vector<std::int64_t> leaving;
     for (std::size_t d = step; d < size; d += 2 * step) leaving.push_back(sums[d]);
     std::vector<std::int64_t> arriving(leaving.size());
-    const int from = group.ranks[(place + size - step) % size];
-    Request in =
-        ireceive(communicator, std::as_writable_bytes(std::span(arriving)), from, tag_counts);
-    Request out = isend(communicator, std::as_bytes(std::span(leaving)),
-                        group.ranks[(place + step) % size], tag_counts);
-    poll_until([&] { return in.test() && out.test(); });
+    take({group.ranks[(place + size - step) % size], std::as_writable_bytes(std::span(arriving)),
+          group.ranks[(place + step) % size], std::as_bytes(std::span(leaving))},
+         communicator, tag_counts, "take part in a sum of counts");
     for (std::size_t i = 0; i < arriving.size(); ++i) sums[2 * step * i] += arriving[i];
   }
   return sums.front();
@@ -213,7 +223,8 @@ Request ireceive(Arrival& arrival, std::span<std::byte> into) {
 
 void receive(Arrival& arrival, std::span<std::byte> into) {
   Request request = ireceive(arrival, into);
-  poll_until([&] { return request.test(); });
+  poll_until([&] { return request.test(); },
+             RankAwaited{arrival.peer, "send the rest of a message"});
 }
 
 void reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op) {

@@ -6,17 +6,26 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal::mpi {
 
+/// The reason of a wait for one rank: with 3 and "answer", "rank 3 of its communicator to answer".
+struct RankAwaited {
+  int rank;
+  const char* deed;
+  void operator()(std::ostream& out) const;
+};
+
 /// Polls until a nonblocking operation is complete.
-void wait(MPI_Request& request, const char* what);
+void wait(MPI_Request& request, const char* what, Reason reason = "MPI to complete an operation");
 
 void barrier(MPI_Comm communicator);
 /// What every rank gave, one after the other; all give the same number of values. On a communicator of

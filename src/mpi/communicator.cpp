@@ -288,14 +288,26 @@ int Communicator::next_discovery_turn() {
   return discovery_odd_ ? 1 : 0;
 }
 
+void Communicator::note_lack_of_room() noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (out_of_room_) return;
+    room_fault_ =
+        "the memory that they share has been full; some of what they hand over found no room";
+    out_of_room_.store(true, std::memory_order_release);
+  } catch (const std::exception&) {
+    // It is for people only.
+  }
+}
+
 void describe_communicators(std::ostream& out) {
   const std::lock_guard lock(registry().mutex);
   for (const Communicator* communicator : registry().live) {
-    if (!communicator->joined_ || communicator->arena_fault_.empty()) continue;
+    if (!communicator->joined_ || communicator->arena_fault().empty()) continue;
     out << "vicinal: rank " << communicator->rank_ << " of a communicator of "
         << communicator->size_
         << ": ranks of this node exchange messages where they could share memory: "
-        << communicator->arena_fault_ << '\n';
+        << communicator->arena_fault() << '\n';
   }
 }
 

@@ -101,8 +101,13 @@ class Communicator {
   /// rank's host as machine() tells it.
   [[nodiscard]] Arena* arena() const { return arena_.get(); }
   [[nodiscard]] int arena_index() const { return arena_ ? arena_->index() : 0; }
-  /// Why this rank, or another of its node, shares no memory with the others; "" where all of them do.
-  [[nodiscard]] const std::string& arena_fault() const { return arena_fault_; }
+  /// Why this rank, or another of its node, hands over by messages what could go through shared memory;
+  /// "" where none is known to.
+  [[nodiscard]] const std::string& arena_fault() const {
+    return out_of_room_.load(std::memory_order_acquire) ? room_fault_ : arena_fault_;
+  }
+  /// The arena had no room for something that now goes by messages.
+  void note_lack_of_room() noexcept;
 
   [[nodiscard]] Mailbox& mailbox() { return *mailbox_; }
 
@@ -171,6 +176,8 @@ class Communicator {
   std::vector<int> host_of_;
   std::unique_ptr<Arena> arena_;
   std::string arena_fault_;
+  std::string room_fault_;  ///< written once, before the next says so
+  std::atomic<bool> out_of_room_ = false;
   std::atomic<bool> joined_ = false;  ///< the arena and what is known of it will not change
   std::unique_ptr<Mailbox> mailbox_;
   std::map<std::string, std::shared_ptr<void>> kept_;

@@ -37,6 +37,22 @@ void MessageBatch::send(const void* buffer, std::int64_t count, MPI_Datatype typ
   check(MPI_Isend(buffer, span.count(), span.type(), peer, tag, communicator_, &request),
         "MPI_Isend");
   requests_.push_back(request);
+  receivers_.push_back(peer);
+}
+
+MessageBatch::Due MessageBatch::due() const {
+  Due due;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    int done = 0;
+    check(MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
+    if (done != 0) continue;
+    if (i < expected_.size()) {
+      due.from.insert(expected_[i].peer);
+    } else {
+      due.to.insert(receivers_[i - expected_.size()]);
+    }
+  }
+  return due;
 }
 
 bool MessageBatch::test() {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,13 @@ class MessageBatch {
   /// shorter or longer than the receive it met, one of kind `elsewhere` where it was empty.
   bool test();
 
+  /// The ranks whose messages are due, and those to whom some are under way.
+  struct Due {
+    std::set<int> from;
+    std::set<int> to;
+  };
+  [[nodiscard]] Due due() const;
+
   /// Nothing is written to the user's memory from now on.
   void abandon() noexcept;
 
@@ -49,6 +57,7 @@ class MessageBatch {
   std::vector<MPI_Request> requests_;  ///< receives first
   std::vector<MPI_Status> statuses_;
   std::vector<Expected> expected_;  ///< by receive
+  std::vector<int> receivers_;      ///< by send
   std::string too_long_;            ///< what to say of a message that was; empty where none was
 };
 

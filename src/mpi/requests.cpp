@@ -1,6 +1,7 @@
 // Making and freeing persistent requests.
 #include "mpi/requests.hpp"
 
+#include <ostream>
 #include <span>
 
 #include "mpi/backoff.hpp"
@@ -125,7 +126,11 @@ void RequestSet::cancel_receive(std::size_t index) {
   check(MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
   if (done != 0) return;  // or not active
   check(MPI_Cancel(&request), "MPI_Cancel");
-  poll_until([&] { return test(index); });
+  poll_until([&] { return test(index); },
+             [&](std::ostream& out) {
+               out << "MPI to take back a receive from rank " << prepared_[index].peer
+                   << " of its communicator";
+             });
 }
 
 }  // namespace vicinal::mpi

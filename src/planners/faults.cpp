@@ -1,9 +1,7 @@
 // The words in which planners report the faults that only several ranks together can see.
 #include "planners/faults.hpp"
 
-#include <new>
 #include <sstream>
-#include <stdexcept>
 
 namespace vicinal {
 
@@ -20,18 +18,6 @@ Error counts_differ(int from, int to, Index sent, Index expected, std::string_vi
        << from << " sends " << sent << " " << unit << ", but rank " << to << " expects " << expected
        << "; both ends of an edge must give the same count";
   return Error(Fault::count, text.str());
-}
-
-Error as_error(const std::exception& exception) {
-  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
-  // Both stand for sizes that no memory has room for.
-  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
-      dynamic_cast<const std::length_error*>(&exception) != nullptr) {
-    return Error(Fault::memory,
-                 "there is not enough memory for what was asked for; use fewer or "
-                 "longer runs of items, or fewer elements");
-  }
-  return Error(Fault::internal, exception.what());
 }
 
 void FaultRecord::blame(const std::exception& fault) {

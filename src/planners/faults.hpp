@@ -43,10 +43,6 @@ class Status {
 /// What a rank throws that was told of another's fault in doing something.
 SettledFault fault_elsewhere(const Status& status, std::string_view doing = "planning");
 
-/// What any exception is to those who are told: an Error is what it says, lack of memory a memory fault,
-/// and anything else a broken invariant.
-Error as_error(const std::exception& exception);
-
 /// The fault of an edge whose ends give different counts.
 Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit);
 

@@ -8,6 +8,8 @@ namespace vicinal {
 std::vector<Given> given_options(const Planner& planner, const PlanOptions& options) {
   const bool among_all = options.complete && options.one_block;
   return {
+      {"vicinal_progress",
+       options.strict_progress ? "strict" : "relaxed"},  // it may change the next
       {among_all ? "vicinal_allgather" : "vicinal_strategy", std::string(planner.name)},
       {"vicinal_local", options.shared_memory ? "shared" : "messages"},
       {"vicinal_split_bytes", std::to_string(options.split_bytes)},
@@ -17,15 +19,13 @@ std::vector<Given> given_options(const Planner& planner, const PlanOptions& opti
   };
 }
 
-Task<Plans> plan_alike(const Planner& planner, PlanRequest request, std::vector<Given> more) {
+Task<Plans> plan_alike(const Planner& planner, PlanRequest request) {
   request.conversation.set_purpose("planning " + std::string(planner.name));
   if (request.neighborhood.has_edges()) {
     FaultRecord faults(request.neighborhood.rank, request.options.unit);
     if (request.fault) faults.blame(*request.fault);
-    std::vector<Given> given = given_options(planner, request.options);
-    given.insert(given.end(), more.begin(), more.end());
     co_await require_same(request.conversation, request.neighborhood.tree, faults,
-                          std::move(given));
+                          given_options(planner, request.options));
   }
   co_return co_await planner.plan(std::move(request));
 }

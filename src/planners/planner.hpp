@@ -35,8 +35,10 @@ struct PlanOptions {
   const char* unit = "elements";  ///< what messages to people call an element
   int leader_shift = 0;       ///< leaders are taken this many members further on: for measurements
   Index split_bytes = 65536;  ///< `split` adds a leader for each this many bytes of a region pair
-  bool verify = false;        ///< prove the plans once they are made, by all ranks together
-  int group_size = 0;         ///< most ranks of a `common-neighbor` group; 0: the model's choice
+  bool strict_progress =
+      false;  ///< no leaders where nothing would progress them: the planner was chosen for it
+  bool verify = false;  ///< prove the plans once they are made, by all ranks together
+  int group_size = 0;   ///< most ranks of a `common-neighbor` group; 0: the model's choice
   Profile profile;
 };
 

@@ -10,6 +10,7 @@ import cases_graph  # noqa: F401
 import cases_halo  # noqa: F401
 import cases_refusals  # noqa: F401
 import cases_reverse  # noqa: F401
+import cases_settings  # noqa: F401
 from harness import run
 
 if __name__ == "__main__":

@@ -332,6 +332,8 @@ TEST(sparse_exchange_without_room_in_the_arena) {
       check_round(*communicator, options, round, 40'000);
     }
   }
+  if (mine && communicator->size() > 1)
+    CHECK(communicator->arena_fault().find("found no room") != std::string::npos);
   for (const std::int64_t offset : taken) communicator->arena()->release(offset);
   for (const ExchangeOptions& options : all) check_round(*communicator, options, 24, 40'000);
 }

@@ -224,6 +224,9 @@ TEST(verify_finds_messages_that_do_not_fit) {
   check_finding(size,
                 "sends 3 elements with tag 7, but rank 0, operation 0 (receive, non-local) "
                 "receives 2 elements");
+  Scenario near = direct();
+  find(near, 0, Kind::receive).local = true;
+  check_finding(near, "but only one of the two is said to stay in its region");
   Scenario lost = direct();
   drop(find(lost, 1, Kind::receive));
   check_finding(lost, "no receive matches it");

@@ -1,0 +1,138 @@
+"""Settings that change how an exchange goes and not what it delivers: `progress` and `verify`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import vicinal
+from harness import Indices, case, expect_error, few, region_kinds, skip, values
+from mpi4py import MPI
+
+SETTINGS: list[dict[str, Any]] = [
+    {"progress": "strict"}, {"progress": "relaxed"}, {"verify": True}, {"verify": 1}, {"verify": False},
+    {"progress": "strict", "verify": True},
+]
+UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "a word for progress": ({"progress": "eager"}, "vicinal_progress is 'eager', but 'relaxed' or 'strict'"),
+    "a bool for progress": ({"progress": True}, "vicinal_progress is 'True', but 'relaxed' or 'strict'"),
+    "a number for verify": ({"verify": 2}, "vicinal_verify is '2', but '1' or '0'"),
+    "a word for verify": ({"verify": "yes"}, "vicinal_verify is 'yes', but '1' or '0'"),
+}
+
+
+def check_halo(comm: MPI.Intracomm, seed: int, **settings: Any) -> vicinal.Halo:
+    """Both directions bring what they should."""
+    indices = Indices(comm, seed, by_range=False)
+    halo = vicinal.Halo(comm, indices.owned, indices.needed, **settings)
+    x = values(indices.owned, (2,))
+    np.testing.assert_array_equal(halo.exchange(x), values(indices.needed, (2,)))
+    times = sum(np.bincount(each, minlength=60) for each in comm.allgather(indices.places))
+    mine = np.ones(len(indices.owned))
+    halo.reverse(mine, np.ones(len(indices.needed)))
+    np.testing.assert_array_equal(mine, 1 + times[indices.first : indices.last])
+    return halo
+
+
+def ring(comm: MPI.Intracomm) -> tuple[list[int], list[int]]:
+    return [(comm.rank - 1) % comm.size], [(comm.rank + 1) % comm.size]
+
+
+def check_graph(comm: MPI.Intracomm, graph: vicinal.Graph, **more: Any) -> None:
+    """An alltoall along a ring, persistent (with `more` settings), blocking and nonblocking."""
+    x, y = np.zeros(1), np.zeros(1)
+
+    def verify(turn: int) -> None:
+        assert y[0] == (comm.rank - 1) % comm.size + 100 * turn, (y[0], turn)
+
+    with graph.Neighbor_alltoall_init(x, y, **more) as request:
+        for turn in range(2):
+            x[0] = comm.rank + 100 * turn
+            request.start()
+            request.wait()
+            verify(turn)
+    for turn in range(2, 12):  # more of them than go one message per edge
+        x[0] = comm.rank + 100 * turn
+        graph.Ineighbor_alltoall(x, y).wait()
+        verify(turn)
+    x[0] = comm.rank + 1200
+    graph.Neighbor_alltoall(x, y)
+    verify(12)
+
+
+@case
+def halos_however_they_are_progressed_and_proved(comm: MPI.Intracomm) -> None:
+    for regions in region_kinds(comm.size) if few(comm.size) else region_kinds(comm.size)[:1]:
+        for settings in SETTINGS:
+            check_halo(comm, 811, strategy="aggregate", regions=regions, **settings)
+
+
+@case
+def graphs_however_they_are_progressed_and_proved(comm: MPI.Intracomm) -> None:
+    for settings in SETTINGS:
+        graph = vicinal.Graph(comm, *ring(comm), strategy="aggregate", regions="blocks:2", **settings)
+        check_graph(comm, graph)
+        other = vicinal.Graph(comm, *ring(comm), strategy="aggregate", regions="blocks:2")
+        check_graph(comm, other, **settings)
+
+
+@case
+def strict_progress_goes_direct(comm: MPI.Intracomm) -> None:
+    """Of a halo, a graph's request, and one whose own setting it is; relaxed progress leaves the strategy alone."""
+    x, y = np.zeros(1), np.zeros(1)
+    common: dict[str, Any] = {"strategy": "aggregate", "regions": "blocks:2"}
+    for progress, strategy in ("strict", "direct"), ("relaxed", "aggregate"):
+        assert check_halo(comm, 812, **common, progress=progress).strategy == strategy
+        graph = vicinal.Graph(comm, *ring(comm), **common, progress=progress)
+        assert graph.Neighbor_alltoall_init(x, y).strategy == strategy
+        plain = vicinal.Graph(comm, *ring(comm), **common)
+        assert plain.Neighbor_alltoall_init(x, y, progress=progress).strategy == strategy
+
+
+@case
+def mpi_may_block_under_strict_progress(comm: MPI.Intracomm) -> None:
+    """The last rank waits for the others by MPI before it calls vicinal again."""
+    indices = Indices(comm, 813)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, progress="strict", regions="blocks:2")
+    exchange = halo.start(values(indices.owned))
+    if comm.rank == comm.size - 1:
+        comm.Barrier()
+        ghosts = exchange.wait()
+    else:
+        ghosts = exchange.wait()
+        comm.Barrier()
+    np.testing.assert_array_equal(ghosts, values(indices.needed))
+
+
+@case
+def settings_that_cannot_be_read(comm: MPI.Intracomm) -> None:
+    """Told on all ranks, where all are at fault and where one is; the next is as good as ever."""
+    owned = (comm.rank, comm.rank + 1)
+    faulty = comm.size - 1
+    graph = vicinal.Graph(comm, *ring(comm))
+    x, y = np.zeros(1), np.zeros(1)
+    for wrong, words in UNREADABLE.values():
+        for mine in (True, comm.rank == faulty):
+            given = wrong if mine else {}
+            kind = "info" if mine else "remote"
+            expect_error(kind, words, lambda given=given: vicinal.Halo(comm, owned, [], **given))
+            expect_error(kind, words, lambda given=given: vicinal.Graph(comm, *ring(comm), **given))
+            told = words if mine else f"on rank {faulty}"
+            expect_error(kind, told, lambda given=given: graph.Neighbor_alltoall_init(x, y, **given))
+    check_halo(comm, 814, verify=True)
+    check_graph(comm, graph)
+
+
+@case
+def settings_of_halos_that_differ(comm: MPI.Intracomm) -> None:
+    if comm.size < 2:
+        skip("needs 2 ranks")
+    last = comm.size - 1
+    owned = (comm.rank, comm.rank + 1)
+    for name, common, other, told in [
+        ("progress", "relaxed", "strict", "vicinal_progress is 'relaxed' on rank 0, but 'strict' on rank {}"),
+        ("verify", False, True, "vicinal_verify is '0' on rank 0, but '1' on rank {}"),
+    ]:
+        setting: dict[str, Any] = {name: other if comm.rank == last else common}
+        expect_error("info", told.format(last), lambda setting=setting: vicinal.Halo(comm, owned, [], **setting))
+        expect_error("info", told.format(last), lambda setting=setting: vicinal.Graph(comm, *ring(comm), **setting))
