@@ -33,10 +33,11 @@ def test_a_killed_rank_leaves_nothing(mpi: str, ranks: int) -> None:
     assert vicinal_names() <= before
 
 
-def test_a_signal_shows_what_is_waited_for(mpi: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["dump", "dump-testing"])
+def test_a_signal_shows_what_is_waited_for(mpi: str, way: str, tmp_path: Path) -> None:
     dump = tmp_path / "dump"
     number = int(signal.SIGUSR1)
-    run_ranks(mpi, 4, [trouble(mpi), "dump", dump], env={"VICINAL_DUMP_SIGNAL": str(number)}, timeout=60)
+    run_ranks(mpi, 4, [trouble(mpi), way, dump], env={"VICINAL_DUMP_SIGNAL": str(number)}, timeout=60)
     text = dump.read_text()
     assert "vicinal: rank 0: an execution of a plan by aggregate waits for" in text, text
     assert "operation" in text, text
@@ -72,7 +73,7 @@ def test_every_wait_names_whom_it_is_for(mpi: str) -> None:
         elif line.endswith(":"):
             what = line[:-1]
     names = {
-        "communicator": "rank 1",
+        "communicator": "all ranks of its communicator to come to a barrier",
         "plan": "its plan, which waits for rank 1's",
         "planned": "an exchange planned by aggregate, with rank 1",
         "direct": "messages from rank 1",

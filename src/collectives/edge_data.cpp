@@ -1,11 +1,11 @@
 // Reading MPI's ways to describe a buffer.
 #include "collectives/edge_data.hpp"
 
+#include <algorithm>
 #include <map>
 
-#include <algorithm>
-
 #include "base/error.hpp"
+#include "base/product.hpp"
 
 namespace vicinal {
 
@@ -24,7 +24,8 @@ EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const 
   const mpi::Datatype description = mpi::describe(type);
   data.pieces.reserve(ends.entry_of.size());
   for (const int entry : ends.entry_of) {
-    data.pieces.push_back({entry, entry * count * description.extent, count, description});
+    data.pieces.push_back(
+        {entry, product(entry, product(count, description.extent)), count, description});
   }
   return data;
 }
@@ -38,7 +39,8 @@ EdgeData blocks(const void* buffer, std::span<const Index> counts,
   data.pieces.reserve(ends.entry_of.size());
   for (const int entry : ends.entry_of) {
     const auto i = static_cast<std::size_t>(entry);
-    data.pieces.push_back({entry, displacements[i] * description.extent, counts[i], description});
+    data.pieces.push_back(
+        {entry, product(displacements[i], description.extent), counts[i], description});
   }
   return data;
 }
@@ -63,7 +65,7 @@ void check(const EdgeData& data, const char* what) {
   if (data.pieces.empty()) return;
   require(data.buffer != MPI_IN_PLACE, Fault::buffer, "MPI_IN_PLACE was given for the ", what,
           " buffer, but neighborhood collectives have no such form; give a buffer");
-  std::int64_t announced = 0;
+  bool announced = false;
   for (const EdgePiece& piece : data.pieces) {
     if (data.one_block) {
       require(piece.count >= 0, Fault::count, "the ", what, " count is ", piece.count,
@@ -74,10 +76,11 @@ void check(const EdgeData& data, const char* what) {
     }
     // A null buffer is MPI_BOTTOM where the type, or a displacement in bytes, may be an address.
     const bool by_address = !piece.type.contiguous || (data.in_bytes && piece.offset != 0);
-    if (!by_address) announced += piece.bytes();
+    const Index bytes = product(piece.count, piece.type.size);
+    announced = announced || (bytes > 0 && !by_address);
   }
-  require(announced == 0 || data.buffer != nullptr, Fault::buffer, "the ", what,
-          " buffer is null, but its counts announce ", announced, " bytes");
+  require(!announced || data.buffer != nullptr, Fault::buffer, "the ", what,
+          " buffer is null, but its counts announce data");
 }
 
 namespace {

@@ -3,6 +3,7 @@
 // exchanges of the moment have come plays no part in it.
 #include "collectives/halo.hpp"
 
+#include "base/product.hpp"
 #include "discovery/agreement.hpp"
 #include "mpi/datatype.hpp"
 
@@ -66,12 +67,12 @@ Binding describe(const ValueShape& shape) {
   require(shape.values >= 1 && shape.vectors >= 1, Fault::argument, shape.values,
           " values per index and ", shape.vectors, " vectors were given; both must be positive");
   Binding binding;
-  binding.element_bytes = shape.value_bytes * shape.values * shape.vectors;
+  binding.element_bytes = product(product(shape.value_bytes, shape.values), shape.vectors);
   if (shape.vectors > 1) {
     binding.pieces = shape.vectors;
     binding.piece_unit = shape.value_bytes;
-    binding.source_stride = shape.source_stride * shape.value_bytes;
-    binding.target_stride = shape.target_stride * shape.value_bytes;
+    binding.source_stride = product(shape.source_stride, shape.value_bytes);
+    binding.target_stride = product(shape.target_stride, shape.value_bytes);
   }
   return binding;
 }

@@ -157,7 +157,7 @@ TEST(blocks_beyond_memory_on_one_rank) {
     for (const bool first : {true, false}) {
       Ring ring(strategy);
       if (!first) ring.verify_next_calls();
-      for (const MPI_Count count : {beyond_memory, far_beyond_memory}) {
+      for (const MPI_Count count : {beyond_memory, far_beyond_memory, beyond_numbers}) {
         const bool waits = ring.last == ring.size - 1;
         ring.told(ring.alltoall(ring.at_fault ? count : 1), waits);
         ring.verify_next_calls();
@@ -236,7 +236,8 @@ TEST(more_values_per_index_than_memory_holds_on_one_rank) {
     const Hints hints{{"vicinal_regions", regions}};
     SUCCEEDS(vicinal_halo_create(comm, own, own + 1, 1, &wanted, hints, &halo));
     for (int round = 0; round < 12; ++round) {  // each channel with and without a fault
-      const std::int64_t values = round % 3 == 0 && ranks.at_fault ? beyond_messages : 1;
+      const std::int64_t too_many = round % 2 == 0 ? beyond_messages : 2 * beyond_numbers;
+      const std::int64_t values = round % 3 == 0 && ranks.at_fault ? too_many : 1;
       double value = ranks.rank + 0.25 + round, ghost = -1;
       const int code = vicinal_halo_exchange(halo, &value, &ghost, values, MPI_DOUBLE);
       if (round % 3 == 0) ranks.told(code, wanted == ranks.size - 1);
