@@ -532,8 +532,8 @@ typedef struct {
   int64_t local_messages; /* sent inside the region */
   int64_t local_elements;
   int64_t shared_elements; /* handed to or taken from a rank of the host through memory */
-  /* Why messages are used between ranks of this node that could share memory; "" where all of them do.
-   * The text is the halo's. */
+  /* Why messages are used between ranks of this node that could share memory, by this halo or others on
+   * its communicator; "" where none are known to be. The text is the halo's. */
   const char* shared_memory;
 } vicinal_statistics;
 VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistics);

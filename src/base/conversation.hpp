@@ -29,8 +29,7 @@ struct Letter {
 };
 
 /// Who has not written yet, in words, given the letters of the superstep that are there. It may look
-/// at what the waiting coroutine holds, so it is asked only while that waits, by the thread that drives
-/// it.
+/// at what the waiting coroutine holds, so it is asked only while that waits.
 using Missing = std::function<std::string(std::span<const Letter> arrived)>;
 
 /// What a rank offers to the driver that runs it.

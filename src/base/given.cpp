@@ -88,9 +88,10 @@ std::string difference(std::span<const Given> one, int its_rank, std::span<const
     if (one[i].value == other[i].value) continue;
     std::ostringstream text;
     text << one[i].name << " is " << shown(one[i].value) << " on rank " << its_rank << ", but "
-         << shown(other[i].value) << " on rank " << other_rank
-         << "; all ranks must give the same: perhaps an environment variable was not forwarded by "
-            "the launcher";
+         << shown(other[i].value) << " on rank " << other_rank << "; all ranks must give the same";
+    const bool settable =
+        one[i].name.starts_with("vicinal_") || one[i].name.starts_with("VICINAL_");
+    if (settable) text << ": perhaps an environment variable was not forwarded by the launcher";
     return text.str();
   }
   return {};

@@ -9,6 +9,7 @@
 namespace vicinal {
 
 void Call::enter(const std::shared_ptr<Call>& call) {
+  call->enter_dump();
   const Claim claim(*call);
   if (!call->advance() && (call->stage_ == Stage::queued || call->wants_progress())) {
     activate(call);
@@ -36,19 +37,22 @@ bool Call::advance() noexcept {
 void Call::describe(std::ostream& out) const {
   if (stage_ == Stage::over) return;
   out << "vicinal: rank " << mpi::world_rank() << " of MPI_COMM_WORLD: a call that "
-      << (stage_ == Stage::queued ? "has not begun" : "has begun") << " waits for ";
-  name_what_is_due(out);
+      << (has_begun() ? "has begun" : "has not begun") << " waits for ";
+  tell(out);
   out << "\n";
 }
 
 void Call::name_awaited(std::ostream& out) {
-  if (!try_claim()) {
+  if (const TriedClaim claim(*this); claim) {
+    tell(out);
+  } else {
     out << "a call on which another thread works";
-    return;
   }
+}
+
+void Call::tell(std::ostream& out) const {
   if (after_ && !after_->over()) out << "an earlier call of its kind, and then for ";
   name_what_is_due(out);
-  release();
 }
 
 void Call::finish() {
@@ -65,7 +69,7 @@ void Call::finish() {
 
 CallRequest::~CallRequest() {
   try {
-    if (in_flight_ && mpi::is_alive()) wait();
+    if (in_flight() && mpi::is_alive()) wait();
   } catch (const std::exception&) {
     // Whoever let go of the call without waiting does not want to hear of it.
   }
@@ -81,7 +85,7 @@ bool CallRequest::advance() {
     if (!call_->advance()) return false;
   }
   if (call_ != nullptr && call_->listed()) progress();
-  in_flight_ = false;
+  in_flight_.store(false, std::memory_order_relaxed);
   if (call_ != nullptr && call_->fault()) std::rethrow_exception(call_->fault());
   return true;
 }
@@ -91,13 +95,13 @@ void CallRequest::name_awaited(std::ostream& out) const {
 }
 
 bool CallRequest::test() {
-  if (!in_flight_ || advance()) return true;
+  if (!in_flight() || advance()) return true;
   progress();
   return false;
 }
 
 void CallRequest::wait() {
-  if (!in_flight_) return;
+  if (!in_flight()) return;
   if (call_ != nullptr) call_->finish();
   advance();
 }

@@ -41,8 +41,9 @@ class Call : public Activity {
   void name_awaited(std::ostream& out);
 
  protected:
-  /// The same, with the claim held.
+  /// The same of what comes once it has had its turn. With the claim held.
   virtual void name_what_is_due(std::ostream& out) const = 0;
+  [[nodiscard]] bool has_begun() const { return stage_ != Stage::queued; }
   /// Whether all is there that it needs to begin.
   virtual bool may_begin() { return true; }
   /// Never waits.
@@ -56,6 +57,8 @@ class Call : public Activity {
 
  private:
   enum class Stage : std::uint8_t { queued, running, over };
+
+  void tell(std::ostream& out) const;
 
   std::shared_ptr<const Call> after_;
   std::atomic<Stage> stage_ = Stage::queued;
@@ -72,7 +75,9 @@ class CallRequest final : public Request {
   void start() override;
   bool test() override;
   void wait() override;
-  [[nodiscard]] bool in_flight() const override { return in_flight_; }
+  [[nodiscard]] bool in_flight() const override {
+    return in_flight_.load(std::memory_order_relaxed);
+  }
   void name_awaited(std::ostream& out) const override;
   [[nodiscard]] Ownership ownership() const override { return Ownership::single_use; }
   [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
@@ -82,7 +87,7 @@ class CallRequest final : public Request {
 
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<Call> call_;
-  bool in_flight_ = true;  ///< as far as the user has been told
+  std::atomic<bool> in_flight_ = true;  ///< as far as the user has been told; a dump may look
 };
 
 }  // namespace vicinal

@@ -119,6 +119,10 @@ bool DirectCall::holds_tags() const {
 
 void DirectCall::name_what_is_due(std::ostream& out) const {
   mpi::MessageBatch::Due due = messages_.due();
+  if (!has_begun()) {
+    due.from.insert(route_->sources.begin(), route_->sources.end());
+    due.to.insert(route_->destinations.begin(), route_->destinations.end());
+  }
   for (const mpi::Stray& stray : strays_) due.from.insert(stray.source());
   out << "messages";
   name_ranks(out, " from", due.from);

@@ -36,6 +36,9 @@ class DirectCall final : public Call {
   /// Without data it is the call of a rank at fault, as is each message that cannot be posted.
   DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<Data> data,
              std::shared_ptr<const Call> after);
+  DirectCall(const DirectCall&) = delete;
+  DirectCall& operator=(const DirectCall&) = delete;
+  ~DirectCall() override { leave_dump(); }
   void name_what_is_due(std::ostream& out) const override;
 
  private:

@@ -39,8 +39,9 @@ EdgeData blocks(const void* buffer, std::span<const Index> counts,
   data.pieces.reserve(ends.entry_of.size());
   for (const int entry : ends.entry_of) {
     const auto i = static_cast<std::size_t>(entry);
-    data.pieces.push_back(
-        {entry, product(displacements[i], description.extent), counts[i], description});
+    data.pieces.push_back({entry,
+                           counts[i] == 0 ? 0 : product(displacements[i], description.extent),
+                           counts[i], description});
   }
   return data;
 }
@@ -89,8 +90,9 @@ namespace {
 std::pair<std::uintptr_t, std::uintptr_t> occupied(const EdgeData& data, const EdgePiece& piece) {
   const auto begin = reinterpret_cast<std::uintptr_t>(
       address(data.buffer, piece.offset + piece.type.true_lower_bound));
-  if (piece.bytes() <= 0) return {begin, begin};
-  return {begin, begin + static_cast<std::uintptr_t>(piece.type.contiguous ? piece.bytes() : 1)};
+  const Index bytes = product(piece.count, piece.type.size);
+  if (bytes <= 0) return {begin, begin};
+  return {begin, begin + static_cast<std::uintptr_t>(piece.type.contiguous ? bytes : 1)};
 }
 
 }  // namespace

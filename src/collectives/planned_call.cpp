@@ -65,7 +65,8 @@ bool PlannedCall::poll() {
 }
 
 void PlannedCall::name_what_is_due(std::ostream& out) const {
-  if (turn_->execution) {
+  // Until it has begun, what its turn executes is an earlier call's.
+  if (has_begun() && turn_->execution) {
     turn_->execution->name_awaited(out);
   } else {
     out << "its plan, which waits for ";

@@ -32,6 +32,9 @@ class PlannedCall final : public Call {
   /// Without blocks it is the call of a rank at fault.
   PlannedCall(std::shared_ptr<mpi::Communicator> communicator, std::shared_ptr<PlanTurn> turn,
               std::optional<Blocks> blocks);
+  PlannedCall(const PlannedCall&) = delete;
+  PlannedCall& operator=(const PlannedCall&) = delete;
+  ~PlannedCall() override { leave_dump(); }
   void name_what_is_due(std::ostream& out) const override;
 
  private:

@@ -82,9 +82,10 @@ Team::Team(mpi::Communicator& communicator, std::shared_ptr<const Machine> machi
     try {
       board_ = std::make_unique<Board>(*communicator.arena());
       mine = board_->offset();
+    } catch (const Error&) {
+      communicator.note_lack_of_room();  // messages are left
     } catch (const std::exception&) {
-      communicator.note_lack_of_room();
-      mine = no_board;  // messages are left
+      board_.reset();
     }
   }
   const std::vector<std::int64_t> all = mpi::allgather(communicator.handle(), std::span(&mine, 1));

@@ -83,6 +83,7 @@ class Everything {
  public:
   void add(Activity* activity) {
     const std::lock_guard lock(mutex_);
+    activity->told_of_ = true;
     activity->next_ = first_;
     if (first_ != nullptr) first_->last_ = activity;
     first_ = activity;
@@ -97,9 +98,7 @@ class Everything {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;
     for (Activity* activity = first_; activity != nullptr; activity = activity->next_) {
-      if (!activity->try_claim()) continue;
-      activity->describe(out);
-      activity->release();
+      if (const TriedClaim claim(*activity); claim) activity->describe(out);
     }
   }
 
@@ -156,7 +155,8 @@ const int dump_signal = [] {
   return install_dump_signal();
 }();
 
-/// The optional progress thread. It calls MPI only while something is active.
+/// The optional progress thread. It calls MPI only while something is active, or a dump is
+/// asked for.
 class ProgressThread {
  public:
   ProgressThread() : thread_([this] { run(); }) {}
@@ -206,9 +206,9 @@ bool progress_thread_wanted() {
 
 }  // namespace
 
-Activity::Activity() { everything().add(this); }
-
 Activity::~Activity() { leave_dump(); }
+
+void Activity::enter_dump() { everything().add(this); }
 
 void Activity::leave_dump() noexcept { everything().remove(this); }
 
@@ -221,10 +221,8 @@ void activate(const std::shared_ptr<Activity>& activity) { active().add(activity
 void activate_to_the_end(const std::shared_ptr<Activity>& activity) {
   activate(activity);
   mpi::leave_chore([activity] {
-    if (!activity->try_claim()) return false;
-    const bool over = activity->advance();
-    activity->release();
-    return over;
+    const TriedClaim claim(*activity);
+    return claim && activity->advance();
   });
 }
 

@@ -17,7 +17,7 @@ namespace vicinal {
 
 class Activity {
  public:
-  Activity();
+  Activity() = default;
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
   virtual ~Activity();
@@ -27,6 +27,9 @@ class Activity {
   virtual bool advance() noexcept = 0;
   /// Says what it waits for, in whole lines; nothing where it is not under way. With the claim held.
   virtual void describe(std::ostream& out) const = 0;
+
+  /// From now on dumps ask it. Once it is whole.
+  void enter_dump();
 
   void claim();
   bool try_claim() { return !claimed_.test_and_set(std::memory_order_acquire); }
@@ -46,7 +49,7 @@ class Activity {
   std::atomic<bool> listed_ = false;  ///< among the active ones
   Activity* next_ = nullptr;          ///< among all, under their lock
   Activity* last_ = nullptr;
-  bool told_of_ = true;
+  bool told_of_ = false;
 };
 
 class Claim {
@@ -58,6 +61,22 @@ class Claim {
 
  private:
   Activity& activity_;
+};
+
+/// A claim for whoever can do without: there is none where another thread has it.
+class TriedClaim {
+ public:
+  explicit TriedClaim(Activity& activity) : activity_(activity), held_(activity.try_claim()) {}
+  TriedClaim(const TriedClaim&) = delete;
+  TriedClaim& operator=(const TriedClaim&) = delete;
+  ~TriedClaim() {
+    if (held_) activity_.release();
+  }
+  explicit operator bool() const { return held_; }
+
+ private:
+  Activity& activity_;
+  bool held_;
 };
 
 /// From now on progress() advances it, until it has nothing more to do. With the claim held, or before

@@ -16,7 +16,7 @@ std::int64_t AgreedSite::new_slot(int peers) {
   std::shared_ptr<SlotHeader> header;
   try {
     header = std::make_shared<SlotHeader>(communicator_, peers, channels_);
-  } catch (...) {
+  } catch (const Error&) {
     communicator_->note_lack_of_room();
     throw;
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/product.hpp"
 #include "execute/channel.hpp"
 #include "plan/strided.hpp"
 
@@ -175,6 +176,8 @@ void Channel::bind_geometry(const Binding& binding) {
   slot_element_bytes_ = binding.element_bytes;
   const bool strided = binding.pieces > 1;
   if (strided != (plan_ != &original_)) use_plan(strided);
+  // All that is moved lies in these, so that nothing below can be more than can be counted.
+  for (const Buffer& buffer : plan_->buffers) product(buffer.extent, binding.element_bytes);
   for (std::size_t i = 0; i < plan_->buffers.size(); ++i) {
     const Buffer& buffer = plan_->buffers[i];
     const auto slot = at(slot_of_[i]);

@@ -169,6 +169,7 @@ void Execution::Run::describe(std::ostream& out) const {
 
 Execution::Execution(const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel) try
     : run_(std::make_shared<Run>(plan, reverse, channel)) {
+  run_->enter_dump();
 } catch (...) {
   // All have agreed on the plan, and count on this rank.
   abandon_plan(plan, plan->communicator().rank());
@@ -178,7 +179,7 @@ Execution::~Execution() {
   // In a process that was forked another thread's claim would last for ever.
   if (mpi::is_forked()) return;
   try {
-    if (in_flight_ && mpi::is_alive()) wait();
+    if (in_flight() && mpi::is_alive()) wait();
   } catch (const std::exception&) {
     // Whoever let go of the execution without waiting does not want to hear of it.
   }
@@ -189,7 +190,7 @@ Execution::~Execution() {
 const AgreedPlan& Execution::plan() const { return run_->plan(); }
 
 void Execution::start(const Binding& binding, Progress progress) {
-  require(!in_flight_, Fault::request,
+  require(!in_flight(), Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
   const Claim claim(*run_);
   run_->start(&binding);
@@ -199,7 +200,7 @@ void Execution::start(const Binding& binding, Progress progress) {
     if (run_->wants_progress()) activate_to_the_end(run_);
     std::rethrow_exception(run_->fault());
   }
-  in_flight_ = true;
+  in_flight_.store(true, std::memory_order_relaxed);
 }
 
 void Execution::start_at_fault() {
@@ -210,9 +211,7 @@ void Execution::start_at_fault() {
 
 void Execution::name_awaited(std::ostream& out) const {
   out << "an exchange planned by " << plan().forward().planner;
-  if (!run_->try_claim()) return;
-  run_->name_awaited(out);
-  run_->release();
+  if (const TriedClaim claim(*run_); claim) run_->name_awaited(out);
 }
 
 bool Execution::at_rest() {
@@ -230,25 +229,25 @@ void Execution::come_to_rest() {
 }
 
 bool Execution::test() {
-  if (!in_flight_) return true;
+  if (!in_flight()) return true;
   if (advance()) return true;
   progress();
   return false;
 }
 
-bool Execution::advance() { return !in_flight_ || poll(1); }
+bool Execution::advance() { return !in_flight() || poll(1); }
 
 bool Execution::poll(int times) {
   const Claim claim(*run_);
   for (int i = 0; i < times && !run_->answered(); ++i) run_->advance();
   if (!run_->answered()) return false;
-  in_flight_ = false;
+  in_flight_.store(false, std::memory_order_relaxed);
   if (run_->fault()) std::rethrow_exception(run_->fault());
   return true;
 }
 
 void Execution::wait() {
-  if (!in_flight_) return;
+  if (!in_flight()) return;
   const auto reason = [this](std::ostream& out) { name_awaited(out); };
   mpi::Wait wait(reason);
   while (true) {

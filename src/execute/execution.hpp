@@ -1,6 +1,7 @@
 // An execution of a plan: one channel of it, with what is in flight there.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -39,7 +40,7 @@ class Execution {
   void wait();
   /// As test(), but progresses this execution only: for whoever progresses the rest.
   bool advance();
-  [[nodiscard]] bool in_flight() const { return in_flight_; }
+  [[nodiscard]] bool in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
   /// Whether nothing is under way (any more), not even for the others' sake; progresses that.
   [[nodiscard]] bool at_rest();
   /// Polls until that is so: for blocking calls that have failed, lest this rank leave the others for
@@ -55,8 +56,8 @@ class Execution {
   bool poll(int times);
 
   std::shared_ptr<Run> run_;
-  bool in_flight_ = false;
-  bool listed_ = false;  ///< among the active ones, while it is in flight
+  std::atomic<bool> in_flight_ = false;  ///< written by who executes; a dump may look
+  bool listed_ = false;                  ///< among the active ones, while it is in flight
 };
 
 }  // namespace vicinal

@@ -14,6 +14,7 @@ namespace vicinal {
 
 std::shared_ptr<Planning> Planning::begin(PlanningTask task) {
   auto planning = std::make_shared<Planning>(std::move(task));
+  planning->enter_dump();
   const Claim claim(*planning);
   if (!planning->advance()) activate(planning);
   return planning;
@@ -110,12 +111,14 @@ void Planning::wait() {
 }
 
 void Planning::name_awaited(std::ostream& out) {
-  if (over_ || !try_claim()) {
-    out << "nothing: a plan has just been made";
-    return;
+  const TriedClaim claim(*this);
+  if (!claim) {
+    out << "a negotiation on which another thread works";
+  } else if (over_) {
+    out << "nothing: it has just been made";
+  } else {
+    driver_.describe(out);
   }
-  driver_.describe(out);
-  release();
 }
 
 const std::shared_ptr<AgreedPlan>& Planning::plan() const {

@@ -95,12 +95,20 @@ void Wait::tell() {
     listed_ = true;
   }
   long_wait_hook();
+  // Whoever waits for flags alone calls MPI seldom, and the program's own messages may need it.
+  if (int found = 0; is_alive()) {
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  }
   const double limit = patience();
   if (told_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
   told_ = true;
-  std::ostringstream line;  // written at once, so that ranks do not mix their lines
-  describe(line);
-  std::cerr << line.str() << std::flush;
+  try {
+    std::ostringstream line;  // written at once, so that ranks do not mix their lines
+    describe(line);
+    std::cerr << line.str() << std::flush;
+  } catch (const std::exception&) {
+    // Without memory for it nothing is said.
+  }
 }
 
 void Wait::leave() {
@@ -122,7 +130,7 @@ void check_report_waits() {
 }
 
 void describe_waits(std::ostream& out) {
-  // A signal handler may ask while its own thread holds the lock: better nothing than a deadlock.
+  // Nobody waits for the lock to say this: better nothing than a deadlock.
   const std::unique_lock lock(sleepers().mutex, std::try_to_lock);
   if (!lock) return;
   for (const Wait* wait : sleepers().waits) wait->describe(out);

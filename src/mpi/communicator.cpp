@@ -293,7 +293,8 @@ void Communicator::note_lack_of_room() noexcept {
     const std::lock_guard lock(mutex_);
     if (out_of_room_) return;
     room_fault_ =
-        "the memory that they share has been full; some of what they hand over found no room";
+        arena_fault_ + (arena_fault_.empty() ? "" : "; ") +
+        "the memory that they share has been full: some of what they hand over found no room";
     out_of_room_.store(true, std::memory_order_release);
   } catch (const std::exception&) {
     // It is for people only.

@@ -44,7 +44,8 @@ MessageBatch::Due MessageBatch::due() const {
   Due due;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     int done = 0;
-    check(MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE), "MPI_Request_get_status");
+    // One of which MPI says nothing counts as due.
+    MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
     if (done != 0) continue;
     if (i < expected_.size()) {
       due.from.insert(expected_[i].peer);

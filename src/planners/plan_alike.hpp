@@ -14,8 +14,9 @@ namespace vicinal {
 /// or how much.
 std::vector<Given> given_options(const Planner& planner, const PlanOptions& options);
 
-/// Plans, if all ranks of the component give the same planner and options. Where they do not, throws an info fault that names two ranks and both values on all of them, and where a rank brings a
-/// fault, that is thrown there and told all others: both as a SettledFault. Costs two letters per rank.
+/// Plans, if all ranks of the component give the same planner and options. Where they do not, throws an
+/// info fault that names two ranks and both values on all of them, and where a rank brings a fault, that
+/// is thrown there and told all others: both as a SettledFault. Costs two letters per rank.
 /// `planner` and what the request refers to must live until the task is done.
 Task<Plans> plan_alike(const Planner& planner, PlanRequest request);
 
