@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal::mpi {
@@ -96,9 +97,7 @@ void Wait::tell() {
   }
   long_wait_hook();
   // Whoever waits for flags alone calls MPI seldom, and the program's own messages may need it.
-  if (int found = 0; is_alive()) {
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
-  }
+  if (is_alive()) progress(MPI_COMM_SELF);
   const double limit = patience();
   if (told_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
   told_ = true;

@@ -146,17 +146,22 @@ class Gatherings {
   std::vector<int> counts_, places_;
 };
 
-}  // namespace
-
-TEST(allgathers_go_on_after_a_blocking_one_that_failed) {
+/// What is right goes well after each fault of a call of some form.
+template <class Call>
+void go_on_after(Call call) {
   Gatherings gatherings(few_regions(world_size()));
   for (int round = 0; round < 3; ++round) {
     for (const Mistake& fault : faults()) {
-      const Arguments given = gatherings.with(fault);
-      gatherings.told(fault, gatherings.call(given));
+      gatherings.told(fault, call(gatherings, gatherings.with(fault)));
       gatherings.verify_all_forms();
     }
   }
+}
+
+}  // namespace
+
+TEST(allgathers_go_on_after_a_blocking_one_that_failed) {
+  go_on_after([](Gatherings& all, const Arguments& given) { return all.call(given); });
 }
 
 TEST(allgathers_go_on_after_several_in_a_row_that_failed) {
@@ -171,33 +176,20 @@ TEST(allgathers_go_on_after_several_in_a_row_that_failed) {
 }
 
 TEST(allgathers_go_on_after_one_with_counts_that_failed) {
-  Gatherings gatherings(few_regions(world_size()));
-  for (int round = 0; round < 3; ++round) {
-    for (const Mistake& fault : faults()) {
-      const Arguments given = gatherings.with(fault);
-      gatherings.told(fault, gatherings.call_with_counts(given));
-      gatherings.verify_all_forms();
-    }
-  }
+  go_on_after([](Gatherings& all, const Arguments& given) { return all.call_with_counts(given); });
 }
 
 TEST(allgathers_go_on_after_a_nonblocking_one_that_failed) {
-  Gatherings gatherings(few_regions(world_size()));
-  for (int round = 0; round < 3; ++round) {
-    for (const Mistake& fault : faults()) {
-      const Arguments given = gatherings.with(fault);
-      vicinal_request request = VICINAL_REQUEST_NULL;
-      int code = gatherings.begin(given, &request);
-      if (gatherings.is_at_fault()) {
-        CHECK(request == VICINAL_REQUEST_NULL);
-      } else {
-        SUCCEEDS(code);
-        code = vicinal_wait(&request);
-      }
-      gatherings.told(fault, code);
-      gatherings.verify_all_forms();
+  go_on_after([](Gatherings& all, const Arguments& given) {
+    vicinal_request request = VICINAL_REQUEST_NULL;
+    const int code = all.begin(given, &request);
+    if (all.is_at_fault()) {
+      CHECK(request == VICINAL_REQUEST_NULL);
+      return code;
     }
-  }
+    SUCCEEDS(code);
+    return vicinal_wait(&request);
+  });
 }
 
 TEST(allgathers_go_on_after_a_plan_that_failed) {
