@@ -171,7 +171,40 @@ def test_a_rank_may_keep_its_communicators(mpi: str) -> None:
 
 
 @pytest.mark.parametrize("thread", ["0", "1"])
+@pytest.mark.parametrize("shared", ["0", "1"])
 @pytest.mark.parametrize("way", ["failed", "started"])
-def test_the_end_of_mpi_with_something_under_way(mpi: str, way: str, thread: str) -> None:
+def test_the_end_of_mpi_with_something_under_way(mpi: str, way: str, shared: str, thread: str) -> None:
     program = BUILD / "c_tests" / f"leaving_{abi_of(mpi)}"
-    run_ranks(mpi, 4, [program, way], env={"VICINAL_PROGRESS_THREAD": thread}, timeout=60)
+    environment = {"VICINAL_PROGRESS_THREAD": thread, "VICINAL_SHARED_MEMORY": shared}
+    run_ranks(mpi, 4, [program, way], env=environment, timeout=60)
+
+
+ENDING = """
+import atexit
+import os
+import sys
+from pathlib import Path
+from mpi4py import MPI
+
+def own_threads():
+    return [task.name for task in Path("/proc/self/task").iterdir() if task.joinpath("comm").read_text() == "vicinal\\n"]
+
+@atexit.register  # called after what was registered later, and before mpi4py ends MPI
+def check():
+    if own_threads():
+        print("MPI ends while the progress thread runs", flush=True)
+        os._exit(1)
+
+import vicinal
+
+comm = MPI.COMM_WORLD
+halo = vicinal.Halo(comm, (comm.rank, comm.rank + 1), [(comm.rank + 1) % comm.size])
+assert len(own_threads()) == 1
+print("well", flush=True)
+"""
+
+
+def test_the_progress_thread_ends_before_mpi_does_in_python(mpi: str) -> None:
+    environment = {"PYTHONPATH": str(ROOT / "python"), "VICINAL_PROGRESS_THREAD": "1"}
+    result = run_ranks(mpi, 2, [sys.executable, "-c", ENDING], env=environment, timeout=60)
+    assert result.output.count("well") == 2, result.output

@@ -9,6 +9,7 @@ nothing that anybody could notice says so (`equivalent`, and why), and is not tr
     mpich FILTER @ 2         the engine's on MPICH, for what only that MPI minds
     hosts FILTER @ 4         the engine's on two hosts of network namespaces, half of the ranks on each (root only)
     fuzz FAMILY @ 3          ten seconds of the fuzzer
+    program NAME WORD A=B @ 4  a program of tests/c with these arguments and variables, on MPICH
 
 and run in that order until one fails; a test that does not end notices, too.  A bug that no test notices is
 a survivor, and wants a test.  Not part of `make test`: each bug costs a build and its tests.
@@ -50,6 +51,7 @@ TARGETS = {
     OTHER_MPI: f"vicinal_engine_tests_{OTHER_MPI}",
     "hosts": ENGINE,
     "fuzz": f"vicinal_fuzz_{MPI}",
+    "program": f"{{}}_{OTHER_MPI}",
 }
 ENVIRONMENT = {"OMPI_MCA_osc": "^ucx"}
 PATIENCE = 40.0
@@ -63,6 +65,11 @@ class Test:
     kind: str
     argument: str
     ranks: int
+
+    @property
+    def target(self) -> str:
+        """What has to be built for it."""
+        return TARGETS[self.kind].format(self.argument.partition(" ")[0])
 
     def __str__(self) -> str:
         words = [self.kind, *filter(None, [self.argument])]
@@ -158,16 +165,21 @@ class Copy:
         environment = {**os.environ, "CXX": compilers.cxx, "CC": compilers.c}
         subprocess.run(words, check=True, env=environment, stdout=subprocess.DEVNULL)
 
-    def make(self, kind: str) -> str:
-        """Build a program; "" or what the compiler says."""
-        words = [str(BIN / "cmake"), "--build", str(self.build), "--parallel", "2", "--target", TARGETS[kind]]
+    def make(self, test: Test) -> str:
+        """Build its program; "" or what the compiler says."""
+        words = [str(BIN / "cmake"), "--build", str(self.build), "--parallel", "2", "--target", test.target]
         result = subprocess.run(words, capture_output=True, text=True)
         return "" if result.returncode == 0 else result.stdout[-3000:]
 
     def run(self, test: Test) -> str:
         """Run a test; "" where it passes, else what is wrong in a line."""
-        program = [str(self.build / "bin" / TARGETS[test.kind])]
-        if test.kind == "fuzz":
+        program = [str(self.build / "bin" / test.target)]
+        given: dict[str, str] = {}
+        if test.kind == "program":
+            arguments = test.argument.split()[1:]
+            given = dict(word.split("=", 1) for word in arguments if "=" in word)
+            program = [str(self.build / "c_tests" / test.target), *(word for word in arguments if "=" not in word)]
+        elif test.kind == "fuzz":
             program += ["--seed", "1", "--seconds", "10", "--patience", "30"]
             program += ["--family", test.argument] if test.argument else []
         elif test.argument:
@@ -178,10 +190,10 @@ class Copy:
             words = [sys.executable, str(ROOT / "tools" / "hosts.py"), "run", *shape, "--", *program]
             environment["VICINAL_MPI"] = MPI
         elif test.ranks:
-            mpi = find_mpi(OTHER_MPI if test.kind == OTHER_MPI else MPI)
+            mpi = find_mpi(OTHER_MPI if test.kind in (OTHER_MPI, "program") else MPI)
             words, environment = command(mpi, test.ranks, program)
         try:
-            result = run_command(["nice", *words], {**environment, **ENVIRONMENT}, PATIENCE)
+            result = run_command(["nice", *words], {**environment, **ENVIRONMENT, **given}, PATIENCE)
         except AssertionError:
             return "a hang"
         if result.code == 0:
@@ -212,11 +224,11 @@ def judge(mutant: Mutant, copy: Copy, tests: Sequence[Test]) -> Verdict:
     try:
         built = set()
         for test in tests:
-            if test.kind not in built:
-                fault = copy.make(test.kind)
+            if test.target not in built:
+                fault = copy.make(test)
                 if fault:
                     return Verdict(mutant, error=f"it does not build:\n{fault}")
-                built.add(test.kind)
+                built.add(test.target)
             noticed = copy.run(test)
             if noticed:
                 return Verdict(mutant, caught=f"{test}: {noticed[:150]}")
@@ -231,8 +243,8 @@ def check_sound(copy: Copy, mutants: Sequence[Mutant]) -> int:
     """Run the tests of the mutants on the tree as it is: they must pass, or what they notice means nothing."""
     tests = sorted({test for mutant in mutants for test in mutant.tests}, key=str)
     failed = 0
-    for kind in TARGETS:
-        fault = copy.make(kind)
+    for test in {test.target: test for test in tests}.values():
+        fault = copy.make(test)
         if fault:
             sys.exit(f"vicinal: the tree as it is does not build:\n{fault}")
     for test in tests:

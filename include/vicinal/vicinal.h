@@ -41,7 +41,8 @@
  *                         the cost of gathering all their plans on one rank; default "0"
  * Environment only: VICINAL_REPORT_WAITS=S has a rank that waits for longer than S seconds say for whom
  * (default 30, 0 for never). VICINAL_SHARED_MEMORY=0 does without shared memory altogether;
- * VICINAL_PROGRESS_THREAD=1 progresses by a thread of its own (needs MPI_THREAD_MULTIPLE).
+ * VICINAL_PROGRESS_THREAD=1 progresses by a thread of its own (needs MPI_THREAD_MULTIPLE), which ends at the
+ * beginning of MPI_Finalize: the library intercepts that call.
  */
 #ifndef VICINAL_VICINAL_H
 #define VICINAL_VICINAL_H

@@ -16,6 +16,7 @@
 #include "discovery/agreement.hpp"
 #include "errors.hpp"
 #include "execute/execution.hpp"
+#include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/difference.hpp"
@@ -125,6 +126,9 @@ NB_MODULE(VICINAL_MODULE, m) {
   m.def("get_regions", &py::get_regions, "comm"_a);
   m.def("wait_any", &py::wait_any_of, "pending"_a);
   m.def("progress", &vicinal::progress, nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "stop_threads", [] { vicinal::mpi::stop_threads_hook(); },
+      nb::call_guard<nb::gil_scoped_release>());
   m.def("dump", [] { vicinal::describe_pending(std::cerr); });
   py::bind_halo(m);
   py::bind_graph(m);

@@ -6,6 +6,7 @@ vicinal`, so that what needs no MPI (plans, `vicinal explain`) works where there
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
 import importlib.util
@@ -54,7 +55,10 @@ def native() -> Native:
             "=system, with its mpicc on PATH), or start the ranks with another MPI, and let mpi4py find it "
             "by the environment variable MPI4PY_LIBMPI."
         )
-    return cast(Native, importlib.import_module(name))
+    module = cast(Native, importlib.import_module(name))
+    # mpi4py ends MPI after this, and our thread must be out of it by then.
+    atexit.register(module.stop_threads)
+    return module
 
 
 def is_loaded() -> bool:

@@ -1,11 +1,14 @@
 // The list of what is active, the progress thread, the dump.
 #include "execute/activity.hpp"
 
+#include <pthread.h>
+
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <string_view>
@@ -147,23 +150,25 @@ int install_dump_signal() {
   return caught ? number : -1;
 }
 
-/// With the library, before anything else: the signal must not kill a rank that has not come far.
-const int dump_signal = [] {
-  mpi::progress_hook = [] { progress(); };
-  mpi::long_wait_hook = [] { answer_dump_signal(); };
-  mpi::end_hook = [] { active().stop(); };
-  return install_dump_signal();
-}();
-
 /// The optional progress thread. It calls MPI only while something is active, or a dump is
 /// asked for.
 class ProgressThread {
  public:
-  ProgressThread() : thread_([this] { run(); }) {}
+  ProgressThread() = default;
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
-  ~ProgressThread() {
+
+  void start() {
+    const std::lock_guard lock(mutex_);
+    if (stop_ || thread_.joinable()) return;
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "vicinal");
+  }
+  /// For good: returns when it is over.
+  void stop() {
+    const std::lock_guard lock(mutex_);
     stop_ = true;
+    if (!thread_.joinable()) return;
     // A process that was forked has this object, but not the thread.
     if (mpi::is_forked()) {
       thread_.detach();
@@ -187,9 +192,27 @@ class ProgressThread {
     }
   }
 
+  std::mutex mutex_;  ///< of those who start and stop it
   std::atomic<bool> stop_ = false;
   std::thread thread_;
 };
+
+/// It outlives whatever is destroyed at the end, which may end MPI; the thread ends before.
+ProgressThread& progress_thread() {
+  static auto* const thread = new ProgressThread;
+  [[maybe_unused]] static const std::unique_ptr<ProgressThread, void (*)(ProgressThread*)> at_exit(
+      thread, [](ProgressThread* ending) { ending->stop(); });
+  return *thread;
+}
+
+/// With the library, before anything else: the signal must not kill a rank that has not come far.
+const int dump_signal = [] {
+  mpi::progress_hook = [] { progress(); };
+  mpi::long_wait_hook = [] { answer_dump_signal(); };
+  mpi::stop_threads_hook = [] { progress_thread().stop(); };
+  mpi::end_hook = [] { active().stop(); };
+  return install_dump_signal();
+}();
 
 bool progress_thread_wanted() {
   const char* text = std::getenv("VICINAL_PROGRESS_THREAD");
@@ -243,7 +266,7 @@ void prepare_process() {
   require(mpi::thread_multiple(), Fault::unsupported,
           "VICINAL_PROGRESS_THREAD asks for a progress thread, but MPI was initialized without "
           "MPI_THREAD_MULTIPLE; initialize it with that level, or unset the variable");
-  static ProgressThread thread;
+  progress_thread().start();
 }
 
 bool has_progress_thread() {

@@ -101,7 +101,10 @@ inline void (*progress_hook)() = detail::no_progress;
 /// dump. Set and bound as the one above.
 inline void (*long_wait_hook)() = detail::no_progress;
 
-/// Called once, when MPI is about to end: nothing is progressed from then on.
+/// Called when MPI is about to end, more than once perhaps: no thread of the library's own runs from then on.
+inline void (*stop_threads_hook)() = detail::no_progress;
+
+/// Called once, when MPI ends: nothing is progressed from then on.
 inline void (*end_hook)() = detail::no_progress;
 
 /// How often something is polled before the core is given to others: Open MPI looks for what has come

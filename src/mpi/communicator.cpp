@@ -5,6 +5,7 @@
 #include "mpi/communicator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <exception>
 #include <ostream>
@@ -56,7 +57,35 @@ int drop(MPI_Comm user, int, void* attribute, void*) {
   return MPI_SUCCESS;
 }
 
+/// As long as it lives, errors of freeing end no program: MPI reports those of an object that is no more on one
+/// of these two. MPICH takes it for an error that messages have come which nobody received.
+class ErrorsReturn {
+ public:
+  ErrorsReturn() {
+    for (Kept& kept : kept_) {
+      MPI_Comm_get_errhandler(kept.communicator, &kept.handler);
+      MPI_Comm_set_errhandler(kept.communicator, MPI_ERRORS_RETURN);
+    }
+  }
+  ErrorsReturn(const ErrorsReturn&) = delete;
+  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+  ~ErrorsReturn() {
+    for (Kept& kept : kept_) {
+      MPI_Comm_set_errhandler(kept.communicator, kept.handler);
+      MPI_Errhandler_free(&kept.handler);
+    }
+  }
+
+ private:
+  struct Kept {
+    MPI_Comm communicator;
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  };
+  std::array<Kept, 2> kept_ = {{{MPI_COMM_WORLD}, {MPI_COMM_SELF}}};
+};
+
 int close_all(MPI_Comm, int, void*, void*) {
+  stop_threads_hook();
   finish_chores(patience_at_end);
   drop_chores();
   end_hook();
@@ -65,7 +94,9 @@ int close_all(MPI_Comm, int, void*, void*) {
     const std::lock_guard lock(registry().mutex);
     live = registry().live;
   }
-  if (is_alive()) Window::free_all();
+  if (!is_alive()) return MPI_SUCCESS;
+  const ErrorsReturn errors_return;
+  Window::free_all();
   for (Communicator* communicator : live) communicator->close();
   return MPI_SUCCESS;
 }

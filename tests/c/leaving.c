@@ -1,9 +1,12 @@
-/* Ranks that come to the end of MPI with something under way. `leaving failed`: rank 0's last call has failed,
+/* Ranks that come to the end of MPI with something under way; the progress thread, where there is one, is gone
+ * before MPI ends. `leaving failed`: rank 0's last call has failed,
  * so that it has nothing to wait for, while the others still need its part in it. `leaving started`: exchanges
  * were started and are never waited for, which is the program's fault; requests are freed after the end. It
  * may take a while, and must neither hang nor abort. */
+#include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <vicinal/vicinal.h>
 
@@ -11,6 +14,33 @@ enum { calls = 9, most = 64 };
 
 static int rank, size;
 static vicinal_graph graph = VICINAL_GRAPH_NULL;
+
+/* How many threads of this process are named after the library. */
+static int own_threads(void) {
+  int found = 0;
+  DIR* threads = opendir("/proc/self/task");
+  for (const struct dirent* entry; threads && (entry = readdir(threads)) != NULL;) {
+    char path[300], name[32] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+    FILE* file = fopen(path, "r");
+    if (file == NULL) continue;
+    found += fgets(name, sizeof name, file) != NULL && strcmp(name, "vicinal\n") == 0;
+    fclose(file);
+  }
+  if (threads) closedir(threads);
+  return found;
+}
+
+/* Called first of all by MPI_Finalize, where MPICH does not lock any more. */
+static int at_the_end(MPI_Comm self, int key, void* value, void* extra) {
+  (void)self, (void)key, (void)value, (void)extra;
+  if (own_threads() != 0) {
+    printf("rank %d: MPI ends while the progress thread runs\n", rank);
+    fflush(stdout);
+    _Exit(1);
+  }
+  return MPI_SUCCESS;
+}
 
 static int failed(void) {
   int sent[most], received[calls][most], wrong = 0;
@@ -58,6 +88,15 @@ int main(int argc, char** argv) {
   vicinal_graph_create_adjacent(MPI_COMM_WORLD, size, all, MPI_UNWEIGHTED, size, all,
                                 MPI_UNWEIGHTED, info, 0, &graph);
   MPI_Info_free(&info);
+  int key;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_the_end, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+  MPI_Comm_free_keyval(&key);
+  const char* wish = getenv("VICINAL_PROGRESS_THREAD");
+  if (own_threads() != (wish != NULL && strcmp(wish, "1") == 0)) {
+    printf("rank %d: there is%s a progress thread\n", rank, own_threads() ? "" : " not");
+    return 1;
+  }
   const int wrong = argc > 1 && strcmp(argv[1], "started") == 0 ? started() : failed();
   if (wrong > 0) printf("rank %d: %d codes were not as expected\n", rank, wrong);
   return wrong > 0;
