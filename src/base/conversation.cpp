@@ -27,8 +27,7 @@ std::string list_of(std::span<const int> ranks, const char* before, const char* 
   return text.str();
 }
 
-}  // namespace
-
+/// Of senders, named as often as they write, those that have written less.
 std::string letters_of(std::vector<int> senders, std::span<const Letter> arrived,
                        std::string_view what) {
   std::vector<int> written;
@@ -44,6 +43,34 @@ std::string letters_of(std::vector<int> senders, std::span<const Letter> arrived
   return list_of(missing, "rank ", "'s") + " " + std::string(what);
 }
 
+}  // namespace
+
+void Expected::add(std::int64_t kind, std::vector<int> senders, std::string_view what) {
+  const std::size_t count = senders.size();
+  add_unnamed(kind, count, [senders = std::move(senders), what](std::span<const Letter> arrived) {
+    return letters_of(senders, arrived, what);
+  });
+}
+
+void Expected::add_unnamed(std::int64_t kind, std::size_t count, Missing missing) {
+  if (count == 0) return;
+  count_ += count;
+  groups_.push_back({kind, std::move(missing)});
+}
+
+std::string Expected::missing(std::span<const Letter> arrived) const {
+  std::string text;
+  for (const Group& group : groups_) {
+    std::vector<Letter> its;
+    for (const Letter& letter : arrived) {
+      if (group.kind == any_kind || letter.words.front() == group.kind) its.push_back(letter);
+    }
+    const std::string more = group.missing(its);
+    if (!more.empty()) text += (text.empty() ? "" : ", ") + more;
+  }
+  return text;
+}
+
 std::string carriers_of(std::span<const int> sources) {
   if (sources.empty()) return {};
   const std::string which = list_of(sources, "", "");
@@ -53,13 +80,14 @@ std::string carriers_of(std::span<const int> sources) {
 
 std::string describe_wait(const Conversation::Pending& pending, std::span<const Letter> arrived) {
   std::string text;
-  if (arrived.size() >= pending.expected) {
+  const std::size_t expected = pending.expected.count();
+  if (arrived.size() >= expected) {
     text = "nobody: all letters are there";
   } else {
-    if (pending.missing) text = pending.missing(arrived);
+    text = pending.expected.missing(arrived);
     if (text.empty()) {
-      text = std::to_string(pending.expected - arrived.size()) + " of " +
-             std::to_string(pending.expected) + " letters";
+      text = std::to_string(expected - arrived.size()) + " of " + std::to_string(expected) +
+             " letters";
     }
   }
   if (!pending.purpose.empty()) text += ", " + std::string(pending.purpose);

@@ -17,11 +17,10 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/records.hpp"
 #include "base/runs.hpp"
 
 namespace vicinal {
-
-using Words = std::vector<std::int64_t>;
 
 struct Letter {
   int peer = 0;  ///< whom to, in an outbox; whom from, in an inbox
@@ -32,15 +31,43 @@ struct Letter {
 /// at what the waiting coroutine holds, so it is asked only while that waits.
 using Missing = std::function<std::string(std::span<const Letter> arrived)>;
 
+/// Whose letters a rank expects in a superstep: of each sender as many as it is named, or, where nobody
+/// can know who writes, a number and how to say what is missing. Letters of several kinds (letters.hpp) are
+/// told apart by their first word.
+class Expected {
+ public:
+  static constexpr std::int64_t any_kind = -1;
+
+  Expected() = default;
+  /// "rank 1's and rank 5's summaries" while those are missing.
+  Expected(std::vector<int> senders, std::string_view what) {
+    add(any_kind, std::move(senders), what);
+  }
+  Expected(int sender, std::string_view what) : Expected(std::vector<int>(1, sender), what) {}
+  void add(std::int64_t kind, std::vector<int> senders, std::string_view what);
+  /// `missing` is given the letters of that kind that are there.
+  void add_unnamed(std::int64_t kind, std::size_t count, Missing missing);
+
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] std::string missing(std::span<const Letter> arrived) const;
+
+ private:
+  struct Group {
+    std::int64_t kind;
+    Missing missing;
+  };
+  std::vector<Group> groups_;
+  std::size_t count_ = 0;
+};
+
 /// What a rank offers to the driver that runs it.
 class Conversation {
  public:
   struct Pending {
     std::vector<Letter> outbox;
-    std::size_t expected = 0;
+    Expected expected;
     std::vector<Letter> inbox;  ///< filled by the driver, ordered by sender, then as sent
-    Missing missing;
-    std::string_view purpose;  ///< what the conversation is about: "planning aggregate"
+    std::string_view purpose;   ///< what the conversation is about: "planning aggregate"
   };
 
   class Exchange {
@@ -54,10 +81,10 @@ class Conversation {
     Conversation& conversation_;
   };
 
-  /// Sends the outbox, and resumes when `expected` letters of this superstep are there.
-  Exchange exchange(std::vector<Letter> outbox, std::size_t expected, Missing missing = {}) {
+  /// Sends the outbox, and resumes when the letters of this superstep that are expected are there.
+  Exchange exchange(std::vector<Letter> outbox, Expected expected = {}) {
     letters_sent_ += outbox.size();
-    pending_ = {std::move(outbox), expected, {}, std::move(missing), purpose_};
+    pending_ = {std::move(outbox), std::move(expected), {}, purpose_};
     ++superstep_;
     return Exchange(*this);
   }
@@ -89,11 +116,6 @@ class Conversation {
 /// summaries, planning aggregate", or "whoever carries the edges from ranks 3 and 7, planning
 /// distance-halving".
 std::string describe_wait(const Conversation::Pending& pending, std::span<const Letter> arrived);
-
-/// For a Missing where it is known who writes: "rank 1's and rank 5's summaries". `senders` has a rank
-/// as often as it writes.
-std::string letters_of(std::vector<int> senders, std::span<const Letter> arrived,
-                       std::string_view what);
 
 /// For a Missing where it is not known who carries what is sent along edges: "whoever carries the
 /// edges from ranks 3 and 7".

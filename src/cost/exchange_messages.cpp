@@ -24,10 +24,10 @@ void add_rounds_of_ranks(const Machine& machine, std::vector<std::int64_t>& sent
   }
 }
 
-void add_rounds_of_captains(const Machine& machine, std::vector<std::int64_t>& sent) {
+void add_rounds_of_region_leaders(const Machine& machine, std::vector<std::int64_t>& sent) {
   for (int step = 1; step < machine.regions(); step *= 2) {
     for (int region = 0; region < machine.regions(); ++region) {
-      ++sent[as_size(captain(machine, region))];
+      ++sent[as_size(region_leader(machine, region))];
     }
   }
 }
@@ -91,7 +91,7 @@ ExchangeMessages count_messages(Method method, const Machine& machine,
     case Method::locality:
       add_locality(machine, messages, false, sent);
       if (shared_memory && regions_share_memory(machine)) {
-        add_rounds_of_captains(machine, sent.protocol);
+        add_rounds_of_region_leaders(machine, sent.protocol);
       } else if (machine.regions() > 1) {
         add_rounds_of_ranks(machine, sent.inside_mpi);
       }

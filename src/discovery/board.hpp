@@ -46,7 +46,7 @@ class Board {
   /// read for the present call only, before anyone can show the next.
   void show_ready(std::int64_t call, bool flagged);
   [[nodiscard]] std::int64_t ready(int member) const;
-  /// Likewise what the captain, member 0, has found out for all.
+  /// Likewise what the region leader, member 0, has found out for all.
   void show_verdict(std::int64_t call, bool flagged);
   [[nodiscard]] std::int64_t verdict() const;
 

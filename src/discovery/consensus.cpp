@@ -1,4 +1,4 @@
-// Rounds of two calls may overlap: a captain may begin the next call's while another is still in
+// Rounds of two calls may overlap: a region leader may begin the next call's while another is still in
 // this one's. Messages between two ranks keep their order, and each is received from a given rank.
 #include "discovery/consensus.hpp"
 
@@ -18,7 +18,7 @@ bool Consensus::complete() {
   if (team_.place() == 0) {
     if (!ready_ && !members_ready()) return false;
     ready_ = true;
-    if (!captains_agree()) return false;
+    if (!region_leaders_agree()) return false;
     team_.board()->show_verdict(team_.call(), flagged_ != 0);
     return true;
   }
@@ -38,7 +38,7 @@ bool Consensus::members_ready() {
   return true;
 }
 
-bool Consensus::captains_agree() {
+bool Consensus::region_leaders_agree() {
   const Machine& machine = team_.machine();
   const int regions = machine.regions();
   while (true) {
@@ -50,10 +50,11 @@ bool Consensus::captains_agree() {
     if (step_ >= regions) return true;
     leaving_ = flagged_;
     in_ = mpi::ireceive(communicator_.handle(), std::as_writable_bytes(std::span(&arriving_, 1)),
-                        captain(machine, (team_.region() + regions - step_) % regions),
+                        region_leader(machine, (team_.region() + regions - step_) % regions),
                         mpi::tag_consensus);
-    out_ = mpi::isend(communicator_.handle(), std::as_bytes(std::span(&leaving_, 1)),
-                      captain(machine, (team_.region() + step_) % regions), mpi::tag_consensus);
+    out_ =
+        mpi::isend(communicator_.handle(), std::as_bytes(std::span(&leaving_, 1)),
+                   region_leader(machine, (team_.region() + step_) % regions), mpi::tag_consensus);
   }
 }
 

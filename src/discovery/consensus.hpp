@@ -1,9 +1,9 @@
 // Whether all ranks have come to a point, found out while other things go on. Where regions share
-// memory, the members of each show that they are ready, their captain (the first of them) does so
-// for all in log2(regions) messages between captains, and shows the result. Otherwise MPI's
+// memory, the members of each show that they are ready, their region leader (the first of them) does so
+// for all in log2(regions) messages between region leaders, and shows the result. Otherwise MPI's
 // nonblocking allreduce among all ranks serves.
 //
-// The rounds between captains are those of the dissemination barrier (Hensgen, Finkel and Manber
+// The rounds between region leaders are those of the dissemination barrier (Hensgen, Finkel and Manber
 // 1988), which needs no power of two.
 #pragma once
 
@@ -33,13 +33,13 @@ class Consensus {
 
  private:
   bool members_ready();
-  bool captains_agree();
+  bool region_leaders_agree();
 
   mpi::Communicator& communicator_;
   Team& team_;
   std::int64_t flagged_;
   std::optional<mpi::Request> allreduce_;
-  bool ready_ = false;  ///< all members are; for captains
+  bool ready_ = false;  ///< all members are; for region leaders
   int step_ = 0;        ///< the distance of the round under way; 0 before the first
   std::int64_t leaving_ = 0;
   std::int64_t arriving_ = 0;

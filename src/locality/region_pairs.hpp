@@ -25,7 +25,7 @@ namespace vicinal {
 }
 
 /// The rank that speaks for a region where all regions meet.
-[[nodiscard]] inline int captain(const Machine& machine, int region) {
+[[nodiscard]] inline int region_leader(const Machine& machine, int region) {
   return machine.members(region).front();
 }
 

@@ -34,7 +34,7 @@ enum ReservedTag : int {
   tag_allgather = 5,
   // Sparse exchanges (src/discovery).
   tag_counts = 16,     ///< sums of counts
-  tag_consensus = 17,  ///< between the captains of regions
+  tag_consensus = 17,  ///< between region leaders
   tag_region = 18,     ///< four: inside a region, two stages of two exchanges in turn
   tag_straight = 22,   ///< payloads too large to be relayed
   tag_reply = 23,      ///< answers to those who asked

@@ -83,7 +83,7 @@ class Driver {
       for (Letter& letter : pending.outbox) mailbox.post(key_, superstep, std::move(letter));
       pending.outbox.clear();
       mailbox.collect();
-      if (mailbox.count(key_, superstep) < pending.expected) {
+      if (mailbox.count(key_, superstep) < pending.expected.count()) {
         heed_notices(communicator_, key_);
         return false;
       }

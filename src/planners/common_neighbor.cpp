@@ -24,20 +24,14 @@ Task<Plans> plan_common_neighbor(PlanRequest request) {
   common_neighbor::CommonNeighborNegotiator self(request);
   if (self.takes_part()) {
     Conversation& talk = request.conversation;
-    std::vector<Letter> links = self.write_links();
-    const std::size_t told = self.expected_links();
-    Missing missing = [&](auto arrived) { return self.missing_links(arrived); };
-    self.read_links(co_await talk.exchange(std::move(links), told, std::move(missing)));
+    std::vector<Letter> outbox = self.write_links();
+    self.read_links(co_await talk.exchange(std::move(outbox), self.expected_links()));
 
-    std::vector<Letter> supplies = self.write_supplies();
-    const std::size_t supplied = self.expected_supplies();
-    missing = [&](auto arrived) { return self.missing_supplies(arrived); };
-    self.read_supplies(co_await talk.exchange(std::move(supplies), supplied, std::move(missing)));
+    outbox = self.write_supplies();
+    self.read_supplies(co_await talk.exchange(std::move(outbox), self.expected_supplies()));
 
-    std::vector<Letter> arrivals = self.write_arrivals();
-    const std::size_t arriving = self.expected_arrivals();
-    missing = [&](auto arrived) { return self.missing_arrivals(arrived); };
-    self.read_arrivals(co_await talk.exchange(std::move(arrivals), arriving, std::move(missing)));
+    outbox = self.write_arrivals();
+    self.read_arrivals(co_await talk.exchange(std::move(outbox), self.expected_arrivals()));
   }
   Plans plans{write_plan(self.finish(), rank, size), std::nullopt};
   co_return plans;

@@ -15,19 +15,19 @@
 // rank on average and 307 at most. Where a rank may take the load of two others when there is
 // nobody else, as the pruned planner lets it, it is 7 and 66.
 //
-// Source: Sharifian et al. 2024, algorithms 1 to 4. Agents are selected differently, by chiefs of
-// regions in a fixed number of rounds (halving/chief.hpp).
+// Source: Sharifian et al. 2024, algorithms 1 to 4. Agents are selected differently, by region leaders of
+// regions in a fixed number of rounds (halving/region_leader.hpp).
 #include "planners/all.hpp"
 #include "planners/halving/agents.hpp"
-#include "planners/halving/courier.hpp"
+#include "planners/halving/negotiator.hpp"
 #include "planners/halving/write_plan.hpp"
 
 namespace vicinal {
 
 namespace {
 
-using halving::Courier;
 using halving::Halves;
+using halving::HalvingNegotiator;
 using halving::HalvingRoutes;
 using halving::Load;
 using halving::StepPartners;
@@ -36,36 +36,31 @@ Task<Plans> plan_halving(PlanRequest request, Load load, int most_origins,
                          std::string_view planner) {
   const Neighborhood& neighborhood = request.neighborhood;
   const Halves halves(*neighborhood.machine, neighborhood.region());
-  Courier courier(request, halves, load);
-  if (courier.takes_part()) {
+  HalvingNegotiator negotiator(request, halves, load);
+  if (negotiator.takes_part()) {
     Conversation& talk = request.conversation;
-    std::vector<Letter> edges = courier.write_edges();
-    Missing missing = [&](auto arrived) { return courier.missing_edges(arrived); };
-    courier.read_edges(
-        co_await talk.exchange(std::move(edges), courier.expected_edges(), std::move(missing)));
+    std::vector<Letter> outbox = negotiator.write_edges();
+    negotiator.read_edges(co_await talk.exchange(std::move(outbox), negotiator.expected_edges()));
 
     std::vector<StepPartners> steps;
     if (halves.steps() > 0) {
-      steps = co_await find_agents(talk, neighborhood, halves, courier.chiefs(), most_origins);
+      steps = co_await find_agents(talk, neighborhood, halves, negotiator.region_leaders(),
+                                   most_origins);
     }
     for (int step = 0; step < halves.steps(); ++step) {
       const StepPartners& partners = steps[static_cast<std::size_t>(step)];
-      std::vector<Letter> outbox;
-      if (partners.agent >= 0) outbox = courier.write_hop(step, partners.agent);
-      const std::size_t arriving = partners.origins.size();
-      missing = [&](auto arrived) { return letters_of(partners.origins, arrived, "parcels"); };
+      outbox.clear();
+      if (partners.agent >= 0) outbox = negotiator.write_hop(step, partners.agent);
       const std::vector<Letter> inbox =
-          co_await talk.exchange(std::move(outbox), arriving, std::move(missing));
-      for (const Letter& letter : inbox) courier.read_arrival(letter);
+          co_await talk.exchange(std::move(outbox), {partners.origins, "parcels"});
+      for (const Letter& letter : inbox) negotiator.read_arrival(letter);
     }
 
-    std::vector<Letter> deliveries = courier.write_deliveries();
-    const std::size_t expected = courier.expected_deliveries();
-    missing = [&](auto arrived) { return courier.missing_deliveries(arrived); };
-    courier.read_deliveries(
-        co_await talk.exchange(std::move(deliveries), expected, std::move(missing)));
+    outbox = negotiator.write_deliveries();
+    negotiator.read_deliveries(
+        co_await talk.exchange(std::move(outbox), negotiator.expected_deliveries()));
   }
-  const HalvingRoutes routes = courier.finish();
+  const HalvingRoutes routes = negotiator.finish();
   Plan plan = write_halving(routes, neighborhood.rank, neighborhood.machine->size(), planner);
   co_return Plans{std::move(plan), std::nullopt};
 }

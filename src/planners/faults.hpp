@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/records.hpp"
 #include "base/runs.hpp"
 
 namespace vicinal {
@@ -34,6 +35,7 @@ class Status {
   [[nodiscard]] bool good() const { return fault_ < 0; }
   [[nodiscard]] std::int64_t fault() const { return fault_; }
   [[nodiscard]] int rank() const { return rank_; }
+  friend void fields(auto&& take, Is<Status> auto& it) { take(it.fault_, it.rank_); }
 
  private:
   std::int64_t fault_ = -1;

@@ -1,11 +1,12 @@
 // Graph creation: a census of all ranks, and where that finds nothing wrong, one superstep in which each
 // rank tells its region which other regions it talks to, and the lowest rank it talks to there. From
-// that every member knows the links and gates of its component.
+// that every member knows the links and contact ranks of its component.
 #include "planners/neighborhood.hpp"
 
 #include <algorithm>
 #include <map>
 
+#include "base/letters.hpp"
 #include "planners/census.hpp"
 #include "planners/edge_search.hpp"
 
@@ -13,8 +14,23 @@ namespace vicinal {
 
 namespace {
 
-/// Lowest peer in each other region, as words: count, then (region, peer) pairs.
-void write_links(Words& words, const Machine& machine, int region, std::span<const int> peers) {
+/// Another region that a rank talks to.
+struct FarPeers {
+  int region = 0;
+  int lowest = 0;
+};
+void fields(auto&& take, Is<FarPeers> auto& it) { take(it.region, it.lowest); }
+
+/// What a rank tells its region.
+struct Links {
+  static constexpr std::string_view name = "links";
+  int component = -1;
+  std::vector<FarPeers> out;
+  std::vector<FarPeers> in;
+};
+void fields(auto&& take, Is<Links> auto& it) { take(it.component, it.out, it.in); }
+
+std::vector<FarPeers> far_peers(const Machine& machine, int region, std::span<const int> peers) {
   std::map<int, int> lowest;
   for (const int peer : peers) {
     const int other = machine.region_of(peer);
@@ -22,25 +38,18 @@ void write_links(Words& words, const Machine& machine, int region, std::span<con
     const auto [entry, fresh] = lowest.emplace(other, peer);
     if (!fresh) entry->second = std::min(entry->second, peer);
   }
-  words.push_back(static_cast<std::int64_t>(lowest.size()));
-  for (const auto& [other, peer] : lowest) {
-    words.push_back(other);
-    words.push_back(peer);
-  }
+  std::vector<FarPeers> result;
+  for (const auto& [other, peer] : lowest) result.push_back({other, peer});
+  return result;
 }
 
 /// Adds what one member wrote; members come in ascending order.
-std::size_t read_links(std::map<int, RegionLink>& links, const Words& words, std::size_t at,
-                       int member) {
-  const auto count = static_cast<std::size_t>(words[at++]);
-  for (std::size_t i = 0; i < count; ++i, at += 2) {
-    const int region = static_cast<int>(words[at]);
-    const int peer = static_cast<int>(words[at + 1]);
+void add(std::map<int, RegionLink>& links, const std::vector<FarPeers>& far, int member) {
+  for (const auto& [region, peer] : far) {
     const auto [entry, fresh] = links.try_emplace(region, RegionLink{region, member, peer, {}});
-    if (!fresh) entry->second.gate_there = std::min(entry->second.gate_there, peer);
+    if (!fresh) entry->second.contact_there = std::min(entry->second.contact_there, peer);
     entry->second.members.push_back(member);
   }
-  return at;
 }
 
 std::vector<RegionLink> values(std::map<int, RegionLink>&& links) {
@@ -87,22 +96,22 @@ Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machin
   Neighborhood result;
   result.tree = census.component_tree();
   const auto members = machine->members(machine->region_of(rank));
-  Words words{census.component()};
-  write_links(words, *machine, machine->region_of(rank), destinations);
-  write_links(words, *machine, machine->region_of(rank), sources);
+  const int region = machine->region_of(rank);
+  const Letter letter =
+      letter_to(rank, Links{census.component(), far_peers(*machine, region, destinations),
+                            far_peers(*machine, region, sources)});
   std::vector<Letter> outbox;
-  for (const int member : members) outbox.push_back({member, words});
+  for (const int member : members) outbox.push_back({member, letter.words});
   const std::vector<Letter> inbox = co_await conversation.exchange(
-      std::move(outbox), members.size(), [members](std::span<const Letter> arrived) {
-        return letters_of({members.begin(), members.end()}, arrived, "links");
-      });
+      std::move(outbox), {{members.begin(), members.end()}, "links"});
 
   std::map<int, RegionLink> out, in;
-  for (const Letter& letter : inbox) {
-    if (letter.words[0] < 0 || letter.words[0] != census.component()) continue;
-    result.active.push_back(letter.peer);
-    const std::size_t next = read_links(out, letter.words, 1, letter.peer);
-    read_links(in, letter.words, next, letter.peer);
+  for (const Letter& each : inbox) {
+    const auto links = contents_of<Links>(each);
+    if (links.component < 0 || links.component != census.component()) continue;
+    result.active.push_back(each.peer);
+    add(out, links.out, each.peer);
+    add(in, links.in, each.peer);
   }
   result.machine = std::move(machine);
   result.rank = rank;

@@ -20,8 +20,8 @@ namespace vicinal {
 /// Another region that members of the own region send to (or receive from).
 struct RegionLink {
   int region = 0;
-  int gate_here = 0;         ///< lowest rank of the own region with an edge of this link
-  int gate_there = 0;        ///< lowest rank of the other region with an edge of this link
+  int contact_here = 0;      ///< lowest rank of the own region with an edge of this link
+  int contact_there = 0;     ///< lowest rank of the other region with an edge of this link
   std::vector<int> members;  ///< ranks of the own region with edges of this link, ascending
 };
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/records.hpp"
+
 namespace vicinal {
 
 /// A message, a slot in the arena of their host, or nothing.
@@ -12,5 +14,6 @@ struct Passage {
   int peer_index = -1;  ///< in the slot: that of the rank that is not its owner
   [[nodiscard]] bool shared() const { return slot >= 0; }
 };
+void fields(auto&& take, Is<Passage> auto& it) { take(it.tag, it.slot, it.peer_index); }
 
 }  // namespace vicinal

@@ -87,9 +87,7 @@ Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults
       talk.skip(1);
       continue;
     }
-    const std::vector<Letter> inbox = co_await talk.exchange(
-        {}, children.size(),
-        [&](std::span<const Letter> arrived) { return letters_of(children, arrived, "reports"); });
+    const std::vector<Letter> inbox = co_await talk.exchange({}, Expected(children, "reports"));
     for (const Letter& letter : inbox) {
       const auto report = read_status(letter, faults);
       if (!faults.good()) continue;
@@ -100,12 +98,10 @@ Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults
     if (faults.good()) faults.attempt(0, [&] { return about.decide(), 0; });
   } else {
     std::vector<Letter> report = write_report(tree, faults, about);
-    co_await talk.exchange(std::move(report), 0);
+    co_await talk.exchange(std::move(report));
     talk.skip(2 * (tree.levels - 1 - tree.level));
     const std::vector<Letter> inbox =
-        co_await talk.exchange({}, 1, [&](std::span<const Letter> arrived) {
-          return letters_of({tree.parent}, arrived, "decision on what all have reported");
-        });
+        co_await talk.exchange({}, Expected(tree.parent, "decision on what all have reported"));
     const auto decision = read_status(inbox.front(), faults);
     if (faults.good()) about.learn(decision);
   }
@@ -114,7 +110,7 @@ Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults
     if (instructions.empty()) {
       talk.skip(1);
     } else {
-      co_await talk.exchange(std::move(instructions), 0);
+      co_await talk.exchange(std::move(instructions));
     }
   }
   co_return Done{};

@@ -45,7 +45,7 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
     if (!conversation.waiting()) return false;
     const auto& mine = boxes[static_cast<std::size_t>(rank)];
     const auto box = mine.find(conversation.superstep());
-    return (box == mine.end() ? 0 : box->second.size()) >= conversation.pending().expected;
+    return (box == mine.end() ? 0 : box->second.size()) >= conversation.pending().expected.count();
   };
   const auto post = [&](int rank) {
     Conversation& conversation = *conversations[static_cast<std::size_t>(rank)];
@@ -72,9 +72,9 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
     auto node = boxes[static_cast<std::size_t>(rank)].extract(conversation.superstep());
     std::vector<Letter> inbox;
     if (!node.empty()) inbox = std::move(node.mapped());
-    require(inbox.size() == conversation.pending().expected, Fault::internal, "virtual rank ", rank,
-            " got ", inbox.size(), " letters in superstep ", conversation.superstep(),
-            " but expected ", conversation.pending().expected);
+    require(inbox.size() == conversation.pending().expected.count(), Fault::internal,
+            "virtual rank ", rank, " got ", inbox.size(), " letters in superstep ",
+            conversation.superstep(), " but expected ", conversation.pending().expected.count());
     std::stable_sort(inbox.begin(), inbox.end(),
                      [](const Letter& a, const Letter& b) { return a.peer < b.peer; });
     conversation.pending().inbox = std::move(inbox);

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/letters.hpp"
 #include "base/scramble.hpp"
 #include "plan/builder.hpp"
 #include "planners/faults.hpp"
@@ -15,6 +16,15 @@
 namespace vicinal::allgather {
 
 namespace {
+
+/// Giver to taker: by what way each transfer between them goes.
+struct Passages {
+  static constexpr std::string_view name = "passages";
+  Status status;
+  std::uint64_t fingerprint = 0;  ///< of the counts of all blocks
+  std::vector<Passage> passages;
+};
+void fields(auto&& take, Is<Passages> auto& it) { take(it.status, it.fingerprint, it.passages); }
 
 /// Where a rank's block lies in the receive buffer.
 struct Place {
@@ -42,48 +52,38 @@ class AllgatherPlanner {
     }
   }
 
-  /// A letter to each taker: the status, the fingerprint, and for each transfer to it the passage.
+  /// A letter to each taker.
   std::vector<Letter> write_letters() {
-    std::map<int, Words> letters;
+    std::map<int, std::vector<Passage>> passages;
     for (const Transfer& transfer : schedule_.transfers()) {
-      if (transfer.kind == Transfer::Kind::give) open_passages(transfer, letters);
+      if (transfer.kind == Transfer::Kind::give) open_passages(transfer, passages);
     }
     std::vector<Letter> outbox;
-    for (auto& [taker, words] : letters) {
-      words[0] = faults_.status().fault();
-      words[1] = faults_.status().rank();
-      outbox.push_back({taker, std::move(words)});
+    // All that can fail is done, and the status is known.
+    for (auto& [taker, its] : passages) {
+      outbox.push_back(letter_to(taker, Passages{faults_.status(), fingerprint_, std::move(its)}));
     }
     return outbox;
   }
 
-  [[nodiscard]] std::size_t expected_letters() const { return taken_from_.size(); }
-
-  [[nodiscard]] std::string missing_letters(std::span<const Letter> arrived) const {
+  [[nodiscard]] Expected expected_letters() const {
     std::vector<int> givers;
     for (const auto& [giver, passages] : taken_from_) givers.push_back(giver);
-    return letters_of(std::move(givers), arrived, "tags and slots");
+    return {std::move(givers), "tags and slots"};
   }
 
   void read_letters(const std::vector<Letter>& letters) {
     for (const Letter& letter : letters) {
-      Status theirs;
-      if (letter.words[0] >= 0) {
-        theirs.report(static_cast<Fault>(letter.words[0]), static_cast<int>(letter.words[1]));
-      }
-      theirs.pass_on(faults_.status());
-      if (theirs.good() && !faults_.own() && letter.words[2] != fingerprint_) {
+      auto theirs = contents_of<Passages>(letter);
+      theirs.status.pass_on(faults_.status());
+      if (theirs.status.good() && !faults_.own() && theirs.fingerprint != fingerprint_) {
         faults_.blame(
             Error(Fault::count, "rank " + std::to_string(letter.peer) +
                                     " was given other counts for this allgather than rank " +
                                     std::to_string(schedule_.rank()) +
                                     "; all ranks must give the same counts for all blocks"));
       }
-      std::vector<Passage>& passages = taken_from_.at(letter.peer);
-      for (std::size_t at = 3; at + 3 <= letter.words.size(); at += 3) {
-        passages.push_back(
-            {letter.words[at], letter.words[at + 1], static_cast<int>(letter.words[at + 2])});
-      }
+      taken_from_.at(letter.peer) = std::move(theirs.passages);
     }
   }
 
@@ -119,17 +119,15 @@ class AllgatherPlanner {
                 static_cast<int>(pattern.out.size()) == machine_.size(),
             Fault::internal, "an allgather over all ranks was asked for with ", pattern.in.size(),
             " sources and ", pattern.out.size(), " destinations on ", machine_.size(), " ranks");
-    std::uint64_t fingerprint = 0;
     for (const InEdge& edge : pattern.in) {
       if (edge.count > 0) {
         require(edge.slots.size() == 1 && edge.slots[0].count == edge.count, Fault::internal,
                 "the block of rank ", edge.rank, " does not lie in one piece");
         places_[edge.rank] = {edge.slots[0].target, edge.count};
       }
-      fingerprint += scramble(scramble(static_cast<std::uint64_t>(edge.rank)) +
-                              static_cast<std::uint64_t>(edge.count));
+      fingerprint_ += scramble(scramble(static_cast<std::uint64_t>(edge.rank)) +
+                               static_cast<std::uint64_t>(edge.count));
     }
-    fingerprint_ = static_cast<std::int64_t>(fingerprint);
     for (const ItemRun& run : pattern.out.front().items) {
       append_run(own_, {run.position, total(own_), run.count});
     }
@@ -137,7 +135,7 @@ class AllgatherPlanner {
                     places_[schedule_.rank()].count);
   }
 
-  void open_passages(const Transfer& transfer, std::map<int, Words>& letters) {
+  void open_passages(const Transfer& transfer, std::map<int, std::vector<Passage>>& passages) {
     Given& given = given_.emplace_back();
     for (const int taker : transfer.peers) given.readers += schedule_.shares_with(taker) ? 1 : 0;
     if (given.readers > 0) {
@@ -148,17 +146,13 @@ class AllgatherPlanner {
     }
     int next_reader = 0;
     for (const int taker : transfer.peers) {
-      Words& words = letters[taker];
-      if (words.empty()) {
-        words = {0, 0, fingerprint_};  // the status comes when all that can fail is done
-      }
       if (given.readers > 0 && schedule_.shares_with(taker)) {
-        words.insert(words.end(), {-1, given.slot, next_reader++});
+        passages[taker].push_back({-1, given.slot, next_reader++});
       } else {
         const std::int64_t tag =
             faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_tag(); });
         given.messages.emplace_back(taker, tag);
-        words.insert(words.end(), {tag, -1, -1});
+        passages[taker].push_back({tag, -1, -1});
       }
     }
   }
@@ -286,9 +280,9 @@ class AllgatherPlanner {
   const Machine& machine_;
   Schedule schedule_;
   FaultRecord faults_;
-  std::vector<Place> places_;  ///< by rank
-  std::vector<CopyRun> own_;   ///< source buffer -> own block
-  std::int64_t fingerprint_ = 0;
+  std::vector<Place> places_;      ///< by rank
+  std::vector<CopyRun> own_;       ///< source buffer -> own block
+  std::uint64_t fingerprint_ = 0;  ///< of the counts of all blocks
   std::vector<Given> given_;
   std::map<int, std::vector<Passage>> taken_from_;
 
@@ -306,10 +300,8 @@ Task<Plans> plan_allgather(PlanRequest request, std::string_view planner,
                            void (*algorithm)(Schedule&)) {
   AllgatherPlanner self(request, algorithm);
   std::vector<Letter> letters = self.write_letters();
-  const std::size_t expected = self.expected_letters();
-  Missing missing = [&](auto arrived) { return self.missing_letters(arrived); };
   self.read_letters(
-      co_await request.conversation.exchange(std::move(letters), expected, std::move(missing)));
+      co_await request.conversation.exchange(std::move(letters), self.expected_letters()));
   Plans plans{self.write(planner), std::nullopt};
   co_return plans;
 }

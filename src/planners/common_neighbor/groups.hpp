@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/records.hpp"
 #include "base/runs.hpp"
 #include "cost/profile.hpp"
 
@@ -17,6 +18,7 @@ struct OutgoingLink {
   int destination = 0;
   Index count = 0;
 };
+void fields(auto&& take, Is<OutgoingLink> auto& it) { take(it.destination, it.count); }
 
 struct GroupMember {
   int rank = 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "base/records.hpp"
 #include "planners/relay/links.hpp"
 
 namespace vicinal::common_neighbor {
@@ -15,6 +16,7 @@ struct Piece {
   Index position = 0;  ///< within the buffer
   Index count = 0;
 };
+void fields(auto&& take, Is<Piece> auto& it) { take(it.offset, it.position, it.count); }
 
 /// The pieces of the links that a stream was merged from, by peer. Positions are those of the
 /// source buffer, or of the stream packed into a buffer of its own.

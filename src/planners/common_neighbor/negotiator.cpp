@@ -7,27 +7,6 @@
 
 namespace vicinal::common_neighbor {
 
-namespace {
-
-void write_pieces(Words& words, const std::vector<Piece>& pieces) {
-  words.push_back(static_cast<std::int64_t>(pieces.size()));
-  for (const Piece& piece : pieces) {
-    words.insert(words.end(), {piece.offset, piece.position, piece.count});
-  }
-}
-
-std::vector<Piece> read_pieces(Reader& reader) {
-  std::vector<Piece> pieces(reader.size());
-  for (Piece& piece : pieces) {
-    piece.offset = reader.word();
-    piece.position = reader.word();
-    piece.count = reader.word();
-  }
-  return pieces;
-}
-
-}  // namespace
-
 CommonNeighborNegotiator::CommonNeighborNegotiator(PlanRequest& request)
     : request_(request),
       neighborhood_(request.neighborhood),
@@ -79,29 +58,24 @@ std::vector<Letter> CommonNeighborNegotiator::write_links() const {
   for (const auto& [peer, link] : out_links_) {
     if (link.count > 0 && leaves_region(peer)) leaving.push_back(&link);
   }
-  Words words = begin_letter(LetterKind::summary, faults_.status(), {merge(leaving).count});
-  for (const OutLink* link : leaving) words.insert(words.end(), {link->peer, link->count});
+  Links links{faults_.status(), merge(leaving).count, {}};
+  for (const OutLink* link : leaving) links.out.push_back({link->peer, link->count});
   std::vector<Letter> outbox;
-  for (const int member : neighborhood_.active) outbox.push_back({member, words});
+  for (const int member : neighborhood_.active) outbox.push_back(letter_to(member, links));
   return outbox;
 }
 
-std::size_t CommonNeighborNegotiator::expected_links() const {
-  return neighborhood_.out.empty() ? 0 : neighborhood_.active.size();
+Expected CommonNeighborNegotiator::expected_links() const {
+  if (neighborhood_.out.empty()) return {};
+  return {neighborhood_.active, "links"};
 }
 
 void CommonNeighborNegotiator::read_links(const std::vector<Letter>& inbox) {
   std::vector<GroupMember> members;
   for (const Letter& letter : inbox) {
-    Reader reader(letter);
-    reader.copy_status(faults_.status());
-    GroupMember& member = members.emplace_back();
-    member.rank = letter.peer;
-    member.distinct = reader.word();
-    while (reader.more()) {
-      const int destination = reader.rank();
-      member.out.push_back({destination, reader.word()});
-    }
+    auto links = contents_of<Links>(letter);
+    links.status.pass_on(faults_.status());
+    members.push_back({letter.peer, links.distinct, std::move(links.out)});
   }
   if (members.empty()) return;
   const CommonNeighbors region(std::move(members));
@@ -154,44 +128,36 @@ void CommonNeighborNegotiator::exhibit() {
   exhibit.slot = *slot;
 }
 
-void CommonNeighborNegotiator::write_shared_supply(Words& words, int deliverer,
-                                                   const std::vector<int>& destinations) const {
-  words.insert(words.end(),
-               {routes_.exhibit->slot, readers_.at(deliverer), -1, routes_.exhibit->extent});
+SupplyLetter CommonNeighborNegotiator::supply_of(
+    const Passage& passage, Index extent, const std::vector<int>& destinations,
+    const std::map<int, std::vector<Piece>>& pieces) const {
+  SupplyLetter letter{{}, passage, extent, {}};
   for (const int destination : destinations) {
-    words.insert(words.end(), {destination, out_links_.at(destination).count});
-    write_pieces(words, exhibited_.at(destination));
+    letter.links.push_back({destination, out_links_.at(destination).count, pieces.at(destination)});
   }
+  return letter;
 }
 
-void CommonNeighborNegotiator::write_message_supply(Words& words, int deliverer,
-                                                    const std::vector<int>& destinations) {
+SupplyLetter CommonNeighborNegotiator::message_supply(int deliverer,
+                                                      const std::vector<int>& destinations) {
   std::vector<const OutLink*> links;
   for (const int destination : destinations) links.push_back(&out_links_.at(destination));
   const Stream stream = merge(links);
-  const auto pieces = pieces_by_peer(stream, true);
   const std::int64_t tag = new_tag();
-  words.insert(words.end(), {-1, -1, tag, stream.count});
-  for (const int destination : destinations) {
-    words.insert(words.end(), {destination, out_links_.at(destination).count});
-    write_pieces(words, pieces.at(destination));
-  }
   routes_.handed.push_back({deliverer, true, tag, stream.count, stream.pack()});
+  return supply_of({tag, -1, -1}, stream.count, destinations, pieces_by_peer(stream, true));
 }
 
 std::vector<Letter> CommonNeighborNegotiator::write_supplies() {
   exhibit();
   std::vector<Letter> outbox;
   for (const auto& [deliverer, destinations] : entrusted_) {
-    Words body;
-    if (via(deliverer) == Via::shared && !no_room_) {
-      write_shared_supply(body, deliverer, destinations);
-    } else {
-      write_message_supply(body, deliverer, destinations);
-    }
-    Words words = begin_letter(LetterKind::stream, faults_.status());
-    words.insert(words.end(), body.begin(), body.end());
-    outbox.push_back({deliverer, std::move(words)});
+    const bool shared = via(deliverer) == Via::shared && !no_room_;
+    SupplyLetter letter = shared ? supply_of({-1, routes_.exhibit->slot, readers_.at(deliverer)},
+                                             routes_.exhibit->extent, destinations, exhibited_)
+                                 : message_supply(deliverer, destinations);
+    letter.status = faults_.status();
+    outbox.push_back(letter_to(deliverer, letter));
   }
   return outbox;
 }
@@ -205,25 +171,25 @@ std::set<int> CommonNeighborNegotiator::suppliers() const {
   return others;
 }
 
-std::size_t CommonNeighborNegotiator::expected_supplies() const { return suppliers().size(); }
+Expected CommonNeighborNegotiator::expected_supplies() const {
+  const std::set<int> others = suppliers();
+  return {{others.begin(), others.end()}, "supplies"};
+}
 
 void CommonNeighborNegotiator::read_supplies(const std::vector<Letter>& inbox) {
   for (const Letter& letter : inbox) {
-    Reader reader(letter);
-    reader.copy_status(faults_.status());
+    auto theirs = contents_of<SupplyLetter>(letter);
+    theirs.status.pass_on(faults_.status());
     Supply& supply = supplies_[letter.peer];
     supply.owner = letter.peer;
-    supply.via = via(letter.peer);
-    supply.slot = reader.word();
-    supply.peer_index = reader.rank();
-    supply.tag = reader.word();
-    supply.extent = reader.word();
-    if (supply.via == Via::shared && supply.slot < 0) supply.via = Via::message;
-    while (reader.more()) {
-      const int destination = reader.rank();
-      Contribution contribution{letter.peer, reader.word(), {}};
-      contribution.pieces = read_pieces(reader);
-      contributions_[destination].emplace(letter.peer, std::move(contribution));
+    supply.via = theirs.passage.shared() ? Via::shared : Via::message;
+    supply.slot = theirs.passage.slot;
+    supply.peer_index = theirs.passage.peer_index;
+    supply.tag = theirs.passage.tag;
+    supply.extent = theirs.extent;
+    for (SupplyLetter::Link& link : theirs.links) {
+      contributions_[link.destination].emplace(
+          letter.peer, Contribution{letter.peer, link.count, std::move(link.pieces)});
     }
   }
 }
@@ -252,11 +218,12 @@ void CommonNeighborNegotiator::deliver(int destination,
   }
   if (message.count > 0) message.tag = new_tag();
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    Words words = begin_letter(
-        LetterKind::delivery, faults_.status(),
-        {contributions[i].origin, contributions[i].count, 0, message.tag, message.count});
-    write_pieces(words, parts[i].pieces);
-    outbox.push_back({destination, std::move(words)});
+    outbox.push_back(letter_to(destination, ArrivalLetter{faults_.status(),
+                                                          contributions[i].origin,
+                                                          contributions[i].count,
+                                                          {message.tag, -1, -1},
+                                                          message.count,
+                                                          std::move(parts[i].pieces)}));
   }
   if (message.count > 0) routes_.messages.push_back(std::move(message));
 }
@@ -278,96 +245,83 @@ std::vector<Letter> CommonNeighborNegotiator::write_arrivals() {
       deliver(peer, {own_contribution(peer)}, outbox);
       continue;
     }
-    Words words = begin_letter(
-        LetterKind::delivery, faults_.status(),
-        {rank_, link.count, 1, routes_.exhibit->slot, readers_.at(peer), routes_.exhibit->extent});
-    write_pieces(words, exhibited_.at(peer));
-    outbox.push_back({peer, std::move(words)});
+    outbox.push_back(letter_to(peer, ArrivalLetter{faults_.status(),
+                                                   rank_,
+                                                   link.count,
+                                                   {-1, routes_.exhibit->slot, readers_.at(peer)},
+                                                   routes_.exhibit->extent,
+                                                   exhibited_.at(peer)}));
   }
   for (const auto& [peer, link] : in_links_) {
     if (peer == rank_) continue;
-    outbox.push_back({peer, begin_letter(LetterKind::expectation, faults_.status(), {link.count})});
+    outbox.push_back(letter_to(peer, Expectation{faults_.status(), link.count}));
   }
   return outbox;
 }
 
-std::size_t CommonNeighborNegotiator::expected_arrivals() const {
-  const std::size_t own =
-      (in_links_.contains(rank_) ? 1 : 0) + (out_links_.contains(rank_) ? 1 : 0);
-  return in_links_.size() + out_links_.size() - own;
+Expected CommonNeighborNegotiator::expected_arrivals() const {
+  std::vector<int> receivers, senders;
+  for (const auto& [peer, link] : out_links_) {
+    if (peer != rank_) receivers.push_back(peer);
+  }
+  for (const auto& [peer, link] : in_links_) {
+    if (peer != rank_) senders.push_back(peer);
+  }
+  Expected expected;
+  // Who delivers an edge is known to the sender's region only.
+  const std::size_t count = senders.size();
+  expected.add_unnamed(kind_of(ArrivalLetter::name), count,
+                       [senders = std::move(senders)](std::span<const Letter> arrived) {
+                         std::set<int> unserved(senders.begin(), senders.end());
+                         for (const Letter& letter : arrived) {
+                           unserved.erase(contents_of<ArrivalLetter>(letter).origin);
+                         }
+                         return carriers_of(std::vector<int>(unserved.begin(), unserved.end()));
+                       });
+  expected.add(kind_of(Expectation::name), std::move(receivers), "expectations");
+  return expected;
 }
 
-void CommonNeighborNegotiator::read_arrival(Reader& reader) {
-  const int origin = reader.rank();
-  const InLink& link = in_links_.at(origin);
-  const Index count = reader.word();
-  const bool shared = reader.word() != 0;
-  faults_.compare(origin, rank_, count, link.count);
-  if (count != link.count || count == 0) return;
+void CommonNeighborNegotiator::read_arrival(int carrier, const ArrivalLetter& arrival) {
+  const InLink& link = in_links_.at(arrival.origin);
+  faults_.compare(arrival.origin, rank_, arrival.count, link.count);
+  if (arrival.count != link.count || arrival.count == 0) return;
   std::vector<CopyRun>* runs = nullptr;
-  if (shared) {
-    Supply& supply = supplies_[origin];
-    supply.owner = origin;
+  if (arrival.passage.shared()) {
+    Supply& supply = supplies_[carrier];
+    supply.owner = carrier;
     supply.via = Via::shared;
-    supply.slot = reader.word();
-    supply.peer_index = reader.rank();
-    supply.extent = reader.word();
+    supply.slot = arrival.passage.slot;
+    supply.peer_index = arrival.passage.peer_index;
+    supply.extent = arrival.extent;
     runs = &supply.taken;
   } else {
-    const std::int64_t tag = reader.word();
-    Straight& message = receives_[{reader.peer(), tag}];
-    message.peer = reader.peer();
-    message.local = !leaves_region(reader.peer());
-    message.tag = tag;
-    message.count = reader.word();
+    Straight& message = receives_[{carrier, arrival.passage.tag}];
+    message.peer = carrier;
+    message.local = !leaves_region(carrier);
+    message.tag = arrival.passage.tag;
+    message.count = arrival.extent;
     runs = &message.runs;
   }
-  for (const Piece& piece : read_pieces(reader)) {
+  for (const Piece& piece : arrival.pieces) {
     append_slots(*runs, link, piece.offset, piece.count, piece.position);
   }
 }
 
 void CommonNeighborNegotiator::read_arrivals(const std::vector<Letter>& inbox) {
   for (const Letter& letter : inbox) {
-    Reader reader(letter);
-    reader.copy_status(faults_.status());
-    if (!reader.good()) continue;
-    if (reader.kind() == LetterKind::expectation) {
-      faults_.compare(rank_, letter.peer, out_links_.at(letter.peer).count, reader.word());
-    } else {
-      read_arrival(reader);
-    }
+    open<ArrivalLetter, Expectation>(
+        letter, Either{[&](const ArrivalLetter& it) {
+                         it.status.pass_on(faults_.status());
+                         if (it.status.good()) read_arrival(letter.peer, it);
+                       },
+                       [&](const Expectation& it) {
+                         it.status.pass_on(faults_.status());
+                         if (!it.status.good()) return;
+                         faults_.compare(rank_, letter.peer, out_links_.at(letter.peer).count,
+                                         it.count);
+                       }});
   }
-}
-
-std::string CommonNeighborNegotiator::missing_links(Arrived arrived) const {
-  return letters_of(neighborhood_.active, arrived, "links");
-}
-
-std::string CommonNeighborNegotiator::missing_supplies(Arrived arrived) const {
-  const std::set<int> others = suppliers();
-  return letters_of({others.begin(), others.end()}, arrived, "supplies");
-}
-
-std::string CommonNeighborNegotiator::missing_arrivals(Arrived arrived) const {
-  // Who delivers an edge is known to the sender's region only.
-  std::vector<Letter> expectations;
-  std::set<int> delivered;
-  for (const Letter& letter : arrived) {
-    Reader reader(letter);
-    if (reader.kind() == LetterKind::expectation) expectations.push_back({letter.peer, {}});
-    if (reader.kind() == LetterKind::delivery) delivered.insert(reader.rank());
-  }
-  std::vector<int> unserved, receivers;
-  for (const auto& [peer, link] : in_links_) {
-    if (peer != rank_ && !delivered.contains(peer)) unserved.push_back(peer);
-  }
-  for (const auto& [peer, link] : out_links_) {
-    if (peer != rank_) receivers.push_back(peer);
-  }
-  const std::string carriers = carriers_of(unserved);
-  const std::string others = letters_of(std::move(receivers), expectations, "expectations");
-  return carriers + (carriers.empty() || others.empty() ? "" : ", ") + others;
 }
 
 CommonNeighborRoutes CommonNeighborNegotiator::finish() {

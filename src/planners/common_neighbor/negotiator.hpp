@@ -17,9 +17,9 @@
 
 #include "planners/common_neighbor/groups.hpp"
 #include "planners/common_neighbor/layout.hpp"
+#include "planners/common_neighbor/letters.hpp"
 #include "planners/common_neighbor/routes.hpp"
 #include "planners/planner.hpp"
-#include "planners/relay/letters.hpp"
 
 namespace vicinal::common_neighbor {
 
@@ -31,24 +31,19 @@ class CommonNeighborNegotiator {
   [[nodiscard]] bool takes_part() const;
 
   [[nodiscard]] std::vector<Letter> write_links() const;
-  [[nodiscard]] std::size_t expected_links() const;
+  [[nodiscard]] Expected expected_links() const;
   void read_links(const std::vector<Letter>& inbox);
 
   std::vector<Letter> write_supplies();
-  [[nodiscard]] std::size_t expected_supplies() const;
+  [[nodiscard]] Expected expected_supplies() const;
   void read_supplies(const std::vector<Letter>& inbox);
 
   std::vector<Letter> write_arrivals();
-  [[nodiscard]] std::size_t expected_arrivals() const;
+  [[nodiscard]] Expected expected_arrivals() const;
   void read_arrivals(const std::vector<Letter>& inbox);
 
   /// The routes, or the fault.
   CommonNeighborRoutes finish();
-
-  // Whose letters of a superstep are missing, in words.
-  [[nodiscard]] std::string missing_links(Arrived arrived) const;
-  [[nodiscard]] std::string missing_supplies(Arrived arrived) const;
-  [[nodiscard]] std::string missing_arrivals(Arrived arrived) const;
 
  private:
   /// The link from `origin` to a rank that this rank delivers it to.
@@ -65,11 +60,13 @@ class CommonNeighborNegotiator {
   [[nodiscard]] bool exhibited(const OutLink& link) const;
   std::int64_t new_tag();
   void exhibit();
-  void write_shared_supply(Words& words, int deliverer, const std::vector<int>& destinations) const;
-  void write_message_supply(Words& words, int deliverer, const std::vector<int>& destinations);
+  [[nodiscard]] SupplyLetter supply_of(const Passage& passage, Index extent,
+                                       const std::vector<int>& destinations,
+                                       const std::map<int, std::vector<Piece>>& pieces) const;
+  SupplyLetter message_supply(int deliverer, const std::vector<int>& destinations);
   void deliver(int destination, const std::vector<Contribution>& contributions,
                std::vector<Letter>& outbox);
-  void read_arrival(Reader& reader);
+  void read_arrival(int carrier, const ArrivalLetter& arrival);
   Contribution own_contribution(int destination) const;
 
   PlanRequest& request_;

@@ -5,14 +5,21 @@
 #include <span>
 #include <vector>
 
-#include "base/conversation.hpp"
+#include "base/records.hpp"
 
 namespace vicinal::halving {
 
-/// Appends ascending ranks, each below `size`.
-void write_ranks(Words& words, std::span<const int> ranks, int size);
+/// A set of ranks; one of the two is empty.
+struct RankSet {
+  std::vector<int> listed;
+  Words bits;
+};
+void fields(auto&& take, Is<RankSet> auto& it) { take(it.listed, it.bits); }
 
-/// Reads what write_ranks wrote, from words[at] onwards, and moves `at` behind it.
-std::vector<int> read_ranks(const Words& words, std::size_t& at);
+/// Of ascending ranks, each below `size`.
+RankSet set_of(std::span<const int> ranks, int size);
+
+/// The ranks, ascending.
+std::vector<int> ranks_of(const RankSet& set);
 
 }  // namespace vicinal::halving

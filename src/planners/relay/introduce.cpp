@@ -1,5 +1,5 @@
 // Supersteps 1 to 3 of a negotiation: the region learns its loads, leaders get their contributors'
-// streams, and the leaders of either side of a region pair learn of each other through the gates.
+// streams, and the leaders of either side of a region pair learn of each other through the contact ranks.
 #include <algorithm>
 #include <numeric>
 
@@ -17,30 +17,16 @@ std::uint64_t fingerprint(int from, int to, Index count) {
   return scramble(scramble(ranks) ^ static_cast<std::uint64_t>(count));
 }
 
-void write_stream(Words& words, const Stream& stream) {
-  words.push_back(stream.count);
-  words.push_back(static_cast<std::int64_t>(stream.runs.size()));
+/// A stream as its leader gets it.
+ContributedStream contributed(int rank, std::int64_t tag, const std::vector<int>& destinations,
+                              const Stream& stream) {
+  ContributedStream result{rank, tag, stream.count, destinations, {}, {}};
+  result.runs.reserve(stream.runs.size());
   for (const StreamRun& run : stream.runs) {
-    words.push_back(run.count);
-    words.push_back(static_cast<std::int64_t>(run.occurrences.size()));
-    for (const Occurrence& occurrence : run.occurrences) {
-      words.push_back(occurrence.peer);
-      words.push_back(occurrence.offset);
-    }
+    result.runs.push_back({run.count, run.occurrences.size()});
+    result.occurrences.insert(result.occurrences.end(), run.occurrences.begin(),
+                              run.occurrences.end());
   }
-}
-
-Introduction read_introduction(Reader& reader, bool from_sender) {
-  Introduction result;
-  reader.copy_status(result.status);
-  result.fingerprint = static_cast<std::uint64_t>(reader.word());
-  if (from_sender) {
-    result.traffic.edges = reader.word();
-    result.traffic.elements = reader.word();
-    result.traffic.distinct = reader.word();
-    result.traffic.contributors = reader.word();
-  }
-  while (reader.more()) result.leaders.push_back(reader.rank());
   return result;
 }
 
@@ -103,55 +89,55 @@ InPair& Negotiator::in_pair(int region) {
 }
 
 Letters Negotiator::write_summaries() const {
-  Words words = begin_letter(LetterKind::summary, faults_.status());
+  Summary summary{faults_.status(), {}, {}};
   for (const OutPair& pair : out_) {
-    Index edges = 0, elements = 0;
-    std::uint64_t print = 0;
+    Summary::Out& out = summary.out.emplace_back();
+    out.distinct = pair.stream.count;
     for (const int peer : pair.destinations) {
       const Index count = out_links_.at(peer).count;
-      edges += count > 0 ? 1 : 0;
-      elements += count;
-      print += fingerprint(rank_, peer, count);
+      out.edges += count > 0 ? 1 : 0;
+      out.elements += count;
+      out.fingerprint += fingerprint(rank_, peer, count);
     }
-    for (const std::int64_t word : {edges, elements, pair.stream.count}) words.push_back(word);
-    words.push_back(static_cast<std::int64_t>(print));
   }
   for (const InPair& pair : in_) {
-    Index elements = 0;
-    std::uint64_t print = 0;
+    Summary::In& in = summary.in.emplace_back();
     for (const auto& [peer, link] : in_links_) {
       if (machine_.region_of(peer) != pair.link->region) continue;
-      elements += link.count;
-      print += fingerprint(peer, rank_, link.count);
+      in.elements += link.count;
+      in.fingerprint += fingerprint(peer, rank_, link.count);
     }
-    words.push_back(elements);
-    words.push_back(static_cast<std::int64_t>(print));
   }
+  const Letter letter = letter_to(rank_, summary);
   Letters outbox;
-  for (const int member : neighborhood_.active) outbox.push_back({member, words});
+  for (const int member : neighborhood_.active) outbox.push_back({member, letter.words});
   return outbox;
 }
 
+Expected Negotiator::expected_summaries() const { return {neighborhood_.active, "summaries"}; }
+
 void Negotiator::read_summaries(const Letters& inbox) {
   for (const Letter& letter : inbox) {
-    Reader reader(letter);
-    reader.copy_status(faults_.status());
-    for (OutPair& pair : out_) {
-      const Index edges = reader.word(), elements = reader.word(), distinct = reader.word();
-      pair.load.fingerprint += static_cast<std::uint64_t>(reader.word());
+    const auto summary = contents_of<Summary>(letter);
+    summary.status.pass_on(faults_.status());
+    for (std::size_t i = 0; i < out_.size(); ++i) {
+      OutPair& pair = out_[i];
+      const Summary::Out& theirs = summary.out.at(i);
+      pair.load.fingerprint += theirs.fingerprint;
       const auto& members = pair.link->members;
       if (!std::binary_search(members.begin(), members.end(), letter.peer)) continue;
-      pair.load.traffic.edges += edges;
-      pair.load.traffic.elements += elements;
-      pair.load.traffic.distinct += distinct;
-      pair.load.traffic.contributors += edges > 0 ? 1 : 0;
-      pair.load.distinct_of.push_back(distinct);
+      pair.load.traffic.edges += theirs.edges;
+      pair.load.traffic.elements += theirs.elements;
+      pair.load.traffic.distinct += theirs.distinct;
+      pair.load.traffic.contributors += theirs.edges > 0 ? 1 : 0;
+      pair.load.distinct_of.push_back(theirs.distinct);
     }
-    for (InPair& pair : in_) {
-      pair.load.traffic.elements += reader.word();
-      pair.load.fingerprint += static_cast<std::uint64_t>(reader.word());
+    for (std::size_t i = 0; i < in_.size(); ++i) {
+      in_[i].load.traffic.elements += summary.in.at(i).elements;
+      in_[i].load.fingerprint += summary.in.at(i).fingerprint;
     }
   }
+  agreed_ = faults_.status();
   std::vector<LinkLoad> out, in;
   for (const OutPair& pair : out_) out.push_back(pair.load);
   for (const InPair& pair : in_) in.push_back(pair.load);
@@ -184,124 +170,124 @@ void Negotiator::cut_parts(OutPair& pair) {
   }
 }
 
-void Negotiator::write_own_introduction(Letters& outbox, const OutPair& pair) const {
-  Words words =
-      begin_letter(LetterKind::introduction, faults_.status(),
-                   {1, neighborhood_.region(), static_cast<std::int64_t>(pair.load.fingerprint),
-                    pair.load.traffic.edges, pair.load.traffic.elements, pair.load.traffic.distinct,
-                    pair.load.traffic.contributors});
-  words.insert(words.end(), pair.leaders.begin(), pair.leaders.end());
-  outbox.push_back({pair.link->gate_there, std::move(words)});
+Introduction Negotiator::introduction(const OutPair& pair) const {
+  return {agreed_,           true,        neighborhood_.region(), pair.load.fingerprint,
+          pair.load.traffic, pair.leaders};
 }
 
-void Negotiator::write_own_introduction(Letters& outbox, const InPair& pair) const {
-  Words words =
-      begin_letter(LetterKind::introduction, faults_.status(),
-                   {0, neighborhood_.region(), static_cast<std::int64_t>(pair.load.fingerprint)});
-  words.insert(words.end(), pair.leaders.begin(), pair.leaders.end());
-  outbox.push_back({pair.link->gate_there, std::move(words)});
+Introduction Negotiator::introduction(const InPair& pair) const {
+  return {agreed_, false, neighborhood_.region(), pair.load.fingerprint, {}, pair.leaders};
 }
 
 Letters Negotiator::write_streams_and_introductions() {
   Letters outbox;
+  const auto introduce = [&](const auto& pair) {
+    if (pair.leaders.front() != rank_) return;
+    outbox.push_back(letter_to(pair.link->contact_there, introduction(pair)));
+  };
   for (OutPair& pair : out_) {
     if (pair.contributes) {
       cut_parts(pair);
-      for (auto& [part, stream] : pair.sent_part) {
+      for (const auto& [part, stream] : pair.sent_part) {
         const int leader = pair.leaders[part];
-        const std::int64_t tag = via(leader) == Via::message ? request_.site.new_tag() : -1;
+        const std::int64_t tag = via(leader) == Via::message ? new_tag() : -1;
         pair.sent_tag[part] = tag;
-        Words words = begin_letter(LetterKind::stream, faults_.status(),
-                                   {pair.link->region, static_cast<std::int64_t>(part), tag,
-                                    static_cast<std::int64_t>(pair.destinations.size())});
-        words.insert(words.end(), pair.destinations.begin(), pair.destinations.end());
-        write_stream(words, stream);
-        outbox.push_back({leader, std::move(words)});
+        outbox.push_back(
+            letter_to(leader, Contribution{faults_.status(), pair.link->region, part,
+                                           contributed(rank_, tag, pair.destinations, stream)}));
       }
     }
-    if (pair.leaders.front() == rank_) write_own_introduction(outbox, pair);
+    introduce(pair);
   }
-  for (const InPair& pair : in_) {
-    if (pair.leaders.front() == rank_) write_own_introduction(outbox, pair);
-  }
+  for (const InPair& pair : in_) introduce(pair);
   return outbox;
 }
 
-std::size_t Negotiator::expected_streams_and_introductions() const {
+Expected Negotiator::expected_streams_and_introductions() const {
   const bool own_only = policy_.division == RelayPolicy::Division::contributor;
-  std::size_t count = 0;
+  std::vector<int> contributors;
   for (const OutPair& pair : out_) {
-    count += pair.led.size() * (own_only ? 1 : pair.link->members.size());
-    count += pair.link->gate_here == rank_ ? 1 : 0;
+    for (std::size_t part = 0; part < pair.led.size(); ++part) {
+      const auto& members = pair.link->members;
+      if (own_only) contributors.push_back(rank_);
+      if (!own_only) contributors.insert(contributors.end(), members.begin(), members.end());
+    }
   }
-  for (const InPair& pair : in_) count += pair.link->gate_here == rank_ ? 1 : 0;
-  return count;
+  Expected expected;
+  expected.add(kind_of(Contribution::name), std::move(contributors), "streams");
+
+  // Who introduces a region is its own affair, so it is not named.
+  struct Unknown {
+    int region;
+    bool sends;
+  };
+  std::vector<Unknown> unknown;
+  for (const OutPair& pair : out_) {
+    if (pair.link->contact_here == rank_) unknown.push_back({pair.link->region, false});
+  }
+  for (const InPair& pair : in_) {
+    if (pair.link->contact_here == rank_) unknown.push_back({pair.link->region, true});
+  }
+  const std::size_t count = unknown.size();
+  expected.add_unnamed(
+      kind_of(Introduction::name), count,
+      [unknown = std::move(unknown)](std::span<const Letter> arrived) {
+        std::string text;
+        for (const auto& [region, sends] : unknown) {
+          const bool has_come = std::any_of(arrived.begin(), arrived.end(), [&](const Letter& it) {
+            const auto theirs = contents_of<Introduction>(it);
+            return theirs.region == region && theirs.from_sender == sends;
+          });
+          if (has_come) continue;
+          text += (text.empty() ? "" : ", ") + std::string("the introduction of region ") +
+                  std::to_string(region) +
+                  (sends ? ", which sends here" : ", which receives from here");
+        }
+        return text;
+      });
+  return expected;
+}
+
+void Negotiator::learn(Introduction far) {
+  (far.from_sender ? in_pair(far.region).far : out_pair(far.region).far) = std::move(far);
 }
 
 void Negotiator::read_streams_and_introductions(const Letters& inbox) {
   for (const Letter& letter : inbox) {
-    Reader reader(letter);
-    if (reader.kind() == LetterKind::introduction) {
-      const bool from_sender = reader.word() != 0;
-      const int region = reader.rank();
-      (from_sender ? in_pair(region).far : out_pair(region).far) =
-          read_introduction(reader, from_sender);
-      continue;
-    }
-    OutPair& pair = out_pair(reader.rank());
-    const std::size_t part = reader.size();
-    ContributedStream stream;
-    stream.rank = letter.peer;
-    stream.tag = reader.word();
-    for (std::size_t i = reader.size(); i > 0; --i) stream.destinations.push_back(reader.rank());
-    stream.count = reader.word();
-    reader.word();  // the number of runs, which the runs themselves tell
-    while (reader.more()) stream.runs.push_back(reader.word());
-    pair.contributed[part].push_back(std::move(stream));
+    open<Contribution, Introduction>(
+        letter, Either{[&](Contribution it) {
+                         it.status.pass_on(faults_.status());
+                         out_pair(it.region).contributed[it.part].push_back(std::move(it.stream));
+                       },
+                       [&](Introduction it) { learn(std::move(it)); }});
   }
 }
 
 Letters Negotiator::forward_introductions() const {
-  // A gate passes on what it heard, word by word, to those of its region who lead the pair.
+  // A contact rank passes on what it heard to those of its region who lead the pair.
   Letters outbox;
-  const auto pass_on = [&](const Introduction& far, bool from_sender, int region,
-                           const std::vector<int>& leaders) {
-    Words words =
-        begin_letter(LetterKind::introduction, far.status,
-                     {from_sender ? 1 : 0, region, static_cast<std::int64_t>(far.fingerprint)});
-    if (from_sender) {
-      for (const std::int64_t word : {far.traffic.edges, far.traffic.elements, far.traffic.distinct,
-                                      far.traffic.contributors}) {
-        words.push_back(word);
-      }
-    }
-    words.insert(words.end(), far.leaders.begin(), far.leaders.end());
-    for (const int leader : leaders) outbox.push_back({leader, words});
+  const auto pass_on = [&](const auto& pair) {
+    if (pair.link->contact_here != rank_) return;
+    for (const int leader : pair.leaders) outbox.push_back(letter_to(leader, pair.far));
   };
-  for (const OutPair& pair : out_) {
-    if (pair.link->gate_here == rank_) pass_on(pair.far, false, pair.link->region, pair.leaders);
-  }
-  for (const InPair& pair : in_) {
-    if (pair.link->gate_here == rank_) pass_on(pair.far, true, pair.link->region, pair.leaders);
-  }
+  for (const OutPair& pair : out_) pass_on(pair);
+  for (const InPair& pair : in_) pass_on(pair);
   return outbox;
 }
 
-std::size_t Negotiator::expected_introductions() const {
-  std::size_t count = 0;
-  for (const OutPair& pair : out_) count += pair.led.size();
-  for (const InPair& pair : in_) count += leads(pair.leaders) ? 1 : 0;
-  return count;
+Expected Negotiator::expected_introductions() const {
+  std::vector<int> contacts;
+  for (const OutPair& pair : out_) {
+    contacts.insert(contacts.end(), pair.led.size(), pair.link->contact_here);
+  }
+  for (const InPair& pair : in_) {
+    if (leads(pair.leaders)) contacts.push_back(pair.link->contact_here);
+  }
+  return {std::move(contacts), "introductions"};
 }
 
 void Negotiator::read_introductions(const Letters& inbox) {
-  for (const Letter& letter : inbox) {
-    Reader reader(letter);
-    const bool from_sender = reader.word() != 0;
-    const int region = reader.rank();
-    (from_sender ? in_pair(region).far : out_pair(region).far) =
-        read_introduction(reader, from_sender);
-  }
+  for (const Letter& letter : inbox) learn(contents_of<Introduction>(letter));
   for (OutPair& pair : out_) {
     if (!pair.led.empty()) {
       pair.verdict =
@@ -314,14 +300,14 @@ void Negotiator::read_introductions(const Letters& inbox) {
           judge(pair.load, pair.far, pair.far.traffic, static_cast<Index>(pair.far.leaders.size()));
     }
   }
-  // Only now, so that all pairs were judged by what both of their sides have heard.
   for (const OutPair& pair : out_) pair.far.status.pass_on(faults_.status());
   for (const InPair& pair : in_) pair.far.status.pass_on(faults_.status());
 }
 
 Verdict Negotiator::judge(const LinkLoad& own, const Introduction& far, const PairTraffic& traffic,
                           Index parts) const {
-  if (!faults_.good() || !far.status.good()) return Verdict::dead;
+  // By what both sides know of each other: faults that were found since do not change it.
+  if (!agreed_.good() || !far.status.good()) return Verdict::dead;
   // Counts that differ: the edges go straight, so that the ranks at their ends find out which.
   if (own.fingerprint != far.fingerprint) return Verdict::straight;
   if (traffic.edges <= parts) return Verdict::straight;

@@ -1,58 +1,203 @@
-// The letters of a negotiation. Each begins with its kind and the sender's status, so that a fault
-// travels with whatever would have been said.
+// The letters of a negotiation. Each carries its sender's status, so that a fault travels with whatever would have
+// been said.
 #pragma once
 
-#include <initializer_list>
-#include <span>
+#include <optional>
+#include <string_view>
+#include <vector>
 
-#include "base/conversation.hpp"
+#include "base/letters.hpp"
+#include "cost/relay.hpp"
 #include "planners/faults.hpp"
+#include "planners/relay/links.hpp"
+#include "planners/relay/routes.hpp"
 
 namespace vicinal {
 
-/// The letters of a superstep that are there while a rank waits for the others.
-using Arrived = std::span<const Letter>;
-
-enum class LetterKind : std::int64_t {
-  summary,       ///< to the region: loads of all links
-  stream,        ///< contributor to leader
-  introduction,  ///< leader to the other region's gate, and gate to its leaders
-  placement,     ///< sending leader to contributor
-  layout,        ///< sending leader to receiving leader
-  verdict,       ///< receiving leader to consumer
-  tag,           ///< contributor to sending leader, where there is no slot
-  delivery,      ///< receiving leader to consumer
-  offer,         ///< sender to receiver of a straight or published link
-  expectation,   ///< receiver to sender of a straight or published link
+enum class Verdict : std::int64_t {
+  dead,      ///< a rank on either side is at fault
+  straight,  ///< every edge of the region pair goes straight
+  relayed,
 };
 
-inline Words begin_letter(LetterKind kind, const Status& status,
-                          std::initializer_list<std::int64_t> words = {}) {
-  Words result{static_cast<std::int64_t>(kind), status.fault(), status.rank()};
-  result.insert(result.end(), words);
-  return result;
+void fields(auto&& take, Is<Occurrence> auto& it) { take(it.peer, it.offset); }
+void fields(auto&& take, Is<SlotPair> auto& it) { take(it.forward, it.reverse); }
+void fields(auto&& take, Is<PairTraffic> auto& it) {
+  take(it.edges, it.elements, it.distinct, it.contributors);
 }
 
-/// Reads a letter word by word.
-class Reader {
- public:
-  explicit Reader(const Letter& letter) : letter_(letter) {}
-
-  LetterKind kind() const { return static_cast<LetterKind>(letter_.words[0]); }
-  int peer() const { return letter_.peer; }
-  bool good() const { return letter_.words[1] < 0; }
-  void copy_status(Status& status) const {
-    if (!good())
-      status.report(static_cast<Fault>(letter_.words[1]), static_cast<int>(letter_.words[2]));
-  }
-  std::int64_t word() { return letter_.words[at_++]; }
-  int rank() { return static_cast<int>(word()); }
-  std::size_t size() { return static_cast<std::size_t>(word()); }
-  bool more() const { return at_ < letter_.words.size(); }
-
- private:
-  const Letter& letter_;
-  std::size_t at_ = 3;
+/// To the region: what one rank adds to the load of each region link, in their order.
+struct Summary {
+  static constexpr std::string_view name = "summary";
+  struct Out {
+    Index edges = 0;
+    Index elements = 0;
+    Index distinct = 0;
+    std::uint64_t fingerprint = 0;
+  };
+  struct In {
+    Index elements = 0;
+    std::uint64_t fingerprint = 0;
+  };
+  Status status;
+  std::vector<Out> out;
+  std::vector<In> in;
 };
+void fields(auto&& take, Is<Summary::Out> auto& it) {
+  take(it.edges, it.elements, it.distinct, it.fingerprint);
+}
+void fields(auto&& take, Is<Summary::In> auto& it) { take(it.elements, it.fingerprint); }
+void fields(auto&& take, Is<Summary> auto& it) { take(it.status, it.out, it.in); }
+
+/// A contributor's items for one leader. The occurrences of all runs stand one after the other.
+struct ContributedStream {
+  struct Run {
+    Index count = 0;
+    std::size_t occurrences = 0;
+  };
+  int rank = 0;
+  std::int64_t tag = -1;
+  Index count = 0;
+  std::vector<int> destinations;  ///< ranks of the far region that this contributor has edges to
+  std::vector<Run> runs;
+  std::vector<Occurrence> occurrences;
+};
+void fields(auto&& take, Is<ContributedStream::Run> auto& it) { take(it.count, it.occurrences); }
+void fields(auto&& take, Is<ContributedStream> auto& it) {
+  take(it.rank, it.tag, it.count, it.destinations, it.runs, it.occurrences);
+}
+
+/// Contributor to leader.
+struct Contribution {
+  static constexpr std::string_view name = "stream";
+  Status status;
+  int region = 0;  ///< the other one
+  std::size_t part = 0;
+  ContributedStream stream;
+};
+void fields(auto&& take, Is<Contribution> auto& it) {
+  take(it.status, it.region, it.part, it.stream);
+}
+
+/// First leader of one side of a region pair to the other region's contact rank, which passes it on to the
+/// leaders there.
+struct Introduction {
+  static constexpr std::string_view name = "introduction";
+  Status status;             ///< that all members of the region know of
+  bool from_sender = false;  ///< of the side that sends
+  int region = 0;            ///< that introduces itself
+  std::uint64_t fingerprint = 0;
+  PairTraffic traffic;       ///< of the sending side
+  std::vector<int> leaders;  ///< of the side that introduces itself
+};
+void fields(auto&& take, Is<Introduction> auto& it) {
+  take(it.status, it.from_sender, it.region, it.fingerprint, it.traffic, it.leaders);
+}
+
+/// Sending leader to contributor.
+struct Placement {
+  static constexpr std::string_view name = "placement";
+  struct Place {
+    SlotPair slot;
+    int peer_index = -1;  ///< for the leader itself the place of its outbound relay
+    Index extent = 0;
+    Index offset = 0;
+  };
+  Status status;
+  int region = 0;  ///< the other one
+  std::size_t part = 0;
+  Verdict verdict = Verdict::dead;
+  std::optional<Place> place;  ///< where there is something to relay
+};
+void fields(auto&& take, Is<Placement::Place> auto& it) {
+  take(it.slot, it.peer_index, it.extent, it.offset);
+}
+void fields(auto&& take, Is<Placement> auto& it) {
+  take(it.status, it.region, it.part, it.verdict, it.place);
+}
+
+/// Sending leader to receiving leader: what the message will hold.
+struct Layout {
+  static constexpr std::string_view name = "layout";
+  Status status;
+  int region = 0;  ///< the sending one
+  std::size_t part = 0;
+  std::int64_t tag = -1;
+  Index count = 0;
+  std::vector<ContributedStream> streams;
+};
+void fields(auto&& take, Is<Layout> auto& it) {
+  take(it.status, it.region, it.part, it.tag, it.count, it.streams);
+}
+
+/// Receiving leader to consumer.
+struct PairVerdict {
+  static constexpr std::string_view name = "verdict";
+  Status status;
+  int region = 0;  ///< the sending one
+  Verdict verdict = Verdict::dead;
+  std::vector<int> leaders;  ///< of the sending region, by part
+};
+void fields(auto&& take, Is<PairVerdict> auto& it) {
+  take(it.status, it.region, it.verdict, it.leaders);
+}
+
+/// Contributor to sending leader, where there is no slot.
+struct LateTag {
+  static constexpr std::string_view name = "tag";
+  Status status;
+  int region = 0;  ///< the other one
+  std::size_t part = 0;
+  std::int64_t tag = -1;
+};
+void fields(auto&& take, Is<LateTag> auto& it) { take(it.status, it.region, it.part, it.tag); }
+
+/// Where in a buffer, its owner's, a rank finds items.
+struct Portion {
+  struct Entry {
+    int origin = 0;
+    Index offset = 0;    ///< in the link from there
+    Index position = 0;  ///< in the buffer
+    Index count = 0;
+  };
+  SlotPair slot;
+  int peer_index = -1;  ///< for the owner itself the place of its inbound relay
+  std::int64_t tag = -1;
+  Index extent = 0;
+  Index offset = 0;
+  std::vector<Entry> entries;
+};
+void fields(auto&& take, Is<Portion::Entry> auto& it) {
+  take(it.origin, it.offset, it.position, it.count);
+}
+void fields(auto&& take, Is<Portion> auto& it) {
+  take(it.slot, it.peer_index, it.tag, it.extent, it.offset, it.entries);
+}
+
+/// Receiving leader to consumer.
+struct Delivery {
+  static constexpr std::string_view name = "delivery";
+  Status status;
+  Portion portion;
+};
+void fields(auto&& take, Is<Delivery> auto& it) { take(it.status, it.portion); }
+
+/// Sender to receiver of a link that goes straight or is published.
+struct Offer {
+  static constexpr std::string_view name = "offer";
+  Status status;
+  Index count = 0;
+  std::int64_t tag = -1;
+  std::optional<Portion> published;
+};
+void fields(auto&& take, Is<Offer> auto& it) { take(it.status, it.count, it.tag, it.published); }
+
+/// Receiver to sender of such a link.
+struct Expectation {
+  static constexpr std::string_view name = "expectation";
+  Status status;
+  Index count = 0;
+};
+void fields(auto&& take, Is<Expectation> auto& it) { take(it.status, it.count); }
 
 }  // namespace vicinal

@@ -10,35 +10,25 @@ Task<Routes> negotiate(PlanRequest request, RelayPolicy policy) {
   Conversation& talk = request.conversation;
 
   if (policy.decision != RelayPolicy::Decision::never) {
-    Letters summaries = self.write_summaries();
-    const std::size_t members = request.neighborhood.active.size();
-    Missing missing = [&](Arrived arrived) { return self.missing_summaries(arrived); };
-    self.read_summaries(co_await talk.exchange(std::move(summaries), members, std::move(missing)));
+    Letters outbox = self.write_summaries();
+    self.read_summaries(co_await talk.exchange(std::move(outbox), self.expected_summaries()));
 
-    Letters streams = self.write_streams_and_introductions();
-    const std::size_t arriving = self.expected_streams_and_introductions();
-    missing = [&](Arrived arrived) { return self.missing_streams_and_introductions(arrived); };
+    outbox = self.write_streams_and_introductions();
     self.read_streams_and_introductions(
-        co_await talk.exchange(std::move(streams), arriving, std::move(missing)));
+        co_await talk.exchange(std::move(outbox), self.expected_streams_and_introductions()));
 
-    Letters introductions = self.forward_introductions();
-    const std::size_t introduced = self.expected_introductions();
-    missing = [&](Arrived arrived) { return self.missing_introductions(arrived); };
+    outbox = self.forward_introductions();
     self.read_introductions(
-        co_await talk.exchange(std::move(introductions), introduced, std::move(missing)));
+        co_await talk.exchange(std::move(outbox), self.expected_introductions()));
 
-    Letters layouts = self.write_placements_layouts_verdicts();
-    const std::size_t laid_out = self.expected_placements_layouts_verdicts();
-    missing = [&](Arrived arrived) { return self.missing_placements_layouts_verdicts(arrived); };
+    outbox = self.write_placements_layouts_verdicts();
     self.read_placements_layouts_verdicts(
-        co_await talk.exchange(std::move(layouts), laid_out, std::move(missing)));
+        co_await talk.exchange(std::move(outbox), self.expected_placements_layouts_verdicts()));
   }
 
-  Letters deliveries = self.write_deliveries_and_offers();
-  const std::size_t delivered = self.expected_deliveries_and_offers();
-  Missing missing = [&](Arrived arrived) { return self.missing_deliveries_and_offers(arrived); };
+  Letters outbox = self.write_deliveries_and_offers();
   self.read_deliveries_and_offers(
-      co_await talk.exchange(std::move(deliveries), delivered, std::move(missing)));
+      co_await talk.exchange(std::move(outbox), self.expected_deliveries_and_offers()));
   co_return self.finish();
 }
 

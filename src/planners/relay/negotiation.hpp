@@ -3,8 +3,8 @@
 //   1  every active rank tells its region what it sends to and gets from each other region; all
 //      members compute the same leaders
 //   2  contributors hand their streams to their leaders; each region's first leader introduces itself
-//      to the other region's gate, the one rank there that both regions know beforehand
-//   3  gates pass the introductions on; now both leaders know both sides, and reach the same verdict
+//      to the other region's contact, the one rank there that both regions know beforehand
+//   3  contacts pass the introductions on; now both leaders know both sides, and reach the same verdict
 //   4  sending leaders tell contributors where to put their items, and receiving leaders what the
 //      message will hold; receiving leaders tell consumers the verdict
 //   5  receiving leaders tell consumers where to find their items; ranks at the ends of edges that go

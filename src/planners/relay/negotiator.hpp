@@ -16,29 +16,6 @@ namespace vicinal {
 
 using Letters = std::vector<Letter>;
 
-enum class Verdict : std::int64_t {
-  dead,      ///< a rank on either side is at fault
-  straight,  ///< every edge of the region pair goes straight
-  relayed,
-};
-
-/// A contributor's items for one leader, as the leader got them; the occurrences stay encoded.
-struct ContributedStream {
-  int rank = 0;
-  std::int64_t tag = -1;
-  Index count = 0;
-  std::vector<int> destinations;  ///< ranks of the far region that this contributor has edges to
-  Words runs;                     ///< per run: count, occurrences, then (rank, offset) of each
-};
-
-/// What one leader said of its side of a region pair.
-struct Introduction {
-  Status status;
-  std::uint64_t fingerprint = 0;
-  PairTraffic traffic;       ///< of the sending side
-  std::vector<int> leaders;  ///< of the side that introduces itself
-};
-
 /// A region pair as one rank sees it.
 struct OutPair {
   const RegionLink* link = nullptr;
@@ -48,7 +25,7 @@ struct OutPair {
   Stream stream;                  ///< this rank's items for the far region
   std::vector<int> destinations;  ///< this rank's links into the far region
   std::vector<std::size_t> led;   ///< parts that this rank leads
-  Introduction far;               ///< known to the gate, then to the leaders
+  Introduction far;               ///< known to the contact rank, then to the leaders
   std::map<std::size_t, std::vector<ContributedStream>> contributed;  ///< by led part
   Verdict verdict = Verdict::dead;
   std::map<std::size_t, Stream> sent_part;  ///< this rank's items in each part it contributes to
@@ -62,14 +39,10 @@ struct InPair {
   bool consumes = false;     ///< this rank has edges of the pair
   Introduction far;
   Verdict verdict = Verdict::dead;
-  std::vector<int> far_leaders;   ///< by part, known to leaders, and after superstep 4 to consumers
-  std::vector<int> near_leaders;  ///< likewise
+  std::vector<int> far_leaders;  ///< by part, known to leaders, and after superstep 4 to consumers
   struct Arriving {
-    std::size_t part = 0;
-    int peer = 0;
-    std::int64_t tag = -1;
-    Index count = 0;
-    std::vector<ContributedStream> streams;
+    int leader = 0;  ///< that sends it
+    Layout layout;
   };
   std::vector<Arriving> arriving;  ///< parts that this rank receives
 };
@@ -81,37 +54,32 @@ class Negotiator {
   /// A rank without edges is done at once, and nobody counts on it.
   [[nodiscard]] bool takes_part() const;
 
+  // The five supersteps: what this rank writes, whose letters it expects, what it makes of them.
   Letters write_summaries() const;
+  [[nodiscard]] Expected expected_summaries() const;
   void read_summaries(const Letters& inbox);
 
   Letters write_streams_and_introductions();
-  [[nodiscard]] std::size_t expected_streams_and_introductions() const;
+  [[nodiscard]] Expected expected_streams_and_introductions() const;
   void read_streams_and_introductions(const Letters& inbox);
 
   Letters forward_introductions() const;
-  [[nodiscard]] std::size_t expected_introductions() const;
+  [[nodiscard]] Expected expected_introductions() const;
   void read_introductions(const Letters& inbox);
 
   Letters write_placements_layouts_verdicts();
-  [[nodiscard]] std::size_t expected_placements_layouts_verdicts() const;
+  [[nodiscard]] Expected expected_placements_layouts_verdicts() const;
   void read_placements_layouts_verdicts(const Letters& inbox);
 
   Letters write_deliveries_and_offers();
-  [[nodiscard]] std::size_t expected_deliveries_and_offers() const;
+  [[nodiscard]] Expected expected_deliveries_and_offers() const;
   void read_deliveries_and_offers(const Letters& inbox);
 
   /// The routes, or the fault.
   Routes finish();
 
-  // Whose letters of a superstep are missing, in words.
-  [[nodiscard]] std::string missing_summaries(Arrived arrived) const;
-  [[nodiscard]] std::string missing_streams_and_introductions(Arrived arrived) const;
-  [[nodiscard]] std::string missing_introductions(Arrived arrived) const;
-  [[nodiscard]] std::string missing_placements_layouts_verdicts(Arrived arrived) const;
-  [[nodiscard]] std::string missing_deliveries_and_offers(Arrived arrived) const;
-
  private:
-  using Entries = std::map<int, Words>;  ///< by consumer: (origin, offset, position, count)...
+  using Entries = std::map<int, std::vector<Portion::Entry>>;  ///< by consumer
 
   [[nodiscard]] bool leads(const std::vector<int>& leaders) const;
   [[nodiscard]] Via via(int other) const;
@@ -124,22 +92,22 @@ class Negotiator {
   void cut_parts(OutPair& pair);
   Verdict judge(const LinkLoad& own, const Introduction& far, const PairTraffic& traffic,
                 Index parts) const;
-  void write_own_introduction(Letters& outbox, const OutPair& pair) const;
-  void write_own_introduction(Letters& outbox, const InPair& pair) const;
+  [[nodiscard]] Introduction introduction(const OutPair& pair) const;
+  [[nodiscard]] Introduction introduction(const InPair& pair) const;
+  void learn(Introduction far);
   void ask_for_messages(Relay& relay);
   void place(OutPair& pair, std::size_t part, Letters& outbox);
   void deliver(InPair& pair, InPair::Arriving& arriving, Letters& outbox);
-  void add_partners(std::vector<Partner>& partners, const SlotPair& slot, const Entries& entries,
-                    Index extent, int own_index, const Words& heading, Letters& outbox);
+  std::map<int, Portion> add_partners(std::vector<Partner>& partners, const SlotPair& slot,
+                                      Entries entries, Index extent, int own_index);
   void offer_straight(const OutLink& link, bool local, Letters& outbox);
   void offer_links(Letters& outbox);
-  void read_placement(Reader& reader);
-  void read_tag(Reader& reader);
-  void read_layout(Reader& reader);
-  void read_verdict(Reader& reader);
-  std::optional<Share> read_share(Reader& reader);
-  void read_offer(Reader& reader);
-  void read_expectation(Reader& reader);
+  void read(int leader, const Placement& placement);
+  void read(int leader, Layout layout);
+  void read(PairVerdict verdict);
+  void read(int contributor, const LateTag& late);
+  void read(int sender, const Offer& offer);
+  std::optional<Share> take(int owner, const Portion& portion);
   void check_covered() const;
 
   PlanRequest& request_;
@@ -148,6 +116,7 @@ class Negotiator {
   const Machine& machine_;
   int rank_;
   FaultRecord faults_;
+  Status agreed_;  ///< what all members of the region have heard of faults; verdicts go by it
   std::map<int, OutLink> out_links_;
   std::map<int, InLink> in_links_;
   std::vector<OutPair> out_;

@@ -33,7 +33,7 @@ void Negotiator::ask_for_messages(Relay& relay) {
 }
 
 void Negotiator::place(OutPair& pair, std::size_t part, Letters& outbox) {
-  const std::vector<ContributedStream>& streams = pair.contributed[part];
+  std::vector<ContributedStream>& streams = pair.contributed[part];
   const bool relayed = pair.verdict == Verdict::relayed;
   const auto& far = pair.far.leaders;
   Relay relay;
@@ -59,31 +59,19 @@ void Negotiator::place(OutPair& pair, std::size_t part, Letters& outbox) {
 
   auto partner = relay.partners.begin();
   for (const ContributedStream& stream : streams) {
-    Words words = begin_letter(LetterKind::placement, faults_.status(),
-                               {pair.link->region, static_cast<std::int64_t>(part),
-                                static_cast<std::int64_t>(pair.verdict)});
+    Placement placement{faults_.status(), pair.link->region, part, pair.verdict, std::nullopt};
     if (relayed && stream.count > 0) {
       const int index = partner->via == Via::self ? static_cast<int>(routes_.outbound.size())
                                                   : partner->peer_index;
-      words.insert(words.end(),
-                   {relay.slot.forward, relay.slot.reverse, index, relay.count, partner->offset});
+      placement.place = {relay.slot, index, relay.count, partner->offset};
       ++partner;
     }
-    outbox.push_back({stream.rank, std::move(words)});
+    outbox.push_back(letter_to(stream.rank, placement));
   }
   if (!relayed) return;
 
-  Words words = begin_letter(
-      LetterKind::layout, faults_.status(),
-      {neighborhood_.region(), static_cast<std::int64_t>(part), relay.tag, relay.count});
-  for (const ContributedStream& stream : streams) {
-    words.insert(words.end(), {stream.rank, stream.count,
-                               static_cast<std::int64_t>(stream.destinations.size())});
-    words.insert(words.end(), stream.destinations.begin(), stream.destinations.end());
-    words.push_back(static_cast<std::int64_t>(stream.runs.size()));
-    words.insert(words.end(), stream.runs.begin(), stream.runs.end());
-  }
-  outbox.push_back({relay.peer, std::move(words)});
+  outbox.push_back(letter_to(relay.peer, Layout{faults_.status(), neighborhood_.region(), part,
+                                                relay.tag, relay.count, std::move(streams)}));
   if (relay.count == 0) return;
   relay_of_[{pair.link->region, part}] = routes_.outbound.size();
   routes_.outbound.push_back(std::move(relay));
@@ -97,89 +85,82 @@ Letters Negotiator::write_placements_layouts_verdicts() {
   }
   for (const InPair& pair : in_) {
     if (pair.leaders.front() != rank_) continue;
-    Words words = begin_letter(LetterKind::verdict, faults_.status(),
-                               {pair.link->region, static_cast<std::int64_t>(pair.verdict)});
-    words.insert(words.end(), pair.far.leaders.begin(), pair.far.leaders.end());
-    for (const int member : pair.link->members) outbox.push_back({member, words});
+    const PairVerdict verdict{faults_.status(), pair.link->region, pair.verdict, pair.far.leaders};
+    for (const int member : pair.link->members) outbox.push_back(letter_to(member, verdict));
   }
   return outbox;
 }
 
-std::size_t Negotiator::expected_placements_layouts_verdicts() const {
-  std::size_t count = 0;
-  for (const OutPair& pair : out_) count += pair.sent_part.size();
+Expected Negotiator::expected_placements_layouts_verdicts() const {
+  std::vector<int> placing, sending, judging;
+  for (const OutPair& pair : out_) {
+    for (const auto& [part, stream] : pair.sent_part) placing.push_back(pair.leaders[part]);
+  }
   for (const InPair& pair : in_) {
-    count += pair.consumes ? 1 : 0;
+    if (pair.consumes) judging.push_back(pair.leaders.front());
     if (pair.verdict != Verdict::relayed) continue;
-    for (std::size_t part = 0; part < pair.far.leaders.size(); ++part) {
-      count += pair.leaders[part % pair.leaders.size()] == rank_ ? 1 : 0;
+    const auto& far = pair.far.leaders;
+    for (std::size_t part = 0; part < far.size(); ++part) {
+      if (pair.leaders[part % pair.leaders.size()] == rank_) sending.push_back(far[part]);
     }
   }
-  return count;
+  Expected expected;
+  expected.add(kind_of(Placement::name), std::move(placing), "placements");
+  expected.add(kind_of(Layout::name), std::move(sending), "layouts");
+  expected.add(kind_of(PairVerdict::name), std::move(judging), "verdicts");
+  return expected;
 }
 
 void Negotiator::read_placements_layouts_verdicts(const Letters& inbox) {
+  const auto hear = [&](const auto& it) { it.status.pass_on(faults_.status()); };
   for (const Letter& letter : inbox) {
-    Reader reader(letter);
-    reader.copy_status(faults_.status());
-    if (reader.kind() == LetterKind::placement) read_placement(reader);
-    if (reader.kind() == LetterKind::layout) read_layout(reader);
-    if (reader.kind() == LetterKind::verdict) read_verdict(reader);
+    open<Placement, Layout, PairVerdict>(letter, Either{[&](const Placement& it) {
+                                                          hear(it);
+                                                          read(letter.peer, it);
+                                                        },
+                                                        [&](Layout it) {
+                                                          hear(it);
+                                                          read(letter.peer, std::move(it));
+                                                        },
+                                                        [&](PairVerdict it) {
+                                                          hear(it);
+                                                          read(std::move(it));
+                                                        }});
   }
 }
 
-void Negotiator::read_placement(Reader& reader) {
-  OutPair& pair = out_pair(reader.rank());
-  const std::size_t part = reader.size();
-  pair.verdict = static_cast<Verdict>(reader.word());
-  if (!reader.more()) return;
-  const Stream& stream = pair.sent_part.at(part);
+void Negotiator::read(int leader, const Placement& placement) {
+  OutPair& pair = out_pair(placement.region);
+  pair.verdict = placement.verdict;
+  if (!placement.place) return;
+  const Stream& stream = pair.sent_part.at(placement.part);
   Share share;
-  share.owner = reader.peer();
-  share.via = via(share.owner);
-  share.slot.forward = reader.word();
-  share.slot.reverse = reader.word();
-  share.peer_index = reader.rank();
-  share.extent = reader.word();
-  share.offset = reader.word();
-  share.tag = pair.sent_tag.at(part);
+  share.owner = leader;
+  share.via = via(leader);
+  share.slot = placement.place->slot;
+  share.peer_index = placement.place->peer_index;
+  share.extent = placement.place->extent;
+  share.offset = placement.place->offset;
+  share.tag = pair.sent_tag.at(placement.part);
   if (share.via == Via::shared && share.slot.forward < 0) {
     share.via = Via::message;
     share.tag = new_tag();
-    late_tags_.push_back({share.owner, begin_letter(LetterKind::tag, faults_.status(),
-                                                    {pair.link->region,
-                                                     static_cast<std::int64_t>(part), share.tag})});
+    late_tags_.push_back(
+        letter_to(leader, LateTag{faults_.status(), pair.link->region, placement.part, share.tag}));
   }
   share.count = stream.count;
   share.runs = stream.pack();
   routes_.contributions.push_back(std::move(share));
 }
 
-void Negotiator::read_layout(Reader& reader) {
-  InPair& pair = in_pair(reader.rank());
-  InPair::Arriving arriving;
-  arriving.peer = reader.peer();
-  arriving.part = reader.size();
-  arriving.tag = reader.word();
-  arriving.count = reader.word();
-  while (reader.more()) {
-    ContributedStream stream;
-    stream.rank = reader.rank();
-    stream.count = reader.word();
-    for (std::size_t i = reader.size(); i > 0; --i) stream.destinations.push_back(reader.rank());
-    const std::size_t words = reader.size();
-    stream.runs.reserve(words);
-    for (std::size_t i = 0; i < words; ++i) stream.runs.push_back(reader.word());
-    arriving.streams.push_back(std::move(stream));
-  }
-  pair.arriving.push_back(std::move(arriving));
+void Negotiator::read(int leader, Layout layout) {
+  in_pair(layout.region).arriving.push_back({leader, std::move(layout)});
 }
 
-void Negotiator::read_verdict(Reader& reader) {
-  InPair& pair = in_pair(reader.rank());
-  pair.verdict = static_cast<Verdict>(reader.word());
-  pair.far_leaders.clear();
-  while (reader.more()) pair.far_leaders.push_back(reader.rank());
+void Negotiator::read(PairVerdict verdict) {
+  InPair& pair = in_pair(verdict.region);
+  pair.verdict = verdict.verdict;
+  pair.far_leaders = std::move(verdict.leaders);
 }
 
 }  // namespace vicinal

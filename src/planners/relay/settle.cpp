@@ -8,44 +8,36 @@ namespace vicinal {
 
 namespace {
 
-/// One run of a contributed stream, as words: count, occurrences, then (rank, offset) of each.
-template <class Visit>
-void for_each_run(const ContributedStream& stream, Visit visit) {
-  for (std::size_t at = 0; at < stream.runs.size();) {
-    const Index count = stream.runs[at];
-    const auto occurrences = static_cast<std::size_t>(stream.runs[at + 1]);
-    visit(count, std::span(stream.runs).subspan(at + 2, 2 * occurrences));
-    at += 2 + 2 * occurrences;
-  }
-}
-
-/// Adds (origin, offset, position, count), joined to the last entry where it continues it.
-void append_entry(Words& entries, int origin, Index offset, Index position, Index count) {
-  if (entries.size() >= 4) {
-    std::int64_t* last = entries.data() + entries.size() - 4;
-    if (last[0] == origin && last[1] + last[3] == offset && last[2] + last[3] == position) {
-      last[3] += count;
+/// Adds an entry, joined to the last one where it continues it.
+void append(std::vector<Portion::Entry>& entries, const Portion::Entry& entry) {
+  if (!entries.empty()) {
+    Portion::Entry& last = entries.back();
+    if (last.origin == entry.origin && last.offset + last.count == entry.offset &&
+        last.position + last.count == entry.position) {
+      last.count += entry.count;
       return;
     }
   }
-  entries.insert(entries.end(), {origin, offset, position, count});
+  entries.push_back(entry);
 }
 
 }  // namespace
 
-void Negotiator::add_partners(std::vector<Partner>& partners, const SlotPair& slot,
-                              const Entries& entries, Index extent, int own_index,
-                              const Words& heading, Letters& outbox) {
+/// Those who take something from a buffer of this rank, and what each of them has to know.
+std::map<int, Portion> Negotiator::add_partners(std::vector<Partner>& partners,
+                                                const SlotPair& slot, Entries entries, Index extent,
+                                                int own_index) {
+  std::map<int, Portion> portions;
   int next_index = 0;
   Index reverse_offset = 0;
-  for (const auto& [consumer, words] : entries) {
+  for (auto& [consumer, its] : entries) {
     Partner partner;
     partner.rank = consumer;
     partner.via = via(consumer);
     if (partner.via == Via::shared && slot.forward < 0) partner.via = Via::message;
-    for (std::size_t at = 0; at < words.size(); at += 4) {
-      append_run(partner.picks, {words[at + 2], partner.count, words[at + 3]});
-      partner.count += words[at + 3];
+    for (const Portion::Entry& entry : its) {
+      append_run(partner.picks, {entry.position, partner.count, entry.count});
+      partner.count += entry.count;
     }
     if (partner.count > 0 && partner.via == Via::message) partner.tag = new_tag();
     if (partner.count > 0 && partner.via == Via::shared) {
@@ -53,46 +45,46 @@ void Negotiator::add_partners(std::vector<Partner>& partners, const SlotPair& sl
       partner.offset = reverse_offset;
       reverse_offset += partner.count;
     }
-    Words letter = heading;
     const int index = partner.via == Via::self ? own_index : partner.peer_index;
-    letter.insert(letter.end(), {slot.forward, slot.reverse, index, partner.tag, extent,
-                                 partner.offset, static_cast<std::int64_t>(words.size())});
-    letter.insert(letter.end(), words.begin(), words.end());
-    outbox.push_back({consumer, std::move(letter)});
+    portions[consumer] = {slot, index, partner.tag, extent, partner.offset, std::move(its)};
     if (partner.count > 0) partners.push_back(std::move(partner));
   }
+  return portions;
 }
 
 void Negotiator::deliver(InPair& pair, InPair::Arriving& arriving, Letters& outbox) {
+  const Layout& layout = arriving.layout;
   Entries entries;
   if (policy_.division != RelayPolicy::Division::contributor) {
     for (const int member : pair.link->members) entries[member];
   }
   Index position = 0;
-  for (const ContributedStream& stream : arriving.streams) {
+  for (const ContributedStream& stream : layout.streams) {
     if (policy_.division == RelayPolicy::Division::contributor) {
       for (const int destination : stream.destinations) entries[destination];
     }
-    for_each_run(stream, [&](Index count, std::span<const std::int64_t> occurrences) {
-      for (std::size_t i = 0; i < occurrences.size(); i += 2) {
-        append_entry(entries[static_cast<int>(occurrences[i])], stream.rank, occurrences[i + 1],
-                     position, count);
+    auto occurrence = stream.occurrences.begin();
+    for (const ContributedStream::Run& run : stream.runs) {
+      for (std::size_t i = 0; i < run.occurrences; ++i, ++occurrence) {
+        append(entries[occurrence->peer], {stream.rank, occurrence->offset, position, run.count});
       }
-      position += count;
-    });
+      position += run.count;
+    }
   }
   Relay relay;
-  relay.peer = arriving.peer;
-  relay.tag = arriving.tag;
-  relay.count = arriving.count;
+  relay.peer = arriving.leader;
+  relay.tag = layout.tag;
+  relay.count = layout.count;
   int shared = 0;
-  for (const auto& [consumer, words] : entries) {
-    if (via(consumer) == Via::shared && !words.empty()) ++shared;
+  for (const auto& [consumer, its] : entries) {
+    if (via(consumer) == Via::shared && !its.empty()) ++shared;
   }
   if (shared > 0) relay.slot = new_slots(shared).value_or(SlotPair{});
-  const Words heading = begin_letter(LetterKind::delivery, faults_.status());
-  add_partners(relay.partners, relay.slot, entries, relay.count,
-               static_cast<int>(routes_.inbound.size()), heading, outbox);
+  const auto portions = add_partners(relay.partners, relay.slot, std::move(entries), relay.count,
+                                     static_cast<int>(routes_.inbound.size()));
+  for (const auto& [consumer, portion] : portions) {
+    outbox.push_back(letter_to(consumer, Delivery{faults_.status(), portion}));
+  }
   if (relay.count > 0) routes_.inbound.push_back(std::move(relay));
 }
 
@@ -111,8 +103,8 @@ bool Negotiator::goes_straight(int peer, bool outgoing) const {
 void Negotiator::offer_straight(const OutLink& link, bool local, Letters& outbox) {
   Straight straight{link.peer, local, -1, link.count, link.pack()};
   if (link.count > 0) straight.tag = new_tag();
-  outbox.push_back({link.peer, begin_letter(LetterKind::offer, faults_.status(),
-                                            {link.count, straight.tag, 0})});
+  outbox.push_back(
+      letter_to(link.peer, Offer{faults_.status(), link.count, straight.tag, std::nullopt}));
   if (link.count > 0) routes_.sends.push_back(std::move(straight));
 }
 
@@ -141,19 +133,16 @@ void Negotiator::offer_links(Letters& outbox) {
   Index position = 0;
   for (const StreamRun& run : stream.runs) {
     for (const Occurrence& place : run.occurrences) {
-      append_entry(entries[place.peer], rank_, place.offset, position, run.count);
+      append(entries[place.peer], {rank_, place.offset, position, run.count});
     }
     position += run.count;
   }
   publication.extent = stream.count;
   publication.pack = stream.pack();
-  Letters letters;
-  add_partners(publication.readers, publication.slot, entries, stream.count, -1, {}, letters);
-  for (Letter& letter : letters) {
-    Words words = begin_letter(LetterKind::offer, faults_.status(),
-                               {out_links_.at(letter.peer).count, -1, 1});
-    words.insert(words.end(), letter.words.begin(), letter.words.end());
-    outbox.push_back({letter.peer, std::move(words)});
+  for (const auto& [reader, portion] :
+       add_partners(publication.readers, publication.slot, std::move(entries), stream.count, -1)) {
+    outbox.push_back(
+        letter_to(reader, Offer{faults_.status(), out_links_.at(reader).count, -1, portion}));
   }
   routes_.publication = std::move(publication);
 }
@@ -167,44 +156,47 @@ Letters Negotiator::write_deliveries_and_offers() {
   offer_links(outbox);
   for (const auto& [peer, link] : in_links_) {
     if (peer == rank_ || !goes_straight(peer, false)) continue;
-    outbox.push_back({peer, begin_letter(LetterKind::expectation, faults_.status(), {link.count})});
+    outbox.push_back(letter_to(peer, Expectation{faults_.status(), link.count}));
   }
   return outbox;
 }
 
-std::size_t Negotiator::expected_deliveries_and_offers() const {
-  std::size_t count = untagged_.size();
+Expected Negotiator::expected_deliveries_and_offers() const {
+  std::vector<int> offering, expecting, delivering;
   for (const auto& [peer, link] : in_links_) {
-    count += peer != rank_ && goes_straight(peer, false) ? 1 : 0;
+    if (peer != rank_ && goes_straight(peer, false)) offering.push_back(peer);
   }
   for (const auto& [peer, link] : out_links_) {
-    count += peer != rank_ && goes_straight(peer, true) ? 1 : 0;
+    if (peer != rank_ && goes_straight(peer, true)) expecting.push_back(peer);
   }
+  const bool own_only = policy_.division == RelayPolicy::Division::contributor;
   for (const InPair& pair : in_) {
     if (!pair.consumes || pair.verdict != Verdict::relayed) continue;
-    if (policy_.division != RelayPolicy::Division::contributor) {
-      count += pair.far_leaders.size();
-      continue;
+    for (std::size_t part = 0; part < pair.far_leaders.size(); ++part) {
+      if (own_only && !in_links_.contains(pair.far_leaders[part])) continue;
+      delivering.push_back(pair.leaders[part % pair.leaders.size()]);
     }
-    for (const int leader : pair.far_leaders) count += in_links_.contains(leader) ? 1 : 0;
   }
-  return count;
+  Expected expected;
+  expected.add(kind_of(Delivery::name), std::move(delivering), "deliveries");
+  expected.add(kind_of(Offer::name), std::move(offering), "offers");
+  expected.add(kind_of(Expectation::name), std::move(expecting), "expectations");
+  expected.add(kind_of(LateTag::name), untagged_, "tags");
+  return expected;
 }
 
-std::optional<Share> Negotiator::read_share(Reader& reader) {
+/// This rank's part in a buffer of another one; nothing where it takes nothing from there.
+std::optional<Share> Negotiator::take(int owner, const Portion& portion) {
   Share share;
-  share.owner = reader.peer();
-  share.via = via(share.owner);
-  share.slot.forward = reader.word();
-  share.slot.reverse = reader.word();
-  share.peer_index = reader.rank();
-  share.tag = reader.word();
-  share.extent = reader.word();
-  share.offset = reader.word();
+  share.owner = owner;
+  share.via = via(owner);
+  share.slot = portion.slot;
+  share.peer_index = portion.peer_index;
+  share.tag = portion.tag;
+  share.extent = portion.extent;
+  share.offset = portion.offset;
   if (share.via == Via::shared && share.slot.forward < 0) share.via = Via::message;
-  for (std::size_t words = reader.size(); words > 0; words -= 4) {
-    const int origin = reader.rank();
-    const Index offset = reader.word(), position = reader.word(), count = reader.word();
+  for (const auto& [origin, offset, position, count] : portion.entries) {
     const auto link = in_links_.find(origin);
     if (link == in_links_.end() || offset + count > link->second.count) continue;
     append_slots(share.runs, link->second, offset, count, position);
@@ -216,47 +208,50 @@ std::optional<Share> Negotiator::read_share(Reader& reader) {
   return share;
 }
 
-void Negotiator::read_offer(Reader& reader) {
-  const int peer = reader.peer();
-  const InLink& link = in_links_.at(peer);
-  const Index count = reader.word();
-  const std::int64_t tag = reader.word();
-  const bool shared = reader.word() != 0;
-  if (!reader.good()) return;
-  faults_.compare(peer, rank_, count, link.count);
-  if (count != link.count || count == 0) return;
-  if (shared) {
-    if (auto share = read_share(reader)) routes_.readings.push_back(std::move(*share));
+void Negotiator::read(int sender, const Offer& offer) {
+  const InLink& link = in_links_.at(sender);
+  if (!offer.status.good()) return;
+  faults_.compare(sender, rank_, offer.count, link.count);
+  if (offer.count != link.count || offer.count == 0) return;
+  if (offer.published) {
+    if (auto share = take(sender, *offer.published)) routes_.readings.push_back(std::move(*share));
     return;
   }
-  covered_[peer] += count;
-  routes_.receives.push_back({peer, machine_.same_region(peer, rank_), tag, count, link.slots});
+  covered_[sender] += offer.count;
+  routes_.receives.push_back(
+      {sender, machine_.same_region(sender, rank_), offer.tag, offer.count, link.slots});
 }
 
-void Negotiator::read_tag(Reader& reader) {
-  const int region = reader.rank();
-  Relay& relay = routes_.outbound[relay_of_.at({region, reader.size()})];
+void Negotiator::read(int contributor, const LateTag& late) {
+  Relay& relay = routes_.outbound[relay_of_.at({late.region, late.part})];
   for (Partner& partner : relay.partners) {
-    if (partner.rank == reader.peer()) partner.tag = reader.word();
+    if (partner.rank == contributor) partner.tag = late.tag;
   }
-}
-
-void Negotiator::read_expectation(Reader& reader) {
-  const Index expected = reader.word();
-  if (reader.good())
-    faults_.compare(rank_, reader.peer(), out_links_.at(reader.peer()).count, expected);
 }
 
 void Negotiator::read_deliveries_and_offers(const Letters& inbox) {
+  const auto hear = [&](const auto& it) { it.status.pass_on(faults_.status()); };
   for (const Letter& letter : inbox) {
-    Reader reader(letter);
-    reader.copy_status(faults_.status());
-    if (reader.kind() == LetterKind::expectation) read_expectation(reader);
-    if (reader.kind() == LetterKind::offer) read_offer(reader);
-    if (reader.kind() == LetterKind::tag) read_tag(reader);
-    if (reader.kind() == LetterKind::delivery) {
-      if (auto share = read_share(reader)) routes_.deliveries.push_back(std::move(*share));
-    }
+    const int peer = letter.peer;
+    open<Delivery, Offer, Expectation, LateTag>(
+        letter, Either{[&](const Delivery& it) {
+                         hear(it);
+                         auto share = take(peer, it.portion);
+                         if (share) routes_.deliveries.push_back(std::move(*share));
+                       },
+                       [&](const Offer& it) {
+                         hear(it);
+                         read(peer, it);
+                       },
+                       [&](const Expectation& it) {
+                         hear(it);
+                         if (!it.status.good()) return;
+                         faults_.compare(rank_, peer, out_links_.at(peer).count, it.count);
+                       },
+                       [&](const LateTag& it) {
+                         hear(it);
+                         read(peer, it);
+                       }});
   }
 }
 

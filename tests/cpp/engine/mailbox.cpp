@@ -90,9 +90,9 @@ TEST(mailbox_refuses_ranks_outside) {
   CHECK_THROWS(Fault::rank, communicator->mailbox().post({}, 0, {-1, {}}), "a letter to rank -1");
 }
 
-Task<std::int64_t> ask(Conversation& conversation, int peer) {
+Task<std::int64_t> ask(Conversation& conversation, int peer, int from) {
   std::vector<Letter> outbox(1, {peer, {peer}});
-  const auto inbox = co_await conversation.exchange(std::move(outbox), 1);
+  const auto inbox = co_await conversation.exchange(std::move(outbox), Expected(from, "answer"));
   co_return inbox.front().words.front();
 }
 
@@ -100,11 +100,11 @@ Task<std::int64_t> ask(Conversation& conversation, int peer) {
 Task<std::int64_t> ring(Conversation& conversation, int rank, int size, int rounds) {
   std::int64_t sum = 0;
   for (int round = 0; round < rounds; ++round) {
-    sum += co_await ask(conversation, (rank + round) % size);
+    sum += co_await ask(conversation, (rank + round) % size, (rank + size - round % size) % size);
   }
   // A superstep without letters.
   std::vector<Letter> nothing;
-  co_await conversation.exchange(std::move(nothing), 0);
+  co_await conversation.exchange(std::move(nothing));
   co_return sum;
 }
 
@@ -119,7 +119,7 @@ TEST(drive_runs_a_conversation) {
 
 Task<int> give_up(Conversation& conversation, int rank) {
   std::vector<Letter> outbox(1, {rank, {}});
-  co_await conversation.exchange(std::move(outbox), 1);
+  co_await conversation.exchange(std::move(outbox), Expected(rank, "letter"));
   fail(Fault::count, "rank ", rank, " gives up");
 }
 

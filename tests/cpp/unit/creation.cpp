@@ -128,7 +128,7 @@ std::vector<RegionLink> links(const Edges& edges, const std::vector<int>& label,
       if (region == machine.region_of(rank)) continue;
       RegionLink& link =
           found.try_emplace(region, RegionLink{region, member, peer, {}}).first->second;
-      link.gate_there = std::min(link.gate_there, peer);
+      link.contact_there = std::min(link.contact_there, peer);
       if (link.members.empty() || link.members.back() != member) link.members.push_back(member);
     }
   }
@@ -141,8 +141,8 @@ void check_links(const std::vector<RegionLink>& links, const std::vector<RegionL
   CHECK_EQUAL(links.size(), expected.size());
   for (std::size_t i = 0; i < links.size(); ++i) {
     CHECK_EQUAL(links[i].region, expected[i].region);
-    CHECK_EQUAL(links[i].gate_here, expected[i].gate_here);
-    CHECK_EQUAL(links[i].gate_there, expected[i].gate_there);
+    CHECK_EQUAL(links[i].contact_here, expected[i].contact_here);
+    CHECK_EQUAL(links[i].contact_there, expected[i].contact_there);
     CHECK(links[i].members == expected[i].members);
   }
 }

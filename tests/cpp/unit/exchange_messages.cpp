@@ -70,7 +70,7 @@ TEST(exchange_messages_by_hand) {
   check_counts(count_messages(Method::nonblocking, machine, few()), each, none, rounds);
   // Region 0's leader for region 2 is rank 0; region 2's for region 1 is its second, rank 4.
   const Numbers by_pair{1, 0, 0, 0, 1, 0};
-  // Two rounds of the captains 0, 2 and 3.
+  // Two rounds of the region leaders 0, 2 and 3.
   check_counts(count_messages(Method::locality, machine, few()), by_pair, {2, 0, 2, 2, 0, 0}, none);
   check_counts(count_messages(Method::locality, machine, few(), false), by_pair, none, rounds);
   // Region 0 has nothing for 1, nor 1 for either, nor 2 for 0.

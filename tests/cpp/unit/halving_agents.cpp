@@ -1,4 +1,4 @@
-// Agent selection by chiefs, against the outcome of the paper's own: the pairs taken in the order
+// Agent selection by region leaders, against the outcome of the paper's own: the pairs taken in the order
 // of their common neighbours.
 #include <algorithm>
 #include <iostream>
@@ -25,14 +25,16 @@ struct Told {
 };
 
 Task<Told> select_one(Conversation& talk, const Neighborhood& neighborhood, const Halves& halves,
-                      const std::vector<int>& chief_of, int most_origins) {
-  std::map<int, int> chiefs;
+                      const std::vector<int>& region_leader_of, int most_origins) {
+  std::map<int, int> region_leaders;
   for (const int source : neighborhood.sources) {
     const int region = neighborhood.machine->region_of(source);
-    if (source != neighborhood.rank) chiefs[region] = chief_of[static_cast<std::size_t>(region)];
+    if (source != neighborhood.rank)
+      region_leaders[region] = region_leader_of[static_cast<std::size_t>(region)];
   }
   Told told;
-  told.steps = co_await find_agents(talk, neighborhood, halves, std::move(chiefs), most_origins);
+  told.steps =
+      co_await find_agents(talk, neighborhood, halves, std::move(region_leaders), most_origins);
   told.letters = talk.letters_sent();
   co_return told;
 }
@@ -52,17 +54,17 @@ Selection select(const std::shared_ptr<const Machine>& machine, const OutEdges& 
     return meet(talk, machine, rank, sources[r], graph[r]);
   });
   std::vector<Halves> halves;
-  std::vector<int> chief_of;
+  std::vector<int> region_leader_of;
   for (int region = 0; region < machine->regions(); ++region) {
     halves.emplace_back(*machine, region);
     const int first = machine->members(region).front();
-    chief_of.push_back(neighborhoods[static_cast<std::size_t>(first)].active.front());
+    region_leader_of.push_back(neighborhoods[static_cast<std::size_t>(first)].active.front());
   }
   Selection result;
   for (Told& told : run_virtual<Told>(size, [&](int rank, Conversation& talk) {
          const Neighborhood& mine = neighborhoods[static_cast<std::size_t>(rank)];
-         return select_one(talk, mine, halves[static_cast<std::size_t>(mine.region())], chief_of,
-                           most_origins);
+         return select_one(talk, mine, halves[static_cast<std::size_t>(mine.region())],
+                           region_leader_of, most_origins);
        })) {
     result.steps.push_back(std::move(told.steps));
     result.letters += told.letters;

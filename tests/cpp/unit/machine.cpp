@@ -53,7 +53,7 @@ TEST(region_pairs_are_dealt_out_and_share_a_host_as_a_whole) {
   CHECK_EQUAL(leader(machine, 0, 2), 2);
   CHECK_EQUAL(leader(machine, 1, 2), 3);
   CHECK_EQUAL(leader(machine, 2, 1), 6);
-  CHECK_EQUAL(captain(machine, 1), 3);
+  CHECK_EQUAL(region_leader(machine, 1), 3);
 }
 
 TEST(machine_of_no_ranks) {

@@ -118,13 +118,15 @@ void verify_plans(const std::vector<Outcome>& outcomes, const Setting& setting) 
   if (setting.options.with_reverse) verify(reverse, setting.patterns);
 }
 
-/// Every planner, with and without memory in common, rank 5 running short after k of what it wants, for
-/// all k until there is enough.
+/// Every planner, on one host and on several, sharing memory and not, rank 5 running short after k of what it
+/// wants, for all k until there is enough.
 template <class Check>
 void run_short(Want want, Check check) {
   for (const Planner& planner : planners()) {
-    for (const bool one_host : {false, true}) {
-      const Setting setting = some_ranks(planner, one_host);
+    for (const auto& [one_host, shared] :
+         {std::pair(false, true), std::pair(true, true), std::pair(true, false)}) {
+      Setting setting = some_ranks(planner, one_host);
+      setting.options.shared_memory = shared;
       for (int left = 0;; ++left) {
         std::vector<PoorSite> sites;
         for (int rank = 0; rank < setting.machine->size(); ++rank) {
@@ -142,9 +144,9 @@ void run_short(Want want, Check check) {
           if (!sites[5].failed()) break;
           check(outcomes, setting);
         } catch (const std::exception& error) {
-          testing::fail_check(__FILE__, __LINE__, planner.name, ", ",
-                              one_host ? "one host" : "hosts", ", after ", left, ": ",
-                              error.what());
+          testing::fail_check(
+              __FILE__, __LINE__, planner.name, ", ", one_host ? "one host" : "hosts",
+              shared ? ", " : " that share nothing, ", "after ", left, ": ", error.what());
         }
       }
     }

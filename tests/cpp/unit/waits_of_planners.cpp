@@ -72,7 +72,7 @@ std::vector<T> run_watched(int size, std::string_view purpose, Seen& seen,
     for (int rank = 0; rank < size; ++rank) {
       Conversation& talk = *talks[static_cast<std::size_t>(rank)];
       auto& box = boxes[{rank, talk.superstep()}];
-      if (!talk.waiting() || box.size() < talk.pending().expected) continue;
+      if (!talk.waiting() || box.size() < talk.pending().expected.count()) continue;
       check_descriptions(talk.pending(), box, purpose, seen);
       std::stable_sort(box.begin(), box.end(),
                        [](const Letter& a, const Letter& b) { return a.peer < b.peer; });

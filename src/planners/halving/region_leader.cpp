@@ -1,5 +1,5 @@
-// Deferred acceptance (Gale and Shapley 1962) among chiefs who speak for their regions.
-#include "planners/halving/chief.hpp"
+// Deferred acceptance (Gale and Shapley 1962) among region leaders who speak for their regions.
+#include "planners/halving/region_leader.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -10,18 +10,6 @@
 namespace vicinal::halving {
 
 namespace {
-
-constexpr std::size_t bid_words = 3;
-
-void write(Words& words, const Bid& bid) {
-  words.push_back(bid.origin);
-  words.push_back(bid.agent);
-  words.push_back(bid.common);
-}
-
-Bid read(std::span<const std::int64_t> words) {
-  return {static_cast<int>(words[0]), static_cast<int>(words[1]), words[2]};
-}
 
 bool worse(const Bid& a, const Bid& b) { return better(b, a); }
 
@@ -36,8 +24,9 @@ bool better(const Bid& a, const Bid& b) {
   return std::tuple(chance(a), a.origin, a.agent) < std::tuple(chance(b), b.origin, b.agent);
 }
 
-Chief::Chief(const Machine& machine, const Halves& halves, int region,
-             const std::map<int, Ranks>& destinations, const std::map<int, Ranks>& sources)
+RegionLeader::RegionLeader(const Machine& machine, const Halves& halves, int region,
+                           const std::map<int, Ranks>& destinations,
+                           const std::map<int, Ranks>& sources)
     : machine_(machine), halves_(halves) {
   for (const auto& [member, ranks] : destinations) members_.push_back(member);
   const std::size_t places = members_.size() * static_cast<std::size_t>(halves.steps());
@@ -47,7 +36,7 @@ Chief::Chief(const Machine& machine, const Halves& halves, int region,
   count_common(destinations, sources);
 }
 
-void Chief::find_regions(int region, const std::map<int, Ranks>& sources) {
+void RegionLeader::find_regions(int region, const std::map<int, Ranks>& sources) {
   // A rank and a candidate are parted in the step that parts their regions, and count the common
   // neighbours on the candidate's side. Whether there are any follows from one neighbour and one of
   // its other sources, without regard to which member has that neighbour.
@@ -69,8 +58,8 @@ void Chief::find_regions(int region, const std::map<int, Ranks>& sources) {
   }
 }
 
-void Chief::count_common(const std::map<int, Ranks>& destinations,
-                         const std::map<int, Ranks>& sources) {
+void RegionLeader::count_common(const std::map<int, Ranks>& destinations,
+                                const std::map<int, Ranks>& sources) {
   // By neighbour: those of its other sources that are on its side of the cut that parts it from
   // here.
   std::map<int, Ranks> fellows;
@@ -116,14 +105,14 @@ void Chief::count_common(const std::map<int, Ranks>& destinations,
   }
 }
 
-std::size_t Chief::member_place(int rank) const {
+std::size_t RegionLeader::member_place(int rank) const {
   const auto found = std::lower_bound(members_.begin(), members_.end(), rank);
   require(found != members_.end() && *found == rank, Fault::internal, "rank ", rank,
-          " is named in a letter to a chief of whose region it is not");
+          " is named in a letter to a region_leader of whose region it is not");
   return static_cast<std::size_t>(found - members_.begin());
 }
 
-void Chief::ask_next(std::size_t member, int step) {
+void RegionLeader::ask_next(std::size_t member, int step) {
   // Who is displaced asks on in its turn; displacing only ever improves a candidate's bid, so this
   // ends.
   for (;;) {
@@ -145,7 +134,7 @@ void Chief::ask_next(std::size_t member, int step) {
   }
 }
 
-void Chief::ask_unburdened(std::size_t member, int step, int most_load) {
+void RegionLeader::ask_unburdened(std::size_t member, int step, int most_load) {
   Wish& mine = wish(member, step);
   const Bid* best = nullptr;
   for (const Bid& bid : mine.bids) {
@@ -163,15 +152,15 @@ void Chief::ask_unburdened(std::size_t member, int step, int most_load) {
   mine.told = false;
 }
 
-std::vector<Words> Chief::bid(Stage stage) {
-  std::vector<Words> result(outward_.size());
+std::vector<std::vector<Bid>> RegionLeader::bid(Stage stage) {
+  std::vector<std::vector<Bid>> result(outward_.size());
   const auto write_new = [&](Wish& each) {
     if (each.candidate < 0 || each.told) return;
     each.told = true;
     const Candidate& asked = candidates_[static_cast<std::size_t>(each.candidate)];
     const auto region =
         std::lower_bound(outward_.begin(), outward_.end(), machine_.region_of(asked.rank));
-    write(result[static_cast<std::size_t>(region - outward_.begin())], asked.held);
+    result[static_cast<std::size_t>(region - outward_.begin())].push_back(asked.held);
   };
   for (std::size_t member = 0; member < members_.size(); ++member) {
     for (int step = 0; step < halves_.steps(); ++step) {
@@ -188,13 +177,7 @@ std::vector<Words> Chief::bid(Stage stage) {
   return result;
 }
 
-void Chief::decide(Stage stage, const std::vector<Letter>& letters) {
-  std::vector<Bid> bids;
-  for (const Letter& letter : letters) {
-    for (std::size_t at = 0; at < letter.words.size(); at += bid_words) {
-      bids.push_back(read(std::span(letter.words).subspan(at)));
-    }
-  }
+void RegionLeader::decide(Stage stage, std::vector<Bid> bids) {
   std::sort(bids.begin(), bids.end(), better);
   for (const Bid& bid : bids) {
     std::vector<Bid>& held =
@@ -208,24 +191,23 @@ void Chief::decide(Stage stage, const std::vector<Letter>& letters) {
   }
 }
 
-Words Chief::answer(int region) const {
-  Words words;
+std::vector<Bid> RegionLeader::answer(int region) const {
+  std::vector<Bid> result;
   const auto steps = static_cast<std::size_t>(halves_.steps());
   for (auto at = static_cast<std::size_t>(halves_.step_to(region)); at < held_.size();
        at += steps) {
-    for (const Bid& bid : held_[at]) write(words, bid);
+    result.insert(result.end(), held_[at].begin(), held_[at].end());
   }
-  return words;
+  return result;
 }
 
-void Chief::learn(int region, std::span<const std::int64_t> answer) {
+void RegionLeader::learn(int region, std::span<const Bid> answer) {
   const int step = halves_.step_to(region);
   for (const int rank : machine_.members(region)) {
     if (place_of_[static_cast<std::size_t>(rank)] >= 0) candidate(rank).load = 0;
   }
   std::vector<int> agent_of(members_.size(), -1);  // of members that the answer names
-  for (; !answer.empty(); answer = answer.subspan(bid_words)) {
-    const Bid bid = read(answer);
+  for (const Bid& bid : answer) {
     if (place_of_[static_cast<std::size_t>(bid.agent)] < 0) continue;
     Candidate& asked = candidate(bid.agent);
     asked.held = bid;
@@ -246,7 +228,7 @@ void Chief::learn(int region, std::span<const std::int64_t> answer) {
   }
 }
 
-std::vector<StepPartners> Chief::partners(int member) const {
+std::vector<StepPartners> RegionLeader::partners(int member) const {
   const std::size_t first = member_place(member) * static_cast<std::size_t>(halves_.steps());
   std::vector<StepPartners> result(static_cast<std::size_t>(halves_.steps()));
   for (std::size_t step = 0; step < result.size(); ++step) {

@@ -23,21 +23,21 @@ enum class Load {
   pruned,        ///< what has destinations in the agent's half
 };
 
-class Courier {
+class HalvingNegotiator {
  public:
   using Letters = std::vector<Letter>;
 
-  Courier(PlanRequest& request, const Halves& halves, Load load);
+  HalvingNegotiator(PlanRequest& request, const Halves& halves, Load load);
 
   /// A rank without edges is done at once, and nobody counts on it.
   [[nodiscard]] bool takes_part() const;
 
   /// Both ends of each edge say what they know of it.
   Letters write_edges() const;
-  [[nodiscard]] std::size_t expected_edges() const;
+  [[nodiscard]] Expected expected_edges() const;
   void read_edges(const Letters& inbox);
-  /// The chiefs of the sources' regions, by region.
-  [[nodiscard]] const std::map<int, int>& chiefs() const { return chiefs_; }
+  /// The region leaders of the sources' regions, by region.
+  [[nodiscard]] const std::map<int, int>& region_leaders() const { return region_leaders_; }
 
   /// Hands over to the agent of a step all destinations that the step parts from this rank.
   Letters write_hop(int step, int agent);
@@ -45,15 +45,11 @@ class Courier {
 
   /// Tells each remaining destination where to find its items.
   Letters write_deliveries();
-  [[nodiscard]] std::size_t expected_deliveries() const;
+  [[nodiscard]] Expected expected_deliveries() const;
   void read_deliveries(const Letters& inbox);
 
   /// The routes, or the fault.
   HalvingRoutes finish();
-
-  // Whose letters of a superstep are missing, in words.
-  [[nodiscard]] std::string missing_edges(std::span<const Letter> arrived) const;
-  [[nodiscard]] std::string missing_deliveries(std::span<const Letter> arrived) const;
 
  private:
   /// A parcel, and which of the edges from its origin to some destination takes it.
@@ -64,7 +60,6 @@ class Courier {
   using Entries = std::vector<Entry>;
 
   [[nodiscard]] bool shares_memory_with(int other) const;
-  Words begin_letter() const;
   std::int64_t new_tag();
   /// Nothing where the host has no room left; then messages serve.
   std::optional<std::int64_t> new_slot(int peers);
@@ -76,6 +71,8 @@ class Courier {
   void compare(int from, int to, const std::vector<Index>& sent,
                const std::vector<Index>& expected);
   void add_delivery(int rank, const Entries& entries);
+  /// Those with an edge that is not among the served.
+  [[nodiscard]] std::vector<int> sources_without(const std::set<std::pair<int, int>>& served) const;
   void find_slot();
   void lay_out();
 
@@ -90,7 +87,7 @@ class Courier {
   std::map<int, std::vector<Index>> in_counts_;         ///< by source
   std::map<int, std::vector<const InEdge*>> in_edges_;  ///< by source; empty for a rank at fault
   std::set<std::pair<int, int>> served_;                ///< in-edges that have found their carrier
-  std::map<int, int> chiefs_;
+  std::map<int, int> region_leaders_;
   HalvingRoutes routes_;
 };
 

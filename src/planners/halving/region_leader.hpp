@@ -1,11 +1,11 @@
-// A region's chief finds agents for all ranks of its region, by letters with the chiefs of other
+// A region leader finds agents for all ranks of its region, by letters with the region leaders of other
 // regions: rank p wants for its agent in a step the rank c of the opposite half with which it
 // shares most out-neighbours there, and c takes of all who ask the one with which it shares most.
 //
 // Both sides rank pairs alike, so that there is one outcome in which no pair would rather have each
 // other: that of taking the pairs in their order, as Sharifian et al.'s exchange of REQ, ACCEPT,
 // DROP and EXIT does. Deferred acceptance gets there in rounds: who asks is held until somebody
-// better asks. A chief settles what it can by itself and is told who is held elsewhere, so that it
+// better asks. A region leader settles what it can by itself and is told who is held elsewhere, so that it
 // asks for nothing that is already lost, and a few rounds do. All steps are settled at once,
 // because common neighbours depend on the graph alone.
 //
@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "base/conversation.hpp"
+#include "base/records.hpp"
 #include "locality/machine.hpp"
 #include "planners/halving/halves.hpp"
 
@@ -33,6 +33,8 @@ struct Bid {
   std::int64_t common = 0;  ///< out-neighbours of both in the agent's half
 };
 
+void fields(auto&& take, Is<Bid> auto& it) { take(it.origin, it.agent, it.common); }
+
 /// The order of bids, the same everywhere. Among pairs with as many neighbours in common it is by
 /// chance, so that ranks whose neighbours are alike do not all ask the same one.
 bool better(const Bid& a, const Bid& b);
@@ -42,6 +44,7 @@ struct StepPartners {
   int agent = -1;
   std::vector<int> origins;
 };
+void fields(auto&& take, Is<StepPartners> auto& it) { take(it.agent, it.origins); }
 
 /// What a round of bids is for.
 enum class Stage {
@@ -50,28 +53,28 @@ enum class Stage {
   share,    ///< who is left asks those that have one origin at most
 };
 
-class Chief {
+class RegionLeader {
  public:
   using Ranks = std::vector<int>;
 
   /// `destinations` holds, by member, its out-neighbours other than itself, ascending; `sources`,
   /// by such out-neighbour, those that it receives from, ascending.
-  Chief(const Machine& machine, const Halves& halves, int region,
-        const std::map<int, Ranks>& destinations, const std::map<int, Ranks>& sources);
+  RegionLeader(const Machine& machine, const Halves& halves, int region,
+               const std::map<int, Ranks>& destinations, const std::map<int, Ranks>& sources);
 
   /// Regions in which members may find agents, ascending: bids go there and answers come from
   /// there. The other region finds this one among its `inward`.
   [[nodiscard]] const Ranks& outward() const { return outward_; }
   [[nodiscard]] const Ranks& inward() const { return inward_; }
 
-  /// The bids of a round for each outward region, as words.
-  std::vector<Words> bid(Stage stage);
+  /// The bids of a round for each outward region.
+  std::vector<std::vector<Bid>> bid(Stage stage);
   /// Decides on the bids of a round, all of them at once.
-  void decide(Stage stage, const std::vector<Letter>& bids);
-  /// Whom members hold, for an inward region, as words; the region's bids among them.
-  [[nodiscard]] Words answer(int region) const;
+  void decide(Stage stage, std::vector<Bid> bids);
+  /// The bids that members hold, for an inward region; the region's own among them.
+  [[nodiscard]] std::vector<Bid> answer(int region) const;
   /// What an outward region answers.
-  void learn(int region, std::span<const std::int64_t> answer);
+  void learn(int region, std::span<const Bid> answer);
 
   /// By step, for a member.
   [[nodiscard]] std::vector<StepPartners> partners(int member) const;
@@ -89,7 +92,7 @@ class Chief {
     std::vector<Bid> bids;  ///< the first `open` are a heap, the best first; the others were tried
     std::size_t open = 0;
     int candidate = -1;  ///< the place of the one that is asked or holds this rank
-    bool told = false;   ///< its chief knows of the bid
+    bool told = false;   ///< its region leader knows of the bid
   };
 
   void find_regions(int region, const std::map<int, Ranks>& sources);

@@ -1,0 +1,68 @@
+// Letters as records (records.hpp) with a name. The first word of a letter is made of its name, so that it is known
+// for what it is, and nothing else is taken for it.
+//
+//   struct Offer { static constexpr std::string_view name = "offer"; ... };
+//   outbox.push_back(letter_to(peer, Offer{...}));
+//   open<Offer, Expectation>(letter, Either{[&](Offer offer) {...}, [&](Expectation expectation) {...}});
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/conversation.hpp"
+#include "base/records.hpp"
+
+namespace vicinal {
+
+/// What several functions of one argument are together.
+template <class... Functions>
+struct Either : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Either(Functions...) -> Either<Functions...>;
+
+/// The first word of a letter of that name (FNV-1a).
+constexpr std::int64_t kind_of(std::string_view name) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char letter : name)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211U;
+  return static_cast<std::int64_t>(hash >> 1U);
+}
+
+template <class Contents>
+Letter letter_to(int peer, const Contents& contents) {
+  Letter letter{peer, {kind_of(Contents::name)}};
+  WordWriter(letter.words).write(contents);
+  return letter;
+}
+
+template <class Contents>
+bool holds(const Letter& letter) {
+  return !letter.words.empty() && letter.words.front() == kind_of(Contents::name);
+}
+
+/// What a letter holds, which must be this.
+template <class Contents>
+Contents contents_of(const Letter& letter) {
+  require(holds<Contents>(letter), Fault::internal, "a letter from rank ", letter.peer, " is no ",
+          Contents::name);
+  const std::string what =
+      "a letter (" + std::string(Contents::name) + ") from rank " + std::to_string(letter.peer);
+  WordReader reader(std::span(letter.words).subspan(1), what);
+  auto contents = reader.read<Contents>();
+  reader.finish();
+  return contents;
+}
+
+/// Calls `visit` with what a letter holds, which must be one of these.
+template <class... Contents, class Visit>
+void open(const Letter& letter, Visit&& visit) {
+  const bool known =
+      ((holds<Contents>(letter) && (visit(contents_of<Contents>(letter)), true)) || ...);
+  require(known, Fault::internal, "a letter from rank ", letter.peer,
+          " is of no kind that was expected now");
+}
+
+}  // namespace vicinal

@@ -1,0 +1,123 @@
+// Records as words, for letters. A record is a struct with one list of its fields, by which it is written and
+// read, so that the two cannot differ:
+//
+//   struct Offer {
+//     Status status;
+//     std::vector<Place> places;
+//   };
+//   void fields(auto&& take, Is<Offer> auto& it) { take(it.status, it.places); }
+//
+// A field is a number, an enumerator, a record, or a list or an optional of these. What is read is checked
+// against what is there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace vicinal {
+
+using Words = std::vector<std::int64_t>;
+
+/// A record that is written (constant) or read.
+template <class Given, class Record>
+concept Is = std::is_same_v<std::remove_const_t<Given>, Record>;
+
+namespace detail {
+
+template <class Value>
+concept Number = std::is_integral_v<Value> || std::is_enum_v<Value>;
+
+template <class Value>
+concept List = requires(Value& list) { list.resize(list.size()); };
+
+template <class Value>
+concept Optional = requires(Value& value) { value.reset(); };
+
+}  // namespace detail
+
+class WordWriter {
+ public:
+  explicit WordWriter(Words& words) : words_(words) {}
+
+  template <class Value>
+  void write(const Value& value) {
+    if constexpr (detail::Number<Value>) {
+      words_.push_back(static_cast<std::int64_t>(value));
+    } else if constexpr (detail::Optional<Value>) {
+      write(value.has_value());
+      if (value) write(*value);
+    } else if constexpr (std::is_same_v<Value, Words>) {
+      write(value.size());
+      words_.insert(words_.end(), value.begin(), value.end());
+    } else if constexpr (detail::List<Value>) {
+      write(value.size());
+      for (const auto& entry : value) write(entry);
+    } else {
+      fields([this](const auto&... field) { (write(field), ...); }, value);
+    }
+  }
+
+ private:
+  Words& words_;
+};
+
+class WordReader {
+ public:
+  /// `what` the words are, for the fault of those that are none.
+  WordReader(std::span<const std::int64_t> words, std::string_view what)
+      : words_(words), what_(what) {}
+
+  template <class Value>
+  void read(Value& value) {
+    if constexpr (detail::Number<Value>) {
+      value = static_cast<Value>(next());
+    } else if constexpr (detail::Optional<Value>) {
+      if (next() != 0) read(value.emplace());
+    } else if constexpr (detail::List<Value>) {
+      value.resize(size());
+      for (auto& entry : value) read(entry);
+    } else {
+      fields([this](auto&... field) { (read(field), ...); }, value);
+    }
+  }
+  template <class Value>
+  Value read() {
+    Value value{};
+    read(value);
+    return value;
+  }
+  /// Those that have not been read.
+  [[nodiscard]] std::span<const std::int64_t> rest() const { return words_; }
+  /// For the end: there must be none left.
+  void finish() const {
+    require(words_.empty(), Fault::internal, what_, " has ", words_.size(), " words too many");
+  }
+
+ private:
+  std::int64_t next() {
+    require(!words_.empty(), Fault::internal, what_, " ends too early");
+    const std::int64_t word = words_.front();
+    words_ = words_.subspan(1);
+    return word;
+  }
+  /// Of a list, each of whose entries is a word or more.
+  std::size_t size() {
+    const std::int64_t size = next();
+    require(size >= 0 && static_cast<std::size_t>(size) <= words_.size(), Fault::internal, what_,
+            " announces ", size, " entries, but ", words_.size(), " words are left");
+    return static_cast<std::size_t>(size);
+  }
+
+  std::span<const std::int64_t> words_;
+  std::string_view what_;
+};
+
+}  // namespace vicinal
