@@ -32,7 +32,7 @@ def vicinal(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     environment = {**os.environ, **HERE, "VICINAL_MPI": requested_mpis()[0], **(env or {})}
-    return run_apart([sys.executable, "-m", "vicinal.cli", *map(str, arguments)], environment, timeout)
+    return run_apart([sys.executable, "-m", "vicinal_command", *map(str, arguments)], environment, timeout)
 
 
 def rows_of(file: Path) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vicinal.launch import command, find_mpi
+from vicinal_command.launch import command, find_mpi
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")

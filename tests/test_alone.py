@@ -8,7 +8,7 @@ import sys
 import pytest
 from launching import BUILD, Result, abi_of, requested_mpis, run_command, run_ranks
 from test_python_mpi import PATH
-from vicinal.launch import find_mpi
+from vicinal_command.launch import find_mpi
 
 CODE = """
 import vicinal

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from commanding import is_ratio, refused, vicinal
-from vicinal.bench import MPI_AGAIN, MPI_OWN
-from vicinal.bench_allgather import BY_HAND, planners
+from vicinal_command.benchmarks.allgather import BY_HAND, planners
+from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
 
 BENCH = ("bench", "allgather")
 

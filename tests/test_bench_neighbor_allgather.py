@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from commanding import is_ratio, refused, vicinal, write_matrix
-from vicinal.bench import MPI_AGAIN, MPI_OWN
-from vicinal.bench_neighbor_allgather import STRATEGIES
-from vicinal.workloads import random_sparse
+from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
+from vicinal_command.benchmarks.neighbor_allgather import STRATEGIES
+from vicinal_command.benchmarks.workloads import random_sparse
 
 BENCH = ("bench", "neighbor-allgather")
 KEYS = [

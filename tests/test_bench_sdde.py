@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from commanding import is_ratio, refused, vicinal, write_matrix
-from vicinal.bench import MPI_AGAIN, MPI_OWN
-from vicinal.bench_sdde import METHODS, PUBLISHED
-from vicinal.workloads import few_requests, random_requests
+from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
+from vicinal_command.benchmarks.sdde import METHODS, PUBLISHED
+from vicinal_command.benchmarks.workloads import few_requests, random_requests
 
 BENCH = ("bench", "sdde")
 TIMED_KEYS = [

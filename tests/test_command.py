@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from commanding import KEYS, rows_of, vicinal, write_matrix
 from launching import ROOT
-from vicinal.matrices import block_starts, needed_pairs, read_matrix
+from vicinal_command.matrices import block_starts, needed_pairs, read_matrix
 
 COUNTS = [key for key in KEYS if "bytes" in key or "messages" in key]
 STRATEGIES = ["direct", "nearest-first", "aggregate", "aggregate-plain", "two-step", "split", "automatic"]

@@ -18,7 +18,7 @@ import pytest
 
 from commanding import HERE, refused, vicinal, write_matrix
 from launching import PATIENCE, as_from_a_terminal, requested_mpis, run_apart, wait_until
-from vicinal.cli import main
+from vicinal_command.cli import main
 
 HEADER = "%%MatrixMarket matrix coordinate real general\n"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -116,7 +116,7 @@ def test_missing_launcher_is_refused(matrix_file: Path, tmp_path: Path) -> None:
 
 def test_missing_mpi4py_is_refused(matrix_file: Path, tmp_path: Path) -> None:
     # An entry of None in sys.modules is how Python itself marks a module that is not to be had.
-    program = "import sys; sys.modules['mpi4py'] = None; from vicinal.cli import main; sys.exit(main())"
+    program = "import sys; sys.modules['mpi4py'] = None; from vicinal_command.cli import main; sys.exit(main())"
     line = [sys.executable, "-c", program, "spmv", str(matrix_file), "--ranks", "2"]
     result = run_apart(line, {**os.environ, **HERE}, 60)
     refused(result, "mpi4py", "pip install")
@@ -133,7 +133,7 @@ def test_unwritable_folder_is_refused(matrix_file: Path, tmp_path: Path) -> None
 def test_missing_temporary_folder_is_refused(matrix_file: Path) -> None:
     """Python falls back to other folders than TMPDIR, so the fault is put where it would arise."""
     program = (
-        "import sys, tempfile; tempfile.tempdir = '/no/such/folder'; from vicinal.cli import main; "
+        "import sys, tempfile; tempfile.tempdir = '/no/such/folder'; from vicinal_command.cli import main; "
         "sys.exit(main())"
     )
     line = [sys.executable, "-c", program, "spmv", str(matrix_file), "--ranks", "2"]
@@ -170,14 +170,14 @@ def processes_of(folder: Path) -> list[int]:
 def ranks_of(folder: Path) -> list[int]:
     """Those of them that are ranks; launchers name what they are to start, too."""
     words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in processes_of(folder)}
-    return [pid for pid, line in words.items() if line[1:3] == [b"-m", b"vicinal.spmv_worker"]]
+    return [pid for pid, line in words.items() if line[1:3] == [b"-m", b"vicinal_command.ranks.spmv"]]
 
 
 def start_endless(mpi: str, matrix: Path, folder: Path) -> subprocess.Popen[str]:
     """A run of two ranks that would take days, once its ranks are there."""
     environment = {**os.environ, **HERE, "TMPDIR": str(folder)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "vicinal.cli", "spmv", matrix, "--ranks", "2", "--mpi", mpi,
+        [sys.executable, "-m", "vicinal_command", "spmv", matrix, "--ranks", "2", "--mpi", mpi,
          "--iterations", "100000000"],
         env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=as_from_a_terminal,

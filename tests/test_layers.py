@@ -1,4 +1,4 @@
-"""The layers of docs/architecture.md, held to by reading the sources.
+"""The layers of docs/architecture.md and the packages of python/, held to by reading the sources.
 
 A layer that reaches upwards once is soon no layer; and one MPI call outside src/mpi is enough to
 break the promise that everything else runs on virtual ranks.
@@ -6,13 +6,19 @@ break the promise that everything else runs on virtual ranks.
 
 from __future__ import annotations
 
+import ast
+import pydoc
 import re
+from graphlib import CycleError, TopologicalSorter
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
+import vicinal
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
+PYTHON = ROOT / "python"
 
 # Each layer, and those it may include besides itself.  The first group knows nothing of MPI.
 CORE = {
@@ -118,3 +124,71 @@ def test_documentation_names_every_layer() -> None:
         f"only in src/ {sorted(folders - named)}"
     )
     assert folders <= set(ALLOWED)
+
+
+def python_modules() -> dict[str, Path]:
+    """The library's and the command's, by their names."""
+    names = {path: ".".join(path.relative_to(PYTHON).with_suffix("").parts) for path in PYTHON.rglob("*.py")}
+    return {name.removesuffix(".__init__"): path for path, name in sorted(names.items())}
+
+
+MODULES = python_modules()
+OF_COMMAND = [name for name in MODULES if name.partition(".")[0] == "vicinal_command"]
+
+
+def imports_of(name: str) -> set[str]:
+    """The full names of all that a module imports of the tree's packages, inside functions and for types too."""
+    path = MODULES[name]
+    package = name if path.stem == "__init__" else name.rpartition(".")[0]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            origin = resolve_name("." * node.level + (node.module or ""), package)
+            found |= {f"{origin}.{alias.name}" for alias in node.names}
+    return {each for each in found if each.partition(".")[0] in MODULES}
+
+
+def module_of(name: str) -> str:
+    """The module that has what is called so, or is it."""
+    while name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def test_python_modules_import_in_no_circle() -> None:
+    imported = {name: {module_of(each) for each in imports_of(name)} - {name} for name in MODULES}
+    assert sum(map(len, imported.values())) > 100, "the sources' imports are no longer found"
+    try:
+        TopologicalSorter(imported).prepare()
+    except CycleError as error:
+        pytest.fail(f"each is imported by the next: {', '.join(error.args[1])}")
+
+
+def test_library_does_not_know_the_command() -> None:
+    paths = [*(PYTHON / "vicinal").rglob("*.py"), *(PYTHON / "bindings").iterdir()]
+    assert not [identify(path) for path in paths if "vicinal_command" in path.read_text()]
+
+
+@pytest.mark.parametrize("name", OF_COMMAND)
+def test_command_uses_what_programs_may(name: str) -> None:
+    """Besides, it plans on virtual ranks, which programs have no use for."""
+    public = {f"vicinal.{each}" for each in (*vicinal.__all__, "__version__", "_core")}
+    of_library = {each for each in imports_of(name) if each.partition(".")[0] == "vicinal"}
+    internal = {each for each in of_library - public if not each.startswith("vicinal._core.")}
+    assert not internal, f"{', '.join(sorted(internal))}: not for programs, nor for the command"
+
+
+@pytest.mark.parametrize("name", [name for name in OF_COMMAND if name.startswith("vicinal_command.ranks.")])
+def test_ranks_of_the_command_need_little_of_it(name: str) -> None:
+    """What they run is started many times, and is all that may be in the way of a measurement."""
+    of_command = {module_of(each) for each in imports_of(name) if each.startswith("vicinal_command.")}
+    assert all(each.startswith("vicinal_command.ranks.") for each in of_command), of_command
+
+
+def test_help_shows_no_internal_module() -> None:
+    [contents] = re.findall(r"^PACKAGE CONTENTS\n(.*?)\n\n", pydoc.plain(pydoc.render_doc(vicinal)), re.M | re.S)
+    names = [line.strip() for line in contents.splitlines()]
+    assert "_halo" in names
+    assert not [name for name in names if not name.startswith("_")]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from commanding import refused, vicinal
-from vicinal import matrices
-from vicinal.matrices import read_matrix
-from vicinal.memory import available_memory
-from vicinal.outputs import CommandError
+from vicinal_command import matrices
+from vicinal_command.matrices import read_matrix
+from vicinal_command.memory import available_memory
+from vicinal_command.outputs import CommandError
 
 HEADER = "%%MatrixMarket matrix coordinate {} general\n"
 
@@ -26,7 +26,7 @@ def test_the_last_line_need_not_end(field: str, tmp_path: Path) -> None:
     for file, end in zip(files, ["", " ", "\t", " \n", "\n\n"], strict=True):
         file.write_text(HEADER.format(field) + f"3 3 3\n1 1{value}\n2 3{value}\n3 2{value}" + end)
     code = (
-        "import sys; from vicinal.matrices import read_matrix\n"
+        "import sys; from vicinal_command.matrices import read_matrix\n"
         "for name in sys.argv[1:]: print(read_matrix(name).columns.tolist())"
     )
     result = subprocess.run(

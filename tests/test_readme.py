@@ -7,7 +7,7 @@ import re
 
 import pytest
 from launching import ROOT, run_command
-from vicinal.launch import ROOT_CONSENT
+from vicinal_command.launch import ROOT_CONSENT
 
 README = (ROOT / "README.md").read_text()
 LINE = re.compile(r"^ +(MPI4PY_LIBMPI=\S+ \S+mpiexec .*cg\.py)$", re.MULTILINE)

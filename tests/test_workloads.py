@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from vicinal.matrices import Matrix, block_starts
-from vicinal.outputs import CommandError
-from vicinal.workloads import (
+from vicinal_command.benchmarks.workloads import (
     Requests,
     Workload,
     block_rows,
@@ -24,6 +22,8 @@ from vicinal.workloads import (
     random_sparse,
     recorded,
 )
+from vicinal_command.matrices import Matrix, block_starts
+from vicinal_command.outputs import CommandError
 
 
 def edges_of(workload: Workload) -> set[tuple[int, int]]:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from vicinal.launch import Mpi, command, find_mpi  # noqa: E402
+from vicinal_command.launch import Mpi, command, find_mpi  # noqa: E402
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.c"))
 IMPORT = """
@@ -34,6 +34,14 @@ importlib.import_module("vicinal._mpi_" + sys.argv[1])
 assert "python/vicinal" not in vicinal.__file__, vicinal.__file__
 if MPI.COMM_WORLD.rank == 0:
     print(vicinal.__file__, MPI.Get_library_version().split(",")[0].split()[0])
+"""
+COMMAND = """
+import sys
+from importlib.metadata import entry_points
+[script] = entry_points(group="console_scripts", name="vicinal")
+main = script.load()
+assert "python/vicinal" not in main.__code__.co_filename, main.__code__.co_filename
+sys.exit(main(["strategies"]))
 """
 
 
@@ -85,7 +93,8 @@ def check_wheel(scratch: Path, mpis: Sequence[Mpi]) -> None:
     for mpi in mpis:
         assert list((site / "vicinal").glob(f"_mpi_{mpi.abi}.*")), f"{wheel.name} has no module for {mpi.abi}"
         run_ranks(mpi, [sys.executable, "-c", IMPORT, mpi.abi], PYTHONPATH=str(site))
-    print(f"{wheel.name}: imported under {', '.join(mpi.abi for mpi in mpis)}")
+    run([sys.executable, "-c", COMMAND], env={**os.environ, "PYTHONPATH": str(site)}, cwd="/")
+    print(f"{wheel.name}: its command run, imported under {', '.join(mpi.abi for mpi in mpis)}")
 
 
 def main(build: Path) -> None:

@@ -34,7 +34,7 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-from vicinal.launch import LauncherError, Mpi, find_mpi  # noqa: E402
+from vicinal_command.launch import LauncherError, Mpi, find_mpi  # noqa: E402
 
 # From <linux/sched.h> and <sys/prctl.h>.
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000

@@ -25,7 +25,7 @@ COMMAND = """#!/bin/sh
 '''exec' "{python}" "$0" "$@"
 '''
 import sys
-from vicinal.cli import main
+from vicinal_command.cli import main
 sys.exit(main())
 """
 

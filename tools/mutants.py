@@ -38,7 +38,7 @@ for folder in (ROOT / "python", ROOT / "tests"):
 
 import find_compiler  # noqa: E402
 from launching import run_command  # noqa: E402  (found through the path set above)
-from vicinal.launch import command, find_mpi  # noqa: E402
+from vicinal_command.launch import command, find_mpi  # noqa: E402
 
 BIN = Path(sys.executable).parent
 MPI = "openmpi"

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-from vicinal.launch import LauncherError, command, find_mpi  # noqa: E402
+from vicinal_command.launch import LauncherError, command, find_mpi  # noqa: E402
 
 
 @dataclass(frozen=True)

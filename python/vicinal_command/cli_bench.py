@@ -10,7 +10,7 @@ from .options import add_common, add_timing, positive, positives, probabilities,
 from .outputs import CommandError, OutputFile
 
 if TYPE_CHECKING:
-    from .bench import Terms
+    from .benchmarks.competition import Terms
 
 DENSITIES = (0.05, 0.1, 0.3, 0.5, 0.7)
 SIZES = (32, 400, 4096)
@@ -143,7 +143,7 @@ def run(options: argparse.Namespace, known: Sequence[str], json: OutputFile | No
 def _run_neighbor_allgather(
     options: argparse.Namespace, known: Sequence[str], json: OutputFile | None, plot: OutputFile | None
 ) -> int:
-    from .bench_neighbor_allgather import STRATEGIES, Request, neighbor_allgather
+    from .benchmarks.neighbor_allgather import STRATEGIES, Request, neighbor_allgather
 
     strategies = _contestants(options.strategy, "strategy", STRATEGIES, known)
     asked = options.density or options.moore or options.matrix or options.pattern
@@ -158,7 +158,7 @@ def _run_neighbor_allgather(
 def _run_allgather(
     options: argparse.Namespace, _: Sequence[str], json: OutputFile | None, plot: OutputFile | None
 ) -> int:
-    from .bench_allgather import Request, allgather, count, planners
+    from .benchmarks.allgather import Request, allgather, count, planners
 
     names = planners()
     chosen = _contestants(options.planners, "planner of allgathers", names, names)
@@ -170,7 +170,7 @@ def _run_allgather(
 def _run_sdde(
     options: argparse.Namespace, _: Sequence[str], json: OutputFile | None, plot: OutputFile | None
 ) -> int:
-    from .bench_sdde import METHODS, Request, count, sdde
+    from .benchmarks.sdde import METHODS, Request, count, sdde
 
     if "one-sided" in options.methods:
         raise CommandError(
@@ -199,7 +199,7 @@ def _check_counting(options: argparse.Namespace, plot: OutputFile | None) -> Non
 def _terms(
     options: argparse.Namespace, contestants: Sequence[str], json: OutputFile | None, plot: OutputFile | None
 ) -> Terms:
-    from .bench import Terms
+    from .benchmarks.competition import Terms
 
     # Where nothing is run, nothing says what a node is.
     virtual = getattr(options, "count", False)

@@ -1,6 +1,6 @@
 """`vicinal spmv`: a real matrix's halo exchange, run and timed under every strategy.
 
-The ranks themselves are spmv_worker.py.
+The ranks themselves are ranks/spmv.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from .matrices import Integers, Matrix, block_starts, read_matrix, require_finite
 from .outputs import CommandError, OutputFile
-from .tables import COUNTED, LOCAL_NOTE, Row, as_json, make_row, show
-from .workers import check_regions, find_launcher, run_folder, run_ranks, write_run
+from .ranks.process import COUNTED
+from .runs import check_regions, find_launcher, run_folder, run_ranks, write_run
+from .tables import LOCAL_NOTE, Row, as_json, make_row, show
 
 BUILDS = 3
 """How often each strategy's halo is formed; the fastest counts."""
@@ -50,7 +51,7 @@ def spmv(request: Request) -> int:
     with run_folder() as folder:
         _write_run(folder, request, matrix, starts)
         steps = len(request.strategies) * (BUILDS + 2 + request.repetitions)
-        run_ranks(folder, "spmv_worker", request.ranks, mpi, steps)
+        run_ranks(folder, "spmv", request.ranks, mpi, steps)
         rows = _read_results(folder, request, matrix)
 
     if request.json:

@@ -1,7 +1,7 @@
 """`vicinal bench neighbor-allgather`: strategies against the MPI library's own collective.
 
-Graphs, block sizes and contestants as for any of the benchmarks (bench.py); besides, strategies are
-set up several times, and tell what they send.  The ranks are neighbor_allgather_worker.py.
+Graphs, block sizes and contestants as for any of the benchmarks (competition.py); besides, strategies are
+set up several times, and tell what they send.  The ranks are ranks/neighbor_allgather.py.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .bench import MPI_AGAIN, MPI_OWN, Results, Terms, compete, conclude
-from .bench_tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, whole
-from .matrices import Matrix, block_starts, read_matrix, require_finite
-from .outputs import CommandError
-from .tables import COUNTED, duration, size
+from ..matrices import Matrix, block_starts, read_matrix, require_finite
+from ..outputs import CommandError
+from ..ranks.process import COUNTED
+from ..tables import duration, size
+from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete, conclude
+from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, whole
 from .workloads import Workload, block_rows, moore, random_sparse, recorded
 
 STRATEGIES = ("direct", "aggregate", "common-neighbor", "distance-halving", "distance-halving-pruned")
@@ -86,7 +87,7 @@ def neighbor_allgather(request: Request) -> int:
     cases = list_cases(request)
     ranks = cases[0].workload.ranks
     described, arrays = _describe(request, cases)
-    results = compete(terms, "neighbor_allgather_worker", ranks, described, arrays, BUILDS)
+    results = compete(terms, "neighbor_allgather", ranks, described, arrays, BUILDS)
     rows = _read_rows(results, cases, terms.all_contestants)
     panels = {
         f"blocks of {size(count)}": [row for row in rows if row["block_bytes"] == count]

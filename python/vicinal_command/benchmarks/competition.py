@@ -2,7 +2,7 @@
 
 Contestants have their turns on the same ranks, and what each delivers is compared with what the MPI
 library's own way did.  That takes part twice, at either end: how far its two results lie apart is how
-far any two must, to mean something.  The ranks' side is bench_worker.py.
+far any two must, to mean something.  The ranks' side is ranks/competition.py.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .bench_tables import Column, Measured, Timed, show_bench
-from .launch import Mpi
-from .outputs import CommandError, OutputFile
-from .tables import as_json
-from .workers import check_regions, find_launcher, run_folder, run_ranks, write_run
+from ..launch import Mpi
+from ..outputs import CommandError, OutputFile
+from ..runs import check_regions, find_launcher, run_folder, run_ranks, write_run
+from ..tables import as_json
+from .tables import Column, Measured, Timed, show_bench
 
 MPI_OWN, MPI_AGAIN = "MPI", "MPI again"
 
@@ -82,16 +82,16 @@ class Results:
         return bool(self._of["correct"][:, case, contestant].all())
 
     def counts(self, case: int, contestant: int) -> npt.NDArray[Any]:
-        """What the contestant says an exchange costs: by rank, then as its worker lists it."""
+        """What the contestant says an exchange costs: by rank, then as the ranks' module lists it."""
         counts: npt.NDArray[Any] = self._of["counts"][:, case, contestant]
         return counts
 
 
 def compete(
-    terms: Terms, worker: str, ranks: int, cases: Sequence[Mapping[str, Any]],
+    terms: Terms, program: str, ranks: int, cases: Sequence[Mapping[str, Any]],
     arrays: Mapping[str, npt.NDArray[Any]], builds: int = 1,
 ) -> Results:
-    """Run all contestants on all cases, on ranks of the module `worker`.
+    """Run all contestants on all cases, on ranks that run the module `program` of ranks/.
 
     `cases` and `arrays` are what it reads; each contestant is set up `builds` times.
     """
@@ -109,7 +109,7 @@ def compete(
     with run_folder() as folder:
         write_run(folder, task, arrays)
         steps = len(cases) * len(terms.all_contestants) * (builds + 2 + terms.repetitions)
-        run_ranks(folder, worker, ranks, mpi, steps)
+        run_ranks(folder, program, ranks, mpi, steps)
         return Results(folder, ranks, mpi)
 
 

@@ -1,4 +1,4 @@
-"""What one rank of `vicinal bench sdde` does.  Started by bench_sdde.py, not by hand."""
+"""What one rank of `vicinal bench sdde` does.  Started by benchmarks/sdde.py."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .bench_worker import Exchange, compete
-from .rank_process import RankProcess, run
+from vicinal import sparse_exchange
+
+from .competition import Exchange, compete
+from .process import RankProcess, run
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,8 +85,6 @@ class ByMethod(Own):
         self._how: dict[str, Any] = {"method": method, "regions": regions}
 
     def run(self) -> None:
-        from . import sparse_exchange
-
         self._case.received = sparse_exchange(self._comm, self._case.messages, **self._how)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from .tables import LEAST_WIDTH, VERIFIED, duration, ratio
+from ..tables import LEAST_WIDTH, VERIFIED, duration, ratio
 
 
 class Measured(TypedDict):

@@ -1,4 +1,4 @@
-"""What one rank of `vicinal bench neighbor-allgather` does.  Started by bench_neighbor_allgather.py, not by hand."""
+"""What one rank of `vicinal bench neighbor-allgather` does.  Started by benchmarks/neighbor_allgather.py."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .bench_worker import Exchange, compete
-from .rank_process import RankProcess, run
-from .tables import COUNTED
+from vicinal import Graph
+
+from .competition import Exchange, compete
+from .process import COUNTED, RankProcess, run
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,8 +44,6 @@ class Planned:
     """A strategy's."""
 
     def __init__(self, comm: MPI.Intracomm, case: Blocks, strategy: str, regions: str) -> None:
-        from . import Graph
-
         graph = Graph(comm, case.sources, case.destinations, strategy=strategy, regions=regions)
         self._request = graph.Neighbor_allgather_init(case.send, case.receive)
 

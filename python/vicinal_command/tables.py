@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
-import numpy as np
 import numpy.typing as npt
 
 Counts = Mapping[str, npt.NDArray[Any]]
 """For each thing counted in a plan, a number per rank."""
 
-COUNTED = ("nonlocal_messages", "nonlocal_elements", "local_messages", "local_elements", "shared_elements")
 LOCAL_NOTE = "local bytes: what ranks of a region hand each other, as messages or through shared memory"
 
 LEAST_WIDTH = 110
@@ -38,6 +37,19 @@ class Row(TypedDict):
     correct: bool | None
     exchange_median_us: float | None
     local_messages: int
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What is kept of a strategy's plans once they are gone."""
+
+    row: Row
+    sent: npt.NDArray[Any]
+    """Messages to other regions, by rank."""
+    messages: npt.NDArray[Any]
+    """Messages from region (row) to region (column)."""
+    bytes: npt.NDArray[Any]
+    """Likewise."""
 
 
 def make_row(strategy: str, counts: Counts, value_bytes: int, correct: bool | None) -> Row:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .outputs import CommandError, OutputFile
-from .tables import Row, duration, ratio, size
-
-if TYPE_CHECKING:
-    from .bench_tables import Timed
-    from .explain import Explained
+from .tables import Explained, Row, duration, ratio, size
 
 KINDS = ("png", "svg", "pdf")
 BEFORE, AFTER = "#8c8c8c", "#1f77b4"
@@ -33,7 +29,7 @@ def plot_file(path: str) -> OutputFile:
 
 def plot_strategies(path: Path, kind: str, title: str, rows: Sequence[Row]) -> None:
     """Bars per strategy: time per exchange, and messages and bytes between regions."""
-    figure = _figure(title, width=15, height=1.8 + 0.45 * len(rows))
+    figure = new_figure(title, width=15, height=1.8 + 0.45 * len(rows))
     times = [row["exchange_us"] or 0.0 for row in rows]
     panels: list[tuple[str, list[float], list[str]]] = [
         (
@@ -69,7 +65,7 @@ def plot_strategies(path: Path, kind: str, title: str, rows: Sequence[Row]) -> N
 
 def plot_traffic(path: Path, kind: str, title: str, before: Explained, after: Explained) -> None:
     """Region-to-region traffic of two strategies, and how many messages their ranks send."""
-    figure = _figure(title, width=15, height=8.5)
+    figure = new_figure(title, width=15, height=8.5)
     grid = figure.add_gridspec(2, 3, width_ratios=(1, 1, 1.1))
     kinds: list[tuple[str, npt.NDArray[Any], npt.NDArray[Any]]] = [
         ("messages", before.messages, after.messages),
@@ -82,35 +78,8 @@ def plot_traffic(path: Path, kind: str, title: str, before: Explained, after: Ex
     figure.savefig(path, format=kind)
 
 
-def plot_bench(path: Path, kind: str, title: str, panels: Mapping[str, Sequence[Timed]]) -> None:
-    """Times as ratios to that of MPI's own, workload by workload; a panel for each group of rows."""
-    names = list(dict.fromkeys(row["strategy"] for rows in panels.values() for row in rows))
-    workloads_of = {panel: list(dict.fromkeys(row["workload"] for row in rows)) for panel, rows in panels.items()}
-    most = max(map(len, workloads_of.values()))
-    figure = _figure(title, width=4 + 5 * len(panels), height=2.4 + 0.18 * most * (len(names) + 1))
-    all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    height = 0.8 / (len(names) - 1)
-    for axes, (panel, rows) in zip(all_axes, panels.items(), strict=True):
-        workloads = workloads_of[panel]
-        found = {(row["workload"], row["strategy"]): row["ratio_to_mpi"] for row in rows}
-        for index, name in enumerate(names[1:]):
-            values = [found[workload, name] for workload in workloads]
-            places = np.arange(len(workloads)) + (index + 0.5) * height - 0.4
-            colour = BEFORE if index == len(names) - 2 else f"C{index}"
-            bars = axes.barh(places, values, height, label=name, color=colour)
-            axes.bar_label(bars, [ratio(value) for value in values], padding=3, fontsize=8)
-        axes.axvline(1, color="black", linewidth=0.8)
-        axes.set_yticks(range(len(workloads)), workloads)
-        axes.invert_yaxis()
-        axes.margins(x=0.15)
-        axes.set_title(panel, fontsize=10)
-        axes.set_xlabel(f"time per exchange over that of {names[0]}")
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
-    figure.savefig(path, format=kind)
-
-
-def _figure(title: str, width: float, height: float) -> Any:
+def new_figure(title: str, width: float, height: float) -> Any:
+    """An empty figure of so many inches, with this above it."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained", dpi=110)

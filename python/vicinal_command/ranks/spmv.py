@@ -1,17 +1,15 @@
-"""What one rank of `vicinal spmv` does.  Started by spmv.py, not by hand."""
+"""What one rank of `vicinal spmv` does.  Started by the spmv.py of the folder above."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .rank_process import RankProcess, run
-from .tables import COUNTED
+from vicinal import Halo
 
-if TYPE_CHECKING:
-    from . import Halo
+from .process import COUNTED, RankProcess, run
 
 
 class Rank:
@@ -75,8 +73,6 @@ class Rank:
         self.process.leave(setup=setup, exchange=exchange, correct=correct, counts=counts)
 
     def _form(self, strategy: str) -> Halo:
-        from . import Halo
-
         return Halo(
             self.comm, owned=self.owned, needed=self.needed, strategy=strategy, regions=self.task["regions"]
         )

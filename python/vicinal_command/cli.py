@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
+from vicinal import Error
+
 from . import cli_bench
-from ._errors import Error
 from .options import add_common, add_timing, positive, regions_of, virtual_regions_of
 from .outputs import CommandError, OutputFile
 
@@ -67,7 +68,7 @@ def _terminate(_signal: int, _frame: FrameType | None) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        from . import __version__, _core
+        from vicinal import __version__, _core
     except ImportError as error:
         text = f"vicinal's compiled part cannot be loaded ({error}); install vicinal again"
         raise CommandError(text) from error
@@ -115,8 +116,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _strategies(asked: str) -> Sequence[str]:
     """The strategies to look at: the baseline, with which all are compared, and those asked for."""
-    from . import _core
-    from ._errors import Error
+    from vicinal import _core
 
     # A halo is updated in both directions, and its ranks want different items.
     halo = {"with_reverse": True, "one_block": False}
@@ -180,7 +180,3 @@ def _parser() -> Parser:
     explain.add_argument("--goal", metavar="FILE", help="write the strategy's LogGOPSim GOAL program")
     explain.add_argument("--rank", type=int, metavar="R", help="print rank R's plan under the strategy")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

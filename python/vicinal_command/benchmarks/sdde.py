@@ -2,7 +2,7 @@
 
 Each rank knows what it needs of whom and asks for it; the owners know neither who will ask nor for how
 much.  MPI's own way is to tell the sizes by MPI_Alltoall and then to send messages.  Timing is that of
-any of the benchmarks (bench.py), on the ranks of sdde_worker.py.  Counting starts none: which messages a
+any of the benchmarks (competition.py), on the ranks of ranks/sdde.py.  Counting starts none: which messages a
 method sends follows from who asks whom, at any number of ranks.
 """
 
@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from .bench import Terms, compete, conclude
-from .bench_tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, show_bench, whole
-from .matrices import block_starts, read_matrix
-from .outputs import progress
-from .tables import as_json, ratio, size
+from ..matrices import block_starts, read_matrix
+from ..outputs import progress
+from ..tables import as_json, ratio, size
+from .competition import Terms, compete, conclude
+from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, show_bench, whole
 from .workloads import Requests, few_requests, matrix_requests, random_requests
 
 if TYPE_CHECKING:
-    from ._core import Traffic
+    from vicinal._core import Traffic
 
 METHODS = ("personalized", "nonblocking", "locality", "locality-personalized", "automatic")
 PUBLISHED = "locality, as published"
@@ -106,7 +106,7 @@ def sdde(request: Request) -> int:
         first = np.searchsorted(case.sources, np.arange(case.ranks + 1))
         of_case = {"first": first, "owners": case.destinations, "starts": case.starts, "values": case.values}
         arrays.update({f"{number}-{name}": array for name, array in of_case.items()})
-    results = compete(terms, "sdde_worker", request.ranks, [{} for _ in cases], arrays)
+    results = compete(terms, "sdde", request.ranks, [{} for _ in cases], arrays)
     rows = [
         TimedRow(
             workload=case.name,
@@ -130,7 +130,7 @@ def sdde(request: Request) -> int:
 
 def count(request: Request) -> int:
     """Count without running anything; show the table and write the rows.  Returns the exit status."""
-    from . import _core
+    from vicinal import _core
 
     terms = request.terms
     labels = _core.read_regions(terms.regions, request.ranks)

@@ -1,6 +1,6 @@
 """`vicinal bench allgather`: planners of allgathers over all ranks, timed beside MPI_Allgather, or counted.
 
-Timing is that of any of the benchmarks (bench.py), on the ranks of allgather_worker.py.  Counting starts
+Timing is that of any of the benchmarks (competition.py), on the ranks of ranks/allgather.py.  Counting starts
 none: it plans for virtual ranks, and prices what they send by a postal model.
 """
 
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from .bench import MPI_AGAIN, MPI_OWN, Terms, compete, conclude
-from .bench_tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, show_bench, whole
-from .outputs import progress
-from .tables import COUNTED, Counts, as_json, duration, size
+from ..outputs import progress
+from ..ranks.allgather import BY_HAND
+from ..ranks.process import COUNTED
+from ..tables import Counts, as_json, duration, size
+from .competition import MPI_AGAIN, MPI_OWN, Terms, compete, conclude
+from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, show_bench, whole
 
-BY_HAND = "bruck by hand"
-"""Bruck's algorithm written with MPI_Sendrecv: what the planners' overhead is to be seen by."""
 BUILDS = 3
 """How often each contestant is set up; the fastest counts."""
 
@@ -81,7 +81,7 @@ class Request:
 
 def planners() -> list[str]:
     """Those made for allgathers over all ranks, and the choice among them."""
-    from . import _core
+    from vicinal import _core
 
     others = dict(_core.strategies())
     return ["automatic", *(name for name, _ in _core.strategies(complete=True) if name not in others)]
@@ -91,7 +91,7 @@ def allgather(request: Request) -> int:
     """Run, check and time; show the table and write the files.  Returns the exit status."""
     terms = replace(request.terms, contestants=[BY_HAND, *request.terms.contestants])
     cases = [{"block_bytes": each, "local": request.local} for each in request.sizes]
-    results = compete(terms, "allgather_worker", request.ranks, cases, {}, BUILDS)
+    results = compete(terms, "allgather", request.ranks, cases, {}, BUILDS)
     rows = []
     for number, block_bytes in enumerate(request.sizes):
         for index, contestant in enumerate(terms.all_contestants):
@@ -125,7 +125,7 @@ def allgather(request: Request) -> int:
 
 def count(request: Request) -> int:
     """Plan for virtual ranks and count; show the table and write the rows.  Returns the exit status."""
-    from . import _core
+    from vicinal import _core
 
     terms = request.terms
     labels = _core.read_regions(terms.regions, request.ranks)

@@ -3,7 +3,7 @@
 The command alone reads files.  What the ranks need it puts into a folder, which they map into memory,
 and into which they put their results.  The folder goes when the command ends, and ranks that find it gone
 end too; a command that is killed loses its lock on a file there, and the ranks clear up.  Their side is
-rank_process.py.
+ranks/process.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from .launch import LauncherError, Mpi, command, find_mpi
 from .outputs import CommandError, progress
-from .rank_process import ELSEWHERE, HOLD
+from .ranks.process import ELSEWHERE, HOLD
 
 POLL_SECONDS = 0.1
 
@@ -49,7 +49,7 @@ def find_launcher(name: str | None) -> Mpi:
 
 def check_regions(regions: str, ranks: int) -> None:
     """Refuse a text that gives no regions for so many ranks."""
-    from . import _core
+    from vicinal import _core
 
     if regions not in ("node", "numa"):
         _core.read_regions(regions, ranks)
@@ -80,12 +80,12 @@ def write_run(folder: Path, task: Mapping[str, Any], arrays: Mapping[str, npt.ND
         ) from error
 
 
-def run_ranks(folder: Path, worker: str, ranks: int, mpi: Mpi, steps: int) -> None:
-    """Start the ranks on this package's module `worker`, and wait for their end, showing how far they are.
+def run_ranks(folder: Path, program: str, ranks: int, mpi: Mpi, steps: int) -> None:
+    """Start ranks that run the module `program` of ranks/, and wait for their end, showing how far they are.
 
     They are done after `steps` calls of RankProcess.report.
     """
-    argv = [sys.executable, "-m", f"vicinal.{worker}", str(folder)]
+    argv = [sys.executable, "-m", f"{__package__}.ranks.{program}", str(folder)]
     line, environment = command(mpi, ranks, argv)
     package = str(Path(__file__).resolve().parents[1])
     paths = [path for path in (os.environ.get("PYTHONPATH"), package) if path]

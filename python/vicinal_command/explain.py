@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy.typing as npt
+from vicinal import Error
 
 from .matrices import Matrix, block_starts, needed_pairs, read_matrix
 from .outputs import CommandError, OutputFile, interruptible, progress
-from .tables import LOCAL_NOTE, Row, as_json, make_row, show
+from .tables import LOCAL_NOTE, Explained, as_json, make_row, show
 
 if TYPE_CHECKING:
-    from ._core import Patterns, PlanSet
+    from vicinal._core import Patterns, PlanSet
 
 PLANNED_BYTES = 8
 """A halo is planned before the type of its values is known, as for 8 bytes each."""
@@ -30,19 +30,6 @@ COPIED_BYTES_PER_NANOSECOND = 20 / 3
 
 VERIFY_SECONDS = 30
 """Once this long has passed, plans are verified only where the user insists."""
-
-
-@dataclass(frozen=True)
-class Explained:
-    """What is kept of a strategy's plans once they are gone."""
-
-    row: Row
-    sent: npt.NDArray[Any]
-    """Messages to other regions, by rank."""
-    messages: npt.NDArray[Any]
-    """Messages from region (row) to region (column)."""
-    bytes: npt.NDArray[Any]
-    """Likewise."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +53,7 @@ class Request:
 
 def explain(request: Request) -> int:
     """Plan, prove and count; show the table and write the files.  Returns the exit status."""
-    from . import _core
+    from vicinal import _core
 
     begin = time.monotonic()
     matrix = read_matrix(request.matrix)
@@ -116,8 +103,6 @@ def explain(request: Request) -> int:
 
 def _prove(plans: PlanSet, patterns: Patterns) -> str | None:
     """What the verifier finds fault with, if anything."""
-    from ._errors import Error
-
     try:
         interruptible(lambda: plans.verify(patterns))
     except Error as error:

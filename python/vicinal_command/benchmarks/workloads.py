@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .matrices import Integers, Matrix, needed_pairs
-from .outputs import CommandError
+from ..matrices import Integers, Matrix, needed_pairs
+from ..outputs import CommandError
 
 LEAST_RECORDED = 1e-4
 """Megabytes: what a profiler recorded below this are its own messages."""

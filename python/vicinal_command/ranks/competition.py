@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .rank_process import RankProcess
+from .process import RankProcess
 
 
 class Exchange(Protocol):

@@ -1,4 +1,4 @@
-"""What one rank of `vicinal bench allgather` does.  Started by bench_allgather.py, not by hand."""
+"""What one rank of `vicinal bench allgather` does.  Started by benchmarks/allgather.py."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .bench_allgather import BY_HAND
-from .bench_worker import Exchange, compete
-from .neighbor_allgather_worker import Blocks, Planned
-from .rank_process import RankProcess, run
-from .tables import COUNTED
+from vicinal import Graph
+
+from .competition import Exchange, compete
+from .neighbor_allgather import Blocks, Planned
+from .process import COUNTED, RankProcess, run
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from mpi4py import MPI
+
+BY_HAND = "bruck by hand"
+"""Bruck's algorithm written with MPI_Sendrecv: what the planners' overhead is to be seen by."""
 
 
 class AllBlocks(Blocks):
@@ -66,8 +69,6 @@ class OfAll(Planned):
     """A planner's."""
 
     def __init__(self, comm: MPI.Intracomm, case: AllBlocks, planner: str, regions: str) -> None:
-        from . import Graph
-
         graph = Graph.complete(comm, allgather=planner, regions=regions, local=case.local)
         self._request = graph.Neighbor_allgather_init(case.send, case.receive)
 

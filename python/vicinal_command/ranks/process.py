@@ -23,6 +23,8 @@ import numpy as np
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+COUNTED = ("nonlocal_messages", "nonlocal_elements", "local_messages", "local_elements", "shared_elements")
+"""What ranks count of an exchange, in the order in which they leave it to the command."""
 FOLDER_CHECK_SECONDS = 1.0
 HOLD = "held"
 """A file in the folder that the command keeps locked; the system lets go of it when the command is killed."""

@@ -1,0 +1,1 @@
+"""`vicinal bench`: contestants have their turns on the same ranks, beside what MPI itself has."""
