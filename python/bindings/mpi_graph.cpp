@@ -13,7 +13,7 @@
 #include "collectives/all_ranks.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/neighbor_call.hpp"
-#include "collectives/neighbor_exchange.hpp"
+#include "collectives/persistent_request.hpp"
 #include "mpi.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi_array.hpp"
@@ -148,8 +148,8 @@ class NeighborRequest final : public Pending {
     }
     const nb::gil_scoped_release released;
     if (given) {
-      auto planned = std::make_unique<NeighborExchange>(std::move(graph), std::move(arguments),
-                                                        settings, std::move(fault));
+      auto planned = std::make_unique<PersistentRequest>(std::move(graph), std::move(arguments),
+                                                         settings, std::move(fault));
       plan_ = &planned->plan();
       request_ = std::move(planned);
     } else {

@@ -332,7 +332,7 @@ void bind_halo(nb::module_& module) {
            [](const PythonHalo& it, bool reverse) {
              Halo& halo = it.state().halo();
              const nb::gil_scoped_release released;
-             halo.come_to_rest(reverse);
+             halo.wait_idle(reverse);
            })
       .def("wait", [](const PythonHalo& it) { return it.state().wait_all(); })
       .def("free", [](const PythonHalo& it) { it.state().free(); })

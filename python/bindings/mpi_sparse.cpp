@@ -120,7 +120,7 @@ class PythonQuery {
     Inbox inbox;
     {
       const nb::gil_scoped_release released;
-      type = common_type(meet_with_type(communicator_->judge(), type, given_, fault));
+      type = common_type(meet_with_type(communicator_->error_communicator(), type, given_, fault));
       inbox = query_->answer(messages.bytes());
     }
     return received(type, inbox);

@@ -26,8 +26,8 @@ using vicinal::c_api::guarded;
 using vicinal::c_api::list;
 using vicinal::c_api::require_handle;
 
-MPI_Comm user_of(vicinal_received received) {
-  return received == nullptr ? MPI_COMM_NULL : received->received.user();
+MPI_Comm error_communicator_of(vicinal_received received) {
+  return received == nullptr ? MPI_COMM_NULL : received->received.error_communicator();
 }
 
 template <class Count, class Displacement>
@@ -113,7 +113,7 @@ int vicinal_sparse_query(const void* sendbuf, int sendcount, const int destinati
 int vicinal_sparse_answer(vicinal_received requests, const void* sendbuf, const int sendcounts[],
                           const int sdispls[], MPI_Datatype sendtype, MPI_Datatype recvtype,
                           vicinal_received* replies) {
-  return guarded(user_of(requests), [&] {
+  return guarded(error_communicator_of(requests), [&] {
     require_handle(requests, "handle of requests");
     MessageData data;
     auto fault = fault_of([&] {
@@ -128,7 +128,7 @@ int vicinal_sparse_answer(vicinal_received requests, const void* sendbuf, const 
 
 int vicinal_received_get(vicinal_received received, int* messages, const int** ranks,
                          const int64_t** counts, const int64_t** displs, const void** data) {
-  return guarded(user_of(received), [&] {
+  return guarded(error_communicator_of(received), [&] {
     require_handle(received, "handle of what was received");
     const Received& found = received->received;
     if (messages != nullptr) *messages = static_cast<int>(found.size());
@@ -141,7 +141,7 @@ int vicinal_received_get(vicinal_received received, int* messages, const int** r
 
 int vicinal_received_copy(vicinal_received received, void* recvbuf, int64_t capacity,
                           MPI_Datatype recvtype) {
-  return guarded(user_of(received), [&] {
+  return guarded(error_communicator_of(received), [&] {
     require_handle(received, "handle of what was received");
     received->received.copy(recvbuf, capacity, recvtype);
   });

@@ -10,7 +10,7 @@
 #include "collectives/c_api_shared.hpp"
 #include "collectives/edge_data.hpp"
 #include "collectives/neighbor_call.hpp"
-#include "collectives/neighbor_exchange.hpp"
+#include "collectives/persistent_request.hpp"
 
 namespace vicinal::c_api {
 
@@ -73,24 +73,24 @@ Request* plan(const std::shared_ptr<Graph>& graph, const Settings& settings,
   if (unreadable) graph->refuse_plan(*unreadable);
   NeighborArguments arguments;
   auto fault = fault_of([&] { read(*graph, arguments); });
-  return new NeighborExchange(graph, std::move(arguments), settings, std::move(fault));
+  return new PersistentRequest(graph, std::move(arguments), settings, std::move(fault));
 }
 
 template <class Read>
 int blocking(vicinal_graph graph, Read read) noexcept {
-  return guarded(user_of(graph), [&] { begin(graph, Form::blocking, read)->wait(); });
+  return guarded(error_communicator_of(graph), [&] { begin(graph, Form::blocking, read)->wait(); });
 }
 
 template <class Read>
 int nonblocking(vicinal_graph graph, vicinal_request* request, Read read) noexcept {
-  return guarded(user_of(graph), [&] {
+  return guarded(error_communicator_of(graph), [&] {
     *request = handle(begin(graph, Form::nonblocking, into(request, read)).release());
   });
 }
 
 template <class Read>
 int persistent(vicinal_graph graph, MPI_Info info, vicinal_request* request, Read read) noexcept {
-  return guarded(user_of(graph), [&] {
+  return guarded(error_communicator_of(graph), [&] {
     require_handle(graph, "graph");
     Settings settings = graph->graph->settings();
     const auto unreadable = fault_of([&] {

@@ -38,14 +38,14 @@ inline vicinal_request handle(Request* request) {
   return reinterpret_cast<vicinal_request>(request);
 }
 
-inline MPI_Comm user_of(vicinal_request request) {
-  return request == nullptr ? MPI_COMM_NULL : object(request)->user();
+inline MPI_Comm error_communicator_of(vicinal_request request) {
+  return request == nullptr ? MPI_COMM_NULL : object(request)->error_communicator();
 }
-inline MPI_Comm user_of(vicinal_graph graph) {
-  return graph == nullptr ? MPI_COMM_NULL : graph->graph->user();
+inline MPI_Comm error_communicator_of(vicinal_graph graph) {
+  return graph == nullptr ? MPI_COMM_NULL : graph->graph->error_communicator();
 }
-inline MPI_Comm user_of(vicinal_halo halo) {
-  return halo == nullptr ? MPI_COMM_NULL : halo->halo->graph().user();
+inline MPI_Comm error_communicator_of(vicinal_halo halo) {
+  return halo == nullptr ? MPI_COMM_NULL : halo->halo->graph().error_communicator();
 }
 
 template <class Handle>

@@ -58,7 +58,7 @@ class Call : public Activity {
  private:
   enum class Stage : std::uint8_t { queued, running, over };
 
-  void tell(std::ostream& out) const;
+  void write_awaited(std::ostream& out) const;
 
   std::shared_ptr<const Call> after_;
   std::atomic<Stage> stage_ = Stage::queued;
@@ -80,7 +80,9 @@ class CallRequest final : public Request {
   }
   void name_awaited(std::ostream& out) const override;
   [[nodiscard]] Ownership ownership() const override { return Ownership::single_use; }
-  [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
+  [[nodiscard]] MPI_Comm error_communicator() const override {
+    return graph_->error_communicator();
+  }
 
  private:
   bool advance();

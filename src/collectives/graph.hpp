@@ -105,7 +105,7 @@ class Graph {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] bool is_complete() const { return complete_; }
   /// Whose error handler hears of faults.
-  [[nodiscard]] MPI_Comm user() const { return communicator_->judge(); }
+  [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
 
  private:
   Settings settings_;

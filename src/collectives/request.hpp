@@ -36,7 +36,7 @@ class Request {
   virtual void name_awaited(std::ostream& out) const = 0;
   [[nodiscard]] virtual Ownership ownership() const = 0;
   /// Whose error handler hears of faults.
-  [[nodiscard]] virtual MPI_Comm user() const = 0;
+  [[nodiscard]] virtual MPI_Comm error_communicator() const = 0;
 };
 
 /// What waiting for any of several requests came to.

@@ -44,7 +44,7 @@ Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<P
   round.collect_from("other ranks of its communicator", expected);
   round.finish_receives();
   round.finish_sends();
-  if (total >= finding_unit) agree(communicator, mine);
+  if (total >= finding_unit) share_findings(communicator, mine);
   return round.arrivals().take();
 }
 
@@ -55,7 +55,7 @@ Inbox exchange_nonblocking(mpi::Communicator& communicator, const std::vector<Pa
   send_all(round, outbox, communicator.rank(), true);
   round.collect_until_sent();
   // Complete only when all ranks have entered, like a barrier, and it brings the votes.
-  mpi::Request consensus =
+  mpi::PendingOperation consensus =
       mpi::iallreduce(communicator.handle(), std::span(&least_vote, 1), mpi::Reduction::min);
   mpi::poll_until(
       [&] {

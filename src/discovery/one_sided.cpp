@@ -36,8 +36,8 @@ struct SlotHeader {
   std::int32_t number = 0;  ///< of the message, among those of its sender
 };
 
-void finish(std::vector<mpi::Request>& requests) {
-  for (mpi::Request& request : requests) {
+void finish(std::vector<mpi::PendingOperation>& requests) {
+  for (mpi::PendingOperation& request : requests) {
     mpi::poll_until([&] { return request.test(); },
                     "access to the memory of another rank of its communicator");
   }
@@ -99,7 +99,7 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
   const std::size_t slot_bytes = (sizeof(SlotHeader) + static_cast<std::size_t>(bytes) + 7) / 8 * 8;
   std::vector<std::int64_t> drawn;
   std::vector<std::byte> slots;
-  std::vector<mpi::Request> requests;
+  std::vector<mpi::PendingOperation> requests;
   std::optional<Finding> finding = mine;
   attempt(finding, [&] {  // later nobody could be told that there is no memory
     drawn.resize(outbox.size(), -1);

@@ -42,10 +42,10 @@ class Execution {
   bool advance();
   [[nodiscard]] bool in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
   /// Whether nothing is under way (any more), not even for the others' sake; progresses that.
-  [[nodiscard]] bool at_rest();
+  [[nodiscard]] bool test_idle();
   /// Polls until that is so: for blocking calls that have failed, lest this rank leave the others for
   /// somewhere else.
-  void come_to_rest();
+  void wait_idle();
   [[nodiscard]] const AgreedPlan& plan() const;
   /// Goes on with a sentence: ", with ranks 3 5", whom it waits for as far as it knows.
   void name_awaited(std::ostream& out) const;

@@ -136,7 +136,7 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
           "the communicator is an inter-communicator; neighborhoods need an intra-communicator, "
           "which MPI_Intercomm_merge makes of it");
   claim_process();
-  tell_if_alone();
+  announce_if_alone();
   do_chores(chores_left());
   Handle made(new Communicator, retire);
   made->make(user);
@@ -189,19 +189,19 @@ void Communicator::close() noexcept {
     MPI_Comm_free(&handle_);
   }
   handle_ = MPI_COMM_NULL;
-  judge_ = MPI_COMM_NULL;
+  error_communicator_ = MPI_COMM_NULL;
 }
 
 void Communicator::user_freed(MPI_Comm user) noexcept {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (is_alive() && MPI_Comm_get_errhandler(user, &handler) != MPI_SUCCESS) return;
-  judge_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
+  error_communicator_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
   kept_until_freed_.clear();
 }
 
 void Communicator::make(MPI_Comm user) {
-  judge_ = user;
+  error_communicator_ = user;
   // Making a communicator blocks inside MPI, where active plans make no progress. Wait outside,
   // until every rank has come.
   barrier(user);

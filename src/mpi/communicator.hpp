@@ -78,7 +78,9 @@ class Communicator {
 
   /// Whose error handler hears of faults: the user's communicator; once it is freed, one that returns
   /// errors as it did, or MPI_COMM_NULL where it did otherwise.
-  [[nodiscard]] MPI_Comm judge() const { return judge_.load(std::memory_order_relaxed); }
+  [[nodiscard]] MPI_Comm error_communicator() const {
+    return error_communicator_.load(std::memory_order_relaxed);
+  }
   /// The user's communicator is about to be freed. Called by MPI.
   void user_freed(MPI_Comm user) noexcept;
 
@@ -169,7 +171,7 @@ class Communicator {
 
   MPI_Comm handle_ = MPI_COMM_NULL;
   bool share_memory_ = true;  ///< wanted by all ranks of the host
-  std::atomic<MPI_Comm> judge_ = MPI_COMM_NULL;
+  std::atomic<MPI_Comm> error_communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 0;
   DetectedPlaces places_;

@@ -14,13 +14,13 @@
 
 namespace vicinal {
 
-class NeighborExchange final : public Request {
+class PersistentRequest final : public Request {
  public:
   /// Collective over the ranks of the graph that have neighbours. Buffers stay the user's, and stay
   /// in place. `fault`: what the caller already knows to be wrong with the arguments. Throws on the
   /// rank at fault and on those that communicate with it.
-  NeighborExchange(std::shared_ptr<Graph> graph, NeighborArguments arguments,
-                   const Settings& settings, std::optional<Error> fault = std::nullopt);
+  PersistentRequest(std::shared_ptr<Graph> graph, NeighborArguments arguments,
+                    const Settings& settings, std::optional<Error> fault = std::nullopt);
 
   void start() override;
   bool test() override;
@@ -28,7 +28,9 @@ class NeighborExchange final : public Request {
   [[nodiscard]] bool in_flight() const override { return execution_->in_flight(); }
   void name_awaited(std::ostream& out) const override { execution_->name_awaited(out); }
   [[nodiscard]] Ownership ownership() const override { return Ownership::persistent; }
-  [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
+  [[nodiscard]] MPI_Comm error_communicator() const override {
+    return graph_->error_communicator();
+  }
   [[nodiscard]] const AgreedPlan& plan() const { return execution_->plan(); }
 
  private:

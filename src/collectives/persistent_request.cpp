@@ -1,5 +1,5 @@
 // The arguments of a neighborhood collective as a pattern in bytes.
-#include "collectives/neighbor_exchange.hpp"
+#include "collectives/persistent_request.hpp"
 
 #include <algorithm>
 
@@ -77,8 +77,8 @@ Pattern make_pattern(const Neighborhood& neighborhood, const Side& send, bool on
 
 }  // namespace
 
-NeighborExchange::NeighborExchange(std::shared_ptr<Graph> graph, NeighborArguments arguments,
-                                   const Settings& settings, std::optional<Error> fault)
+PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArguments arguments,
+                                     const Settings& settings, std::optional<Error> fault)
     : graph_(std::move(graph)) {
   PlanOptions options = settings.options;
   options.element_bytes = 1;
@@ -101,7 +101,7 @@ NeighborExchange::NeighborExchange(std::shared_ptr<Graph> graph, NeighborArgumen
   execution_ = std::make_unique<Execution>(std::move(plan), false, 0);
 }
 
-void NeighborExchange::start() {
+void PersistentRequest::start() {
   require(!in_flight(), Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
   try {
@@ -116,14 +116,14 @@ void NeighborExchange::start() {
   execution_->start(binding);
 }
 
-bool NeighborExchange::test() {
+bool PersistentRequest::test() {
   if (!execution_->in_flight()) return true;
   if (!execution_->test()) return false;
   receive_.unpack(graph_->communicator().handle());
   return true;
 }
 
-void NeighborExchange::wait() {
+void PersistentRequest::wait() {
   if (!execution_->in_flight()) return;
   execution_->wait();
   receive_.unpack(graph_->communicator().handle());
