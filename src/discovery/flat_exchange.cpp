@@ -10,6 +10,7 @@
 
 #include "discovery/methods.hpp"
 #include "discovery/round.hpp"
+#include "discovery/turn.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal {
@@ -37,7 +38,7 @@ Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<P
   for (const Parcel& parcel : outbox) {
     if (parcel.peer != communicator.rank()) ++counts[static_cast<std::size_t>(parcel.peer)];
   }
-  Round round(communicator, discovery_tag(communicator.next_discovery_turn()));
+  Round round(communicator, discovery_tag(next_turn(communicator)));
   send_all(round, outbox, communicator.rank(), false);
   const std::int64_t total = mpi::reduce_scatter(communicator.handle(), counts);
   const auto expected = static_cast<std::size_t>(total % finding_unit);
@@ -51,7 +52,7 @@ Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<P
 Inbox exchange_nonblocking(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
                            const std::optional<Finding>& mine) {
   std::int64_t least_vote = vote(communicator, mine);
-  Round round(communicator, discovery_tag(communicator.next_discovery_turn()));
+  Round round(communicator, discovery_tag(next_turn(communicator)));
   send_all(round, outbox, communicator.rank(), true);
   round.collect_until_sent();
   // Complete only when all ranks have entered, like a barrier, and it brings the votes.

@@ -7,10 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
+#include <map>
 #include <utility>
 
 #include "discovery/round.hpp"
+#include "discovery/turn.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 
@@ -20,6 +21,11 @@ namespace {
 /// In the counts of a hand-over by messages, what a member with the flag adds to each.
 constexpr std::int64_t flag_unit = std::int64_t{1} << 40;
 constexpr std::int64_t no_board = -1;
+
+/// This rank's teams on a communicator, by its machine and whether they share memory.
+struct RegionTeams {
+  std::map<std::pair<std::shared_ptr<const Machine>, bool>, std::unique_ptr<RegionTeam>> teams;
+};
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 
@@ -55,14 +61,10 @@ std::vector<std::int64_t> offsets_of(const std::vector<Piece>& pieces, std::size
 }  // namespace
 
 RegionTeam& RegionTeam::of(mpi::Communicator& communicator, const ExchangeOptions& options) {
-  std::shared_ptr<const Machine> machine = communicator.machine(options.regions);
-  // The team keeps its machine, so no other can come to lie at the same address.
-  const std::string key = std::string(options.shared_memory ? "team " : "team by messages ") +
-                          std::to_string(reinterpret_cast<std::uintptr_t>(machine.get()));
-  std::shared_ptr<void>& kept = communicator.kept(key);
-  if (!kept)
-    kept = std::make_shared<RegionTeam>(communicator, std::move(machine), options.shared_memory);
-  return *static_cast<RegionTeam*>(kept.get());
+  const auto machine = communicator.machine(options.regions);
+  auto& team = communicator.extension<RegionTeams>().teams[{machine, options.shared_memory}];
+  if (!team) team = std::make_unique<RegionTeam>(communicator, machine, options.shared_memory);
+  return *team;
 }
 
 RegionTeam::RegionTeam(mpi::Communicator& communicator, std::shared_ptr<const Machine> machine,
@@ -99,7 +101,7 @@ RegionTeam::RegionTeam(mpi::Communicator& communicator, std::shared_ptr<const Ma
 
 void RegionTeam::begin_call() {
   ++call_;
-  turn_ = communicator_.next_discovery_turn();
+  turn_ = next_turn(communicator_);
 }
 
 bool RegionTeam::hand_over(int stage, const std::vector<Piece>& pieces, bool flagged,

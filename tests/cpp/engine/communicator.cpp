@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "collectives/graph_tags.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/detect.hpp"
 #include "mpi/drive.hpp"
@@ -205,8 +206,8 @@ TEST(communicator_tags_are_reused_as_late_as_possible) {
   communicator->release_tag(0);
   CHECK_EQUAL(communicator->acquire_tag(), 2);
   CHECK_THROWS(Fault::internal, communicator->release_tag(0), "not in use");
-  const std::int64_t graph = communicator->next_graph_id();
-  CHECK_EQUAL(communicator->next_graph_id(), graph + 1);
+  const std::int64_t graph = next_graph_number(*communicator);
+  CHECK_EQUAL(next_graph_number(*communicator), graph + 1);
 }
 
 TEST(a_numa_node_lies_within_a_host) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "collectives/graph_tags.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/drive.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 
 std::shared_ptr<Communicator> world() { return Communicator::of(MPI_COMM_WORLD); }
 
-ConversationKey fresh_key() { return {world()->next_graph_id(), 0}; }
+ConversationKey fresh_key() { return {next_graph_number(*world()), 0}; }
 
 void wait_for(Mailbox& mailbox, ConversationKey key, int superstep, std::size_t letters) {
   poll_until([&] {
