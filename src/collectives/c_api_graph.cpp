@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "execute/execution.hpp"
 

@@ -1,29 +1,15 @@
 // The C interface: halos.
 #include <utility>
 
+#include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "collectives/combine_of.hpp"
-#include "mpi/datatype.hpp"
 #include "plan/checks.hpp"
 
 namespace {
 
 using namespace vicinal::c_api;
-using vicinal::Fault;
 using vicinal::Index;
-using vicinal::require;
-
-vicinal::ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
-  const vicinal::mpi::Datatype description = vicinal::mpi::describe(type);
-  require(description.contiguous, Fault::type,
-          "the datatype given for a halo has gaps: ", description.size,
-          " bytes of data in an extent of ", description.extent,
-          "; give a type without gaps, and the number of values per index");
-  vicinal::ValueShape shape;
-  shape.value_bytes = description.size;
-  shape.values = values;
-  return shape;
-}
 
 template <class Owned>
 int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std::int64_t* needed,

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <utility>
 
+#include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "execute/activity.hpp"
 
@@ -22,6 +23,19 @@ MPI_Comm first_error_communicator(int count, const vicinal_request requests[]) {
     if (requests[i] != nullptr) return error_communicator_of(requests[i]);
   }
   return MPI_COMM_NULL;
+}
+
+/// Does `one` to each of a list of requests, until one fails.
+template <class One>
+int for_each(int count, vicinal_request requests[], One one) noexcept {
+  const int refused = guarded(first_error_communicator(count, requests),
+                              [&] { check_list(requests, count, "requests"); });
+  if (refused != MPI_SUCCESS) return refused;
+  for (int i = 0; i < count; ++i) {
+    const int code = one(&requests[i]);
+    if (code != MPI_SUCCESS) return code;
+  }
+  return MPI_SUCCESS;
 }
 
 /// What becomes of a handle once its request is complete.
@@ -60,14 +74,7 @@ int vicinal_start(vicinal_request* request) {
 }
 
 int vicinal_startall(int count, vicinal_request requests[]) {
-  const int refused = guarded(first_error_communicator(count, requests),
-                              [&] { check_list(requests, count, "requests"); });
-  if (refused != MPI_SUCCESS) return refused;
-  for (int i = 0; i < count; ++i) {
-    const int code = vicinal_start(&requests[i]);
-    if (code != MPI_SUCCESS) return code;
-  }
-  return MPI_SUCCESS;
+  return for_each(count, requests, vicinal_start);
 }
 
 int vicinal_test(vicinal_request* request, int* flag) {
@@ -90,14 +97,7 @@ int vicinal_wait(vicinal_request* request) {
 }
 
 int vicinal_waitall(int count, vicinal_request requests[]) {
-  const int refused = guarded(first_error_communicator(count, requests),
-                              [&] { check_list(requests, count, "requests"); });
-  if (refused != MPI_SUCCESS) return refused;
-  for (int i = 0; i < count; ++i) {
-    const int code = vicinal_wait(&requests[i]);
-    if (code != MPI_SUCCESS) return code;
-  }
-  return MPI_SUCCESS;
+  return for_each(count, requests, vicinal_wait);
 }
 
 int vicinal_waitany(int count, vicinal_request requests[], int* index) {
