@@ -94,14 +94,7 @@ void CallRequest::name_awaited(std::ostream& out) const {
   if (call_ != nullptr) call_->name_awaited(out);
 }
 
-bool CallRequest::test() {
-  if (!in_flight() || advance()) return true;
-  progress();
-  return false;
-}
-
-void CallRequest::wait() {
-  if (!in_flight()) return;
+void CallRequest::finish() {
   if (call_ != nullptr) call_->finish();
   advance();
 }

@@ -69,23 +69,20 @@ class Call : public Activity {
 class CallRequest final : public Request {
  public:
   CallRequest(std::shared_ptr<Graph> graph, std::shared_ptr<Call> call)
-      : graph_(std::move(graph)), call_(std::move(call)) {}
+      : Request(graph->shared_communicator(), Ownership::single_use),
+        graph_(std::move(graph)),
+        call_(std::move(call)) {}
   ~CallRequest() override;
 
   void start() override;
-  bool test() override;
-  void wait() override;
   [[nodiscard]] bool in_flight() const override {
     return in_flight_.load(std::memory_order_relaxed);
   }
   void name_awaited(std::ostream& out) const override;
-  [[nodiscard]] Ownership ownership() const override { return Ownership::single_use; }
-  [[nodiscard]] MPI_Comm error_communicator() const override {
-    return graph_->error_communicator();
-  }
 
  private:
-  bool advance();
+  bool advance() override;
+  void finish() override;
 
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<Call> call_;

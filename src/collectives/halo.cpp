@@ -4,48 +4,41 @@
 #include "collectives/halo.hpp"
 
 #include "base/product.hpp"
+#include "collectives/execution_request.hpp"
 #include "discovery/agreement.hpp"
 #include "mpi/datatype.hpp"
 
 namespace vicinal {
 
-class HaloRequest final : public Request {
+class HaloRequest final : public ExecutionRequest {
  public:
-  HaloRequest(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
-      : execution_(std::move(plan), reverse, channel) {}
+  HaloRequest(std::shared_ptr<mpi::Communicator> communicator,
+              const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel)
+      : ExecutionRequest(std::move(communicator), Ownership::borrowed) {
+    execute(plan, reverse, channel);
+  }
+  HaloRequest(const HaloRequest&) = delete;
+  HaloRequest& operator=(const HaloRequest&) = delete;
+  ~HaloRequest() override { end(); }
 
   void launch(const Binding& binding) {
     if (binding.combine.user_op != MPI_OP_NULL) type_ = mpi::KeptType(binding.combine.datatype);
-    execution_.start(binding);
+    execution().start(binding);
   }
-  void start_at_fault() { execution_.start_at_fault(); }
+  void start_at_fault() { execution().start_at_fault(); }
   void wait_idle() {
-    if (!in_flight()) execution_.wait_idle();
+    if (!in_flight()) execution().wait_idle();
   }
   void start() override {
     fail(Fault::request, "a request of a halo cannot be started by itself; start the halo again");
   }
-  bool test() override {
-    if (!execution_.test()) return false;
-    type_ = {};
-    return true;
-  }
-  void wait() override {
-    execution_.wait();
-    type_ = {};
-  }
-  [[nodiscard]] bool in_flight() const override { return execution_.in_flight(); }
-  void name_awaited(std::ostream& out) const override { execution_.name_awaited(out); }
-  [[nodiscard]] Ownership ownership() const override { return Ownership::borrowed; }
-  [[nodiscard]] MPI_Comm error_communicator() const override {
-    return execution_.plan().communicator().error_communicator();
-  }
 
  private:
+  void take() override { type_ = {}; }
+
   /// Keeps the type that the user's operator is given, with their own handle, since the operator may
-  /// compare it. Destroyed after the execution.
+  /// compare it.
   mpi::KeptType type_;
-  Execution execution_;
 };
 
 namespace {
@@ -114,7 +107,8 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
                        std::nullopt, channels);
   for (const bool reverse : {false, true}) {
     for (int channel = 0; channel < channels; ++channel) {
-      requests_[reverse ? 1 : 0].push_back(std::make_unique<HaloRequest>(plan_, reverse, channel));
+      requests_[reverse ? 1 : 0].push_back(
+          std::make_unique<HaloRequest>(communicator, plan_, reverse, channel));
     }
   }
 }

@@ -1,5 +1,6 @@
-// A persistent neighborhood collective, with a plan of its own. Such plans are made in bytes, since the two ends of an edge may describe
-// the same data by different datatypes, and since that lets the ends compare their counts.
+// A persistent neighborhood collective, with a plan of its own. Such plans are made in bytes, since the two
+// ends of an edge may describe the same data by different datatypes, and since that lets the ends compare
+// their counts.
 #pragma once
 
 #include <mpi.h>
@@ -7,14 +8,13 @@
 #include <memory>
 #include <optional>
 
+#include "collectives/execution_request.hpp"
 #include "collectives/graph.hpp"
-#include "collectives/request.hpp"
 #include "collectives/side.hpp"
-#include "execute/execution.hpp"
 
 namespace vicinal {
 
-class PersistentRequest final : public Request {
+class PersistentRequest final : public ExecutionRequest {
  public:
   /// Collective over the ranks of the graph that have neighbours. Buffers stay the user's, and stay
   /// in place. `fault`: what the caller already knows to be wrong with the arguments. Throws on the
@@ -22,22 +22,18 @@ class PersistentRequest final : public Request {
   PersistentRequest(std::shared_ptr<Graph> graph, NeighborArguments arguments,
                     const Settings& settings, std::optional<Error> fault = std::nullopt);
 
+  PersistentRequest(const PersistentRequest&) = delete;
+  PersistentRequest& operator=(const PersistentRequest&) = delete;
+  ~PersistentRequest() override { end(); }
+
   void start() override;
-  bool test() override;
-  void wait() override;
-  [[nodiscard]] bool in_flight() const override { return execution_->in_flight(); }
-  void name_awaited(std::ostream& out) const override { execution_->name_awaited(out); }
-  [[nodiscard]] Ownership ownership() const override { return Ownership::persistent; }
-  [[nodiscard]] MPI_Comm error_communicator() const override {
-    return graph_->error_communicator();
-  }
-  [[nodiscard]] const AgreedPlan& plan() const { return execution_->plan(); }
 
  private:
+  void take() override;
+
   std::shared_ptr<Graph> graph_;
   Side send_;
   Side receive_;
-  std::unique_ptr<Execution> execution_;
 };
 
 }  // namespace vicinal

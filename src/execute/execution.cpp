@@ -228,13 +228,6 @@ void Execution::wait_idle() {
                   });
 }
 
-bool Execution::test() {
-  if (!in_flight()) return true;
-  if (advance()) return true;
-  progress();
-  return false;
-}
-
 bool Execution::advance() { return !in_flight() || poll(1); }
 
 bool Execution::poll(int times) {
