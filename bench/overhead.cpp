@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/neighbor_exchange.hpp"
+#include "collectives/persistent_request.hpp"
 #include "measure.hpp"
 #include "report.hpp"
 
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   MPI_Info_free(&info);
 
   const auto* object = reinterpret_cast<const vicinal::Request*>(request);
-  ByHand hand(world, dynamic_cast<const vicinal::NeighborExchange&>(*object).plan().forward());
+  ByHand hand(world, dynamic_cast<const vicinal::PersistentRequest&>(*object).plan().forward());
   const auto waiting = [&] { hand.run_waiting(); };
   const auto testing = [&] { hand.run_testing(); };
   const auto planned = [&] {

@@ -48,19 +48,19 @@ std::optional<Error> to_error(const GivenFault& fault) {
   return Error(Fault::internal, fault->second);
 }
 
-Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& given_fault,
-                   std::array<std::int64_t, 2> mine) {
+AgreedSettings agree_on_settings(MPI_Comm user, const GivenSettings& given,
+                                 const GivenFault& given_fault, std::array<std::int64_t, 2> mine) {
   const auto communicator = mpi::Communicator::of(user);
-  Meeting meeting;
+  AgreedSettings agreed;
   std::optional<Finding> finding;
   attempt(finding, [&] {
-    meeting.settings = read_given(given);
+    agreed.settings = read_given(given);
     if (const auto fault = to_error(given_fault)) throw Error(*fault);
   });
-  meeting.least = mine;
-  agree_on(*communicator, given_settings(meeting.settings, communicator->default_regions()),
-           finding, meeting.least);
-  return meeting;
+  agreed.least = mine;
+  agree_on(*communicator, given_settings(agreed.settings, communicator->default_regions()), finding,
+           agreed.least);
+  return agreed;
 }
 
 nb::tuple counts_of(const AgreedPlan& plan) {

@@ -45,14 +45,14 @@ using GivenFault = std::optional<std::pair<std::string, std::string>>;
 std::optional<Error> to_error(const GivenFault& fault);
 
 /// What the ranks of a communicator decide together before they make something on it.
-struct Meeting {
+struct AgreedSettings {
   Settings settings;
   std::array<std::int64_t, 2> least;  ///< of what all ranks gave
 };
 
 /// Collective. Throws on every rank where one has a fault, or where the ranks' settings differ.
-Meeting meet_ranks(MPI_Comm user, const GivenSettings& given, const GivenFault& fault,
-                   std::array<std::int64_t, 2> mine);
+AgreedSettings agree_on_settings(MPI_Comm user, const GivenSettings& given, const GivenFault& fault,
+                                 std::array<std::int64_t, 2> mine);
 
 /// What a plan's forward direction costs, and why it does without shared memory, in the order of
 /// vicinal.Statistics.

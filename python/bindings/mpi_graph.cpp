@@ -13,7 +13,7 @@
 #include "collectives/all_ranks.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/neighbor_call.hpp"
-#include "collectives/neighbor_exchange.hpp"
+#include "collectives/persistent_request.hpp"
 #include "mpi.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi_array.hpp"
@@ -148,8 +148,8 @@ class NeighborRequest final : public Pending {
     }
     const nb::gil_scoped_release released;
     if (given) {
-      auto planned = std::make_unique<NeighborExchange>(std::move(graph), std::move(arguments),
-                                                        settings, std::move(fault));
+      auto planned = std::make_unique<PersistentRequest>(std::move(graph), std::move(arguments),
+                                                         settings, std::move(fault));
       plan_ = &planned->plan();
       request_ = std::move(planned);
     } else {
@@ -202,17 +202,17 @@ std::shared_ptr<Graph> make_graph(Address comm, const ArrayArgument<int>& source
                                   const GivenSettings& given, const GivenFault& fault) {
   const nb::gil_scoped_release released;
   const auto user = handle_at<MPI_Comm>(comm);
-  Meeting meeting = meet_ranks(user, given, fault, {0, 0});
+  AgreedSettings agreed = agree_on_settings(user, given, fault, {0, 0});
   return std::make_shared<Graph>(user, vector_of(sources), vector_of(destinations),
-                                 std::move(meeting.settings));
+                                 std::move(agreed.settings));
 }
 
 std::shared_ptr<Graph> make_graph_from_topology(Address comm, const GivenSettings& given,
                                                 const GivenFault& fault) {
   const nb::gil_scoped_release released;
   const auto user = handle_at<MPI_Comm>(comm);
-  Meeting meeting = meet_ranks(user, given, fault, {0, 0});
-  return Graph::from_topology(user, std::move(meeting.settings));
+  AgreedSettings agreed = agree_on_settings(user, given, fault, {0, 0});
+  return Graph::from_topology(user, std::move(agreed.settings));
 }
 
 std::shared_ptr<Graph> make_graph_from_one_side(bool are_sources, Address comm,
@@ -221,16 +221,16 @@ std::shared_ptr<Graph> make_graph_from_one_side(bool are_sources, Address comm,
                                                 const GivenFault& fault) {
   const nb::gil_scoped_release released;
   const auto user = handle_at<MPI_Comm>(comm);
-  Meeting meeting = meet_ranks(user, given, fault, {0, 0});
-  return Graph::from_one_side(user, vector_of(known), are_sources, std::move(meeting.settings));
+  AgreedSettings agreed = agree_on_settings(user, given, fault, {0, 0});
+  return Graph::from_one_side(user, vector_of(known), are_sources, std::move(agreed.settings));
 }
 
 std::shared_ptr<Graph> make_complete_graph(Address comm, const GivenSettings& given,
                                            const GivenFault& fault) {
   const nb::gil_scoped_release released;
   const auto user = handle_at<MPI_Comm>(comm);
-  Meeting meeting = meet_ranks(user, given, fault, {0, 0});
-  return Graph::complete(user, std::move(meeting.settings));
+  AgreedSettings agreed = agree_on_settings(user, given, fault, {0, 0});
+  return Graph::complete(user, std::move(agreed.settings));
 }
 
 std::shared_ptr<Graph> kept_complete_graph(Address comm) {

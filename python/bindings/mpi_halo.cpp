@@ -297,12 +297,13 @@ std::unique_ptr<PythonHalo> make_halo(Address comm, const OwnedArgument& owned,
     const nb::gil_scoped_release released;
     const auto user = handle_at<MPI_Comm>(comm);
     const bool is_range = std::holds_alternative<Range>(owned) && !owners;
-    Meeting meeting = meet_ranks(user, given, fault, {is_range ? 1 : 0, owners ? 1 : 0});
+    AgreedSettings agreed =
+        agree_on_settings(user, given, fault, {is_range ? 1 : 0, owners ? 1 : 0});
     // The forms differ in what they exchange, so all ranks take the one that is open to all.
     std::optional<std::span<const int>> ranks;
-    if (meeting.least[1] != 0) ranks = span_of(*owners);
-    halo = std::make_unique<Halo>(user, owned_of(owned, meeting.least[0] != 0), span_of(needed),
-                                  ranks, std::move(meeting.settings));
+    if (agreed.least[1] != 0) ranks = span_of(*owners);
+    halo = std::make_unique<Halo>(user, owned_of(owned, agreed.least[0] != 0), span_of(needed),
+                                  ranks, std::move(agreed.settings));
   }
   return std::make_unique<PythonHalo>(std::move(halo));
 }
@@ -332,7 +333,7 @@ void bind_halo(nb::module_& module) {
            [](const PythonHalo& it, bool reverse) {
              Halo& halo = it.state().halo();
              const nb::gil_scoped_release released;
-             halo.come_to_rest(reverse);
+             halo.wait_idle(reverse);
            })
       .def("wait", [](const PythonHalo& it) { return it.state().wait_all(); })
       .def("free", [](const PythonHalo& it) { it.state().free(); })

@@ -59,16 +59,16 @@ class Messages {
 };
 
 /// The type that all ranks agree on.
-std::int64_t common_type(const Meeting& meeting) {
-  require(meeting.least[0] == any_type || meeting.least[0] == -meeting.least[1], Fault::type,
-          "the ranks exchange arrays of different types: ", text_of(meeting.least[0]), " and ",
-          text_of(-meeting.least[1]), "; all must give the same");
-  return meeting.least[0];
+std::int64_t common_type(const AgreedSettings& agreed) {
+  require(agreed.least[0] == any_type || agreed.least[0] == -agreed.least[1], Fault::type,
+          "the ranks exchange arrays of different types: ", text_of(agreed.least[0]), " and ",
+          text_of(-agreed.least[1]), "; all must give the same");
+  return agreed.least[0];
 }
 
-Meeting meet_with_type(MPI_Comm user, std::int64_t type, const GivenSettings& given,
-                       const GivenFault& fault) {
-  return meet_ranks(user, given, fault, {type, type == any_type ? any_type : -type});
+AgreedSettings agree_with_type(MPI_Comm user, std::int64_t type, const GivenSettings& given,
+                               const GivenFault& fault) {
+  return agree_on_settings(user, given, fault, {type, type == any_type ? any_type : -type});
 }
 
 /// The type, the senders, where each message begins in bytes, and the bytes.
@@ -92,10 +92,10 @@ nb::tuple sparse_exchange(Address comm, const ArrayArgument<int>& ranks, const n
   {
     const nb::gil_scoped_release released;
     const auto user = handle_at<MPI_Comm>(comm);
-    const Meeting meeting = meet_with_type(user, type, given, fault);
-    type = common_type(meeting);
+    const AgreedSettings agreed = agree_with_type(user, type, given, fault);
+    type = common_type(agreed);
     inbox = exchange(*mpi::Communicator::of(user), parcels_of(ranks, messages),
-                     exchange_options(meeting.settings));
+                     exchange_options(agreed.settings));
   }
   return received(type, inbox);
 }
@@ -109,10 +109,10 @@ class PythonQuery {
     const Messages messages(arrays);
     const nb::gil_scoped_release released;
     const auto user = handle_at<MPI_Comm>(comm);
-    const Meeting meeting = meet_with_type(user, type, given_, fault);
-    type_ = common_type(meeting);
+    const AgreedSettings agreed = agree_with_type(user, type, given_, fault);
+    type_ = common_type(agreed);
     communicator_ = mpi::Communicator::of(user);
-    query_.emplace(*communicator_, parcels_of(ranks, messages), exchange_options(meeting.settings));
+    query_.emplace(*communicator_, parcels_of(ranks, messages), exchange_options(agreed.settings));
   }
   [[nodiscard]] nb::tuple requests() const { return received(type_, query_->requests()); }
   nb::tuple answer(const nb::list& arrays, std::int64_t type, const GivenFault& fault) {
@@ -120,7 +120,7 @@ class PythonQuery {
     Inbox inbox;
     {
       const nb::gil_scoped_release released;
-      type = common_type(meet_with_type(communicator_->judge(), type, given_, fault));
+      type = common_type(agree_with_type(communicator_->error_communicator(), type, given_, fault));
       inbox = query_->answer(messages.bytes());
     }
     return received(type, inbox);

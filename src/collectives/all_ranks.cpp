@@ -2,14 +2,19 @@
 #include "collectives/all_ranks.hpp"
 
 namespace vicinal {
+namespace {
+
+struct GraphOfAll {
+  std::shared_ptr<Graph> graph;
+};
+
+}  // namespace
 
 std::shared_ptr<Graph> graph_of_all(MPI_Comm user) {
   const auto communicator = mpi::Communicator::of(user);
-  auto& kept = communicator->kept_until_freed("graph of all");
-  auto graph = std::static_pointer_cast<Graph>(kept);
+  auto& graph = communicator->extension_until_freed<GraphOfAll>().graph;
   if (!graph || graph->neighborhood().machine != communicator->machine(graph->settings().regions)) {
     graph = Graph::complete(user, read_settings(MPI_INFO_NULL));
-    kept = graph;
   }
   return graph;
 }

@@ -2,10 +2,10 @@
 #include <vicinal/vicinal.h>
 
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "collectives/sparse_exchange.hpp"
 
@@ -16,52 +16,45 @@ struct vicinal_received_s {
 
 namespace {
 
-using vicinal::Fault;
-using vicinal::Index;
+using namespace vicinal::c_api;
 using vicinal::MessageData;
 using vicinal::Received;
-using vicinal::require;
-using vicinal::c_api::fault_of;
-using vicinal::c_api::guarded;
-using vicinal::c_api::list;
-using vicinal::c_api::require_handle;
 
-MPI_Comm user_of(vicinal_received received) {
-  return received == nullptr ? MPI_COMM_NULL : received->received.user();
+MPI_Comm error_communicator_of(vicinal_received received) {
+  return received == nullptr ? MPI_COMM_NULL : received->received.error_communicator();
 }
 
-template <class Count, class Displacement>
-MessageData messages_of(const void* buffer, const Count* counts, const Displacement* displacements,
-                        MPI_Datatype type, std::size_t messages) {
-  require(messages == 0 || (counts != nullptr && displacements != nullptr), Fault::argument,
-          "a null array of counts or displacements was given for ", messages, " messages");
-  MessageData data{buffer, {}, {}, type};
-  for (std::size_t i = 0; i < messages; ++i) {
-    data.counts.push_back(static_cast<Index>(counts[i]));
-    data.displacements.push_back(static_cast<Index>(displacements[i]));
-  }
-  return data;
-}
-
-template <class Function, class Count, class Displacement>
-int alltoallv(Function function, const void* sendbuf, int sendcount, const int* destinations,
-              const Count* sendcounts, const Displacement* sdispls, MPI_Datatype sendtype,
-              MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-              vicinal_received* received) noexcept {
+/// Exchanges by `run`, from the destinations, what else `read` finds, settings, and what is wrong with them.
+template <class Read, class Run>
+int exchange(const int* destinations, int sendcount, MPI_Comm comm, MPI_Info info,
+             vicinal_received* received, Read read, Run run) noexcept {
   return guarded(comm, [&] {
     vicinal::Settings settings;
     std::vector<int> ranks;
-    MessageData data;
     auto fault = fault_of([&] {
       settings = vicinal::read_settings(info);
       require_handle(received, "handle of what is received");
       ranks = list(destinations, sendcount, "destinations");
-      data = messages_of(sendbuf, sendcounts, sdispls, sendtype, ranks.size());
+      read(ranks.size());
     });
-    *received = std::make_unique<vicinal_received_s>(
-                    function(comm, ranks, data, recvtype, settings, std::move(fault)))
-                    .release();
+    *received =
+        std::make_unique<vicinal_received_s>(run(ranks, settings, std::move(fault))).release();
   });
+}
+
+template <class Function, class Count, class Displacement>
+int exchange_messages(Function function, const void* sendbuf, int sendcount,
+                      const int* destinations, const Count* sendcounts, const Displacement* sdispls,
+                      MPI_Datatype sendtype, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                      vicinal_received* received) noexcept {
+  MessageData data;
+  const auto read = [&](std::size_t messages) {
+    data = messages_of(sendbuf, sendcounts, sdispls, sendtype, messages);
+  };
+  return exchange(destinations, sendcount, comm, info, received, read,
+                  [&](const auto& ranks, const auto& settings, auto fault) {
+                    return function(comm, ranks, data, recvtype, settings, std::move(fault));
+                  });
 }
 
 }  // namespace
@@ -72,48 +65,41 @@ int vicinal_sparse_alltoallv(const void* sendbuf, int sendcount, const int desti
                              const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
                              MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                              vicinal_received* received) {
-  return alltoallv(Received::exchange, sendbuf, sendcount, destinations, sendcounts, sdispls,
-                   sendtype, recvtype, comm, info, received);
+  return exchange_messages(Received::exchange, sendbuf, sendcount, destinations, sendcounts,
+                           sdispls, sendtype, recvtype, comm, info, received);
 }
 
 int vicinal_sparse_alltoallv_c(const void* sendbuf, int sendcount, const int destinations[],
                                const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                                MPI_Datatype sendtype, MPI_Datatype recvtype, MPI_Comm comm,
                                MPI_Info info, vicinal_received* received) {
-  return alltoallv(Received::exchange, sendbuf, sendcount, destinations, sendcounts, sdispls,
-                   sendtype, recvtype, comm, info, received);
+  return exchange_messages(Received::exchange, sendbuf, sendcount, destinations, sendcounts,
+                           sdispls, sendtype, recvtype, comm, info, received);
 }
 
 int vicinal_sparse_alltoall(const void* sendbuf, int sendcount, const int destinations[],
                             int blockcount, MPI_Datatype sendtype, MPI_Datatype recvtype,
                             MPI_Comm comm, MPI_Info info, vicinal_received* received) {
-  return guarded(comm, [&] {
-    vicinal::Settings settings;
-    std::vector<int> ranks;
-    auto fault = fault_of([&] {
-      settings = vicinal::read_settings(info);
-      require_handle(received, "handle of what is received");
-      ranks = list(destinations, sendcount, "destinations");
-    });
-    *received = std::make_unique<vicinal_received_s>(
-                    Received::exchange_blocks(comm, ranks, sendbuf, blockcount, sendtype, recvtype,
-                                              settings, std::move(fault)))
-                    .release();
-  });
+  return exchange(
+      destinations, sendcount, comm, info, received, [](std::size_t) {},
+      [&](const auto& ranks, const auto& settings, auto fault) {
+        return Received::exchange_blocks(comm, ranks, sendbuf, blockcount, sendtype, recvtype,
+                                         settings, std::move(fault));
+      });
 }
 
 int vicinal_sparse_query(const void* sendbuf, int sendcount, const int destinations[],
                          const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                          vicinal_received* requests) {
-  return alltoallv(Received::ask, sendbuf, sendcount, destinations, sendcounts, sdispls, sendtype,
-                   recvtype, comm, info, requests);
+  return exchange_messages(Received::ask, sendbuf, sendcount, destinations, sendcounts, sdispls,
+                           sendtype, recvtype, comm, info, requests);
 }
 
 int vicinal_sparse_answer(vicinal_received requests, const void* sendbuf, const int sendcounts[],
                           const int sdispls[], MPI_Datatype sendtype, MPI_Datatype recvtype,
                           vicinal_received* replies) {
-  return guarded(user_of(requests), [&] {
+  return guarded(error_communicator_of(requests), [&] {
     require_handle(requests, "handle of requests");
     MessageData data;
     auto fault = fault_of([&] {
@@ -128,7 +114,7 @@ int vicinal_sparse_answer(vicinal_received requests, const void* sendbuf, const 
 
 int vicinal_received_get(vicinal_received received, int* messages, const int** ranks,
                          const int64_t** counts, const int64_t** displs, const void** data) {
-  return guarded(user_of(received), [&] {
+  return guarded(error_communicator_of(received), [&] {
     require_handle(received, "handle of what was received");
     const Received& found = received->received;
     if (messages != nullptr) *messages = static_cast<int>(found.size());
@@ -141,7 +127,7 @@ int vicinal_received_get(vicinal_received received, int* messages, const int** r
 
 int vicinal_received_copy(vicinal_received received, void* recvbuf, int64_t capacity,
                           MPI_Datatype recvtype) {
-  return guarded(user_of(received), [&] {
+  return guarded(error_communicator_of(received), [&] {
     require_handle(received, "handle of what was received");
     received->received.copy(recvbuf, capacity, recvtype);
   });

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "execute/execution.hpp"
 
@@ -107,7 +108,7 @@ int vicinal_graph_create_complete(MPI_Comm comm, MPI_Info info, vicinal_graph* g
 
 int vicinal_graph_neighbors(vicinal_graph graph, int* indegree, int sources[], int* outdegree,
                             int destinations[]) {
-  return guarded(user_of(graph), [&] {
+  return guarded(error_communicator_of(graph), [&] {
     require_handle(graph, "graph");
     const auto copy = [](const vicinal::Ends& ends, int* degree, int* ranks) {
       if (degree != nullptr) *degree = static_cast<int>(ends.ranks.size());

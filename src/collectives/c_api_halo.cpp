@@ -1,29 +1,15 @@
 // The C interface: halos.
 #include <utility>
 
+#include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "collectives/combine_of.hpp"
-#include "mpi/datatype.hpp"
 #include "plan/checks.hpp"
 
 namespace {
 
 using namespace vicinal::c_api;
-using vicinal::Fault;
 using vicinal::Index;
-using vicinal::require;
-
-vicinal::ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
-  const vicinal::mpi::Datatype description = vicinal::mpi::describe(type);
-  require(description.contiguous, Fault::type,
-          "the datatype given for a halo has gaps: ", description.size,
-          " bytes of data in an extent of ", description.extent,
-          "; give a type without gaps, and the number of values per index");
-  vicinal::ValueShape shape;
-  shape.value_bytes = description.size;
-  shape.values = values;
-  return shape;
-}
 
 template <class Owned>
 int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std::int64_t* needed,
@@ -52,7 +38,7 @@ int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std
 /// exchange it is as well, learn of it.
 template <class Start>
 int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start start) noexcept {
-  return guarded(user_of(halo), [&] {
+  return guarded(error_communicator_of(halo), [&] {
     require_handle(halo, "halo");
     const auto read = [&](auto arguments) {
       try {
@@ -70,7 +56,7 @@ int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start 
 /// A blocking exchange that has failed with `code` leaves when the others need this rank no more.
 int leave_halo(vicinal_halo halo, bool reverse, int code) noexcept {
   if (halo == nullptr) return code;
-  const int left = guarded(user_of(halo), [&] { halo->halo->come_to_rest(reverse); });
+  const int left = guarded(error_communicator_of(halo), [&] { halo->halo->wait_idle(reverse); });
   return left == MPI_SUCCESS ? code : left;
 }
 
@@ -149,7 +135,7 @@ int vicinal_halo_reverse(vicinal_halo halo, void* owned, const void* ghosts, int
 }
 
 int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map* send, vicinal_halo_map* receive) {
-  return guarded(user_of(halo), [&] {
+  return guarded(error_communicator_of(halo), [&] {
     require_handle(halo, "halo");
     require_handle(send, "send map");
     require_handle(receive, "receive map");
@@ -162,7 +148,7 @@ int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map* send, vicinal_hal
 }
 
 int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistics) {
-  return guarded(user_of(halo), [&] {
+  return guarded(error_communicator_of(halo), [&] {
     require_handle(halo, "halo");
     require_handle(statistics, "statistics");
     const vicinal::Statistics counted = vicinal::statistics(halo->halo->plan().forward());

@@ -2,46 +2,17 @@
 // run in one of three ways.
 #pragma once
 
-#include <cstddef>
+#include <concepts>
 #include <memory>
 #include <utility>
-#include <vector>
 
+#include "collectives/all_ranks.hpp"
+#include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
-#include "collectives/edge_data.hpp"
 #include "collectives/neighbor_call.hpp"
-#include "collectives/neighbor_exchange.hpp"
+#include "collectives/persistent_request.hpp"
 
 namespace vicinal::c_api {
-
-/// An entry of a user's array for each entry of `ends`, as our own numbers.
-template <class Number>
-std::vector<Index> by_entry(const Number* values, const Ends& ends) {
-  if (ends.entry_of.empty()) return {};
-  require(values != nullptr, Fault::argument,
-          "a null array of counts or displacements was given for ", ends.entry_of.size(), " edges");
-  return {values, values + ends.ranks.size()};
-}
-
-inline std::vector<MPI_Datatype> types_by_entry(const MPI_Datatype* types, const Ends& ends) {
-  if (ends.entry_of.empty()) return {};
-  require(types != nullptr, Fault::argument, "a null array of datatypes was given for ",
-          ends.entry_of.size(), " edges");
-  return {types, types + ends.ranks.size()};
-}
-
-template <class Count, class Displacement>
-EdgeData blocks_of(const void* buffer, const Count* counts, const Displacement* displacements,
-                   MPI_Datatype type, const Ends& ends) {
-  return blocks(buffer, by_entry(counts, ends), by_entry(displacements, ends), type, ends);
-}
-
-template <class Count>
-EdgeData typed_blocks_of(const void* buffer, const Count* counts, const MPI_Aint* displacements,
-                         const MPI_Datatype* types, const Ends& ends) {
-  return typed_blocks(buffer, by_entry(counts, ends), by_entry(displacements, ends),
-                      types_by_entry(types, ends), ends);
-}
 
 /// Reads, and looks at the place for the request: the others are told where there is none.
 template <class Read>
@@ -60,12 +31,6 @@ std::unique_ptr<Request> begin(const std::shared_ptr<Graph>& graph, Form form, R
   return begin_neighbor_call(graph, std::move(arguments), std::move(fault), form);
 }
 
-template <class Read>
-std::unique_ptr<Request> begin(vicinal_graph graph, Form form, Read read) {
-  require_handle(graph, "graph");
-  return begin(graph->graph, form, read);
-}
-
 /// Plans what `read` fills in, with `settings` unless they could not be read.
 template <class Read>
 Request* plan(const std::shared_ptr<Graph>& graph, const Settings& settings,
@@ -73,30 +38,46 @@ Request* plan(const std::shared_ptr<Graph>& graph, const Settings& settings,
   if (unreadable) graph->refuse_plan(*unreadable);
   NeighborArguments arguments;
   auto fault = fault_of([&] { read(*graph, arguments); });
-  return new NeighborExchange(graph, std::move(arguments), settings, std::move(fault));
+  return new PersistentRequest(graph, std::move(arguments), settings, std::move(fault));
 }
 
-template <class Read>
-int blocking(vicinal_graph graph, Read read) noexcept {
-  return guarded(user_of(graph), [&] { begin(graph, Form::blocking, read)->wait(); });
+// A call is on a graph of the user's, or on the complete one of a communicator.
+
+inline std::shared_ptr<Graph> graph_of(vicinal_graph graph) {
+  require_handle(graph, "graph");
+  return graph->graph;
+}
+inline std::shared_ptr<Graph> graph_of(MPI_Comm comm) { return graph_of_all(comm); }
+
+template <class On, class Read>
+int blocking(On on, Read read) noexcept {
+  return guarded(error_communicator_of(on),
+                 [&] { begin(graph_of(on), Form::blocking, read)->wait(); });
 }
 
-template <class Read>
-int nonblocking(vicinal_graph graph, vicinal_request* request, Read read) noexcept {
-  return guarded(user_of(graph), [&] {
-    *request = handle(begin(graph, Form::nonblocking, into(request, read)).release());
+template <class On, class Read>
+int nonblocking(On on, vicinal_request* request, Read read) noexcept {
+  return guarded(error_communicator_of(on), [&] {
+    *request = handle(begin(graph_of(on), Form::nonblocking, into(request, read)).release());
   });
 }
 
-template <class Read>
-int persistent(vicinal_graph graph, MPI_Info info, vicinal_request* request, Read read) noexcept {
-  return guarded(user_of(graph), [&] {
-    require_handle(graph, "graph");
-    Settings settings = graph->graph->settings();
+template <class On, class Read>
+int persistent(On on, MPI_Info info, vicinal_request* request, Read read) noexcept {
+  return guarded(error_communicator_of(on), [&] {
+    const auto graph = graph_of(on);
+    Settings settings = graph->settings();
     const auto unreadable = fault_of([&] {
-      if (info != MPI_INFO_NULL) settings = read_settings(info);
+      if (info == MPI_INFO_NULL) return;
+      settings = read_settings(info);
+      if constexpr (std::same_as<On, MPI_Comm>) {
+        require(settings.regions == graph->settings().regions, Fault::info, "vicinal_regions is '",
+                settings.regions,
+                "' for an allgather over a communicator, whose regions it cannot change; call "
+                "vicinal_set_regions, or create a complete graph with these regions");
+      }
     });
-    *request = handle(plan(graph->graph, settings, unreadable, into(request, read)));
+    *request = handle(plan(graph, settings, unreadable, into(request, read)));
   });
 }
 

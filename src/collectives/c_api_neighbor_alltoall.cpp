@@ -3,45 +3,10 @@
 
 #include "collectives/c_api_neighbor.hpp"
 
-namespace {
-
 using namespace vicinal::c_api;
-using vicinal::equal_blocks;
 using vicinal::Graph;
 using vicinal::Index;
 using vicinal::NeighborArguments;
-
-template <class Count>
-auto alltoall(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-              Count recvcount, MPI_Datatype recvtype) {
-  return [=](const Graph& graph, NeighborArguments& arguments) {
-    arguments.equal_blocks = true;
-    arguments.send = equal_blocks(sendbuf, sendcount, sendtype, graph.destinations());
-    arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
-  };
-}
-
-template <class Count, class Displacement>
-auto alltoallv(const void* sendbuf, const Count* sendcounts, const Displacement* sdispls,
-               MPI_Datatype sendtype, void* recvbuf, const Count* recvcounts,
-               const Displacement* rdispls, MPI_Datatype recvtype) {
-  return [=](const Graph& graph, NeighborArguments& arguments) {
-    arguments.send = blocks_of(sendbuf, sendcounts, sdispls, sendtype, graph.destinations());
-    arguments.receive = blocks_of(recvbuf, recvcounts, rdispls, recvtype, graph.sources());
-  };
-}
-
-template <class Count>
-auto alltoallw(const void* sendbuf, const Count* sendcounts, const MPI_Aint* sdispls,
-               const MPI_Datatype* sendtypes, void* recvbuf, const Count* recvcounts,
-               const MPI_Aint* rdispls, const MPI_Datatype* recvtypes) {
-  return [=](const Graph& graph, NeighborArguments& arguments) {
-    arguments.send = typed_blocks_of(sendbuf, sendcounts, sdispls, sendtypes, graph.destinations());
-    arguments.receive = typed_blocks_of(recvbuf, recvcounts, rdispls, recvtypes, graph.sources());
-  };
-}
-
-}  // namespace
 
 extern "C" {
 

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <utility>
 
+#include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "execute/activity.hpp"
 
@@ -16,12 +17,25 @@ using vicinal::require;
 
 /// Whose error handler hears of what is wrong with a list of requests: the communicator of the first
 /// that has one.
-MPI_Comm judge_of(int count, const vicinal_request requests[]) {
+MPI_Comm first_error_communicator(int count, const vicinal_request requests[]) {
   if (requests == nullptr) return MPI_COMM_NULL;
   for (int i = 0; i < count; ++i) {
-    if (requests[i] != nullptr) return user_of(requests[i]);
+    if (requests[i] != nullptr) return error_communicator_of(requests[i]);
   }
   return MPI_COMM_NULL;
+}
+
+/// Does `one` to each of a list of requests, until one fails.
+template <class One>
+int for_each(int count, vicinal_request requests[], One one) noexcept {
+  const int refused = guarded(first_error_communicator(count, requests),
+                              [&] { check_list(requests, count, "requests"); });
+  if (refused != MPI_SUCCESS) return refused;
+  for (int i = 0; i < count; ++i) {
+    const int code = one(&requests[i]);
+    if (code != MPI_SUCCESS) return code;
+  }
+  return MPI_SUCCESS;
 }
 
 /// What becomes of a handle once its request is complete.
@@ -52,7 +66,7 @@ bool advance_and_settle(vicinal_request* request, Advance advance) {
 extern "C" {
 
 int vicinal_start(vicinal_request* request) {
-  return guarded(request == nullptr ? MPI_COMM_NULL : user_of(*request), [&] {
+  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
     require_handle(request, "pointer to a request");
     require(*request != nullptr, Fault::request, "a null request was started");
     object(*request)->start();
@@ -60,18 +74,11 @@ int vicinal_start(vicinal_request* request) {
 }
 
 int vicinal_startall(int count, vicinal_request requests[]) {
-  const int refused =
-      guarded(judge_of(count, requests), [&] { check_list(requests, count, "requests"); });
-  if (refused != MPI_SUCCESS) return refused;
-  for (int i = 0; i < count; ++i) {
-    const int code = vicinal_start(&requests[i]);
-    if (code != MPI_SUCCESS) return code;
-  }
-  return MPI_SUCCESS;
+  return for_each(count, requests, vicinal_start);
 }
 
 int vicinal_test(vicinal_request* request, int* flag) {
-  return guarded(request == nullptr ? MPI_COMM_NULL : user_of(*request), [&] {
+  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
     require_handle(request, "pointer to a request");
     require_handle(flag, "flag");
     const auto test = [](Request& it) { return it.test(); };
@@ -80,7 +87,7 @@ int vicinal_test(vicinal_request* request, int* flag) {
 }
 
 int vicinal_wait(vicinal_request* request) {
-  return guarded(request == nullptr ? MPI_COMM_NULL : user_of(*request), [&] {
+  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
     require_handle(request, "pointer to a request");
     advance_and_settle(request, [](Request& it) {
       it.wait();
@@ -90,19 +97,12 @@ int vicinal_wait(vicinal_request* request) {
 }
 
 int vicinal_waitall(int count, vicinal_request requests[]) {
-  const int refused =
-      guarded(judge_of(count, requests), [&] { check_list(requests, count, "requests"); });
-  if (refused != MPI_SUCCESS) return refused;
-  for (int i = 0; i < count; ++i) {
-    const int code = vicinal_wait(&requests[i]);
-    if (code != MPI_SUCCESS) return code;
-  }
-  return MPI_SUCCESS;
+  return for_each(count, requests, vicinal_wait);
 }
 
 int vicinal_waitany(int count, vicinal_request requests[], int* index) {
   vicinal::Found found;
-  const int refused = guarded(judge_of(count, requests), [&] {
+  const int refused = guarded(first_error_communicator(count, requests), [&] {
     require_handle(index, "index");
     check_list(requests, count, "requests");
     std::vector<Request*> objects(static_cast<std::size_t>(count));
@@ -112,14 +112,14 @@ int vicinal_waitany(int count, vicinal_request requests[], int* index) {
   if (refused != MPI_SUCCESS) return refused;
   *index = found.position >= 0 ? found.position : MPI_UNDEFINED;
   if (found.position < 0) return MPI_SUCCESS;
-  const MPI_Comm user = user_of(requests[found.position]);
+  const MPI_Comm handled_on = error_communicator_of(requests[found.position]);
   settle(&requests[found.position]);
   if (!found.fault) return MPI_SUCCESS;
-  return guarded(user, [&] { std::rethrow_exception(found.fault); });
+  return guarded(handled_on, [&] { std::rethrow_exception(found.fault); });
 }
 
 int vicinal_request_free(vicinal_request* request) {
-  return guarded(request == nullptr ? MPI_COMM_NULL : user_of(*request), [&] {
+  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
     require_handle(request, "pointer to a request");
     if (*request == nullptr) return;
     require(object(*request)->ownership() != Ownership::borrowed, Fault::request,

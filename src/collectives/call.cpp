@@ -38,19 +38,19 @@ void Call::describe(std::ostream& out) const {
   if (stage_ == Stage::over) return;
   out << "vicinal: rank " << mpi::world_rank() << " of MPI_COMM_WORLD: a call that "
       << (has_begun() ? "has begun" : "has not begun") << " waits for ";
-  tell(out);
+  write_awaited(out);
   out << "\n";
 }
 
 void Call::name_awaited(std::ostream& out) {
   if (const TriedClaim claim(*this); claim) {
-    tell(out);
+    write_awaited(out);
   } else {
     out << "a call on which another thread works";
   }
 }
 
-void Call::tell(std::ostream& out) const {
+void Call::write_awaited(std::ostream& out) const {
   if (after_ && !after_->over()) out << "an earlier call of its kind, and then for ";
   name_what_is_due(out);
 }
@@ -94,14 +94,7 @@ void CallRequest::name_awaited(std::ostream& out) const {
   if (call_ != nullptr) call_->name_awaited(out);
 }
 
-bool CallRequest::test() {
-  if (!in_flight() || advance()) return true;
-  progress();
-  return false;
-}
-
-void CallRequest::wait() {
-  if (!in_flight()) return;
+void CallRequest::finish() {
   if (call_ != nullptr) call_->finish();
   advance();
 }

@@ -58,7 +58,7 @@ class Call : public Activity {
  private:
   enum class Stage : std::uint8_t { queued, running, over };
 
-  void tell(std::ostream& out) const;
+  void write_awaited(std::ostream& out) const;
 
   std::shared_ptr<const Call> after_;
   std::atomic<Stage> stage_ = Stage::queued;
@@ -69,21 +69,20 @@ class Call : public Activity {
 class CallRequest final : public Request {
  public:
   CallRequest(std::shared_ptr<Graph> graph, std::shared_ptr<Call> call)
-      : graph_(std::move(graph)), call_(std::move(call)) {}
+      : Request(graph->shared_communicator(), Ownership::single_use),
+        graph_(std::move(graph)),
+        call_(std::move(call)) {}
   ~CallRequest() override;
 
   void start() override;
-  bool test() override;
-  void wait() override;
   [[nodiscard]] bool in_flight() const override {
     return in_flight_.load(std::memory_order_relaxed);
   }
   void name_awaited(std::ostream& out) const override;
-  [[nodiscard]] Ownership ownership() const override { return Ownership::single_use; }
-  [[nodiscard]] MPI_Comm user() const override { return graph_->user(); }
 
  private:
-  bool advance();
+  bool advance() override;
+  void finish() override;
 
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<Call> call_;

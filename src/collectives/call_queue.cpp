@@ -107,7 +107,7 @@ void CallQueue::begin_planning(Graph& graph) {
 }
 
 std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArguments* arguments) {
-  const int turn = static_cast<int>(number % mpi::GraphTags::turns);
+  const int turn = static_cast<int>(number % GraphTags::turns);
   const int tag = route_->tags->tag(static_cast<int>(kind_), turn);
   auto last = direct_[static_cast<std::size_t>(turn)].lock();
   if (last && !last->holds_up()) last.reset();

@@ -59,7 +59,7 @@ class CallQueue {
   const std::shared_ptr<const DirectRoute> route_;
   std::mutex mutex_;
   std::int64_t entered_ = 0;
-  std::array<std::weak_ptr<const Call>, mpi::GraphTags::turns> direct_;  ///< the last of each turn
+  std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_;  ///< the last of each turn
   std::vector<std::shared_ptr<PlanTurn>> planned_;
 };
 

@@ -21,7 +21,7 @@ namespace vicinal {
 /// The edges of a graph, and its tags. Kept apart from the graph, which may be freed before its calls.
 struct DirectRoute {
   std::shared_ptr<mpi::Communicator> communicator;
-  std::shared_ptr<const mpi::GraphTags> tags;
+  std::shared_ptr<const GraphTags> tags;
   std::vector<int> sources;
   std::vector<int> destinations;
 };

@@ -33,7 +33,7 @@ struct EdgeData {
   }
 };
 
-/// The five ways in which MPI's arguments describe a side. Types are looked at only where there are
+/// The four ways in which MPI's arguments describe a side. Types are looked at only where there are
 /// edges. The arrays have an entry for each of `ends.ranks`; displacements are in extents of the
 /// type, or where there are several types, in bytes.
 EdgeData one_block(const void* buffer, Index count, MPI_Datatype type, const Ends& ends);

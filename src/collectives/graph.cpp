@@ -41,7 +41,7 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
       sources_(std::move(sources)),
       destinations_(std::move(destinations)),
       communicator_(mpi::Communicator::of(user)) {
-  id_ = communicator_->next_graph_id();
+  id_ = next_graph_number(*communicator_);
   neighborhood_.rank = communicator_->rank();
   try {
     std::vector<int> from = peers(sources_), to = peers(destinations_);
@@ -52,7 +52,7 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
       check_neighbours(from, communicator_->size(), "source");
       check_neighbours(to, communicator_->size(), "destination");
       machine = communicator_->machine(settings_.regions);
-      tags_ = std::make_shared<const mpi::GraphTags>(communicator_, id_);
+      tags_ = std::make_shared<const GraphTags>(communicator_, id_);
     } catch (...) {
       fault = current_fault();
       machine = communicator_->machine("node");

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "collectives/graph_tags.hpp"
 #include "collectives/settings.hpp"
 #include "execute/agreed_plan.hpp"
 #include "execute/planning.hpp"
@@ -101,11 +102,11 @@ class Graph {
   [[nodiscard]] const std::shared_ptr<mpi::Communicator>& shared_communicator() const {
     return communicator_;
   }
-  [[nodiscard]] const std::shared_ptr<const mpi::GraphTags>& tags() const { return tags_; }
+  [[nodiscard]] const std::shared_ptr<const GraphTags>& tags() const { return tags_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] bool is_complete() const { return complete_; }
   /// Whose error handler hears of faults.
-  [[nodiscard]] MPI_Comm user() const { return communicator_->judge(); }
+  [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
 
  private:
   Settings settings_;
@@ -116,7 +117,7 @@ class Graph {
   std::int64_t id_ = 0;
   std::int64_t plans_ = 0;
   Neighborhood neighborhood_;
-  std::shared_ptr<const mpi::GraphTags> tags_;
+  std::shared_ptr<const GraphTags> tags_;
   std::mutex mutex_;
   std::array<std::unique_ptr<CallQueue>, call_kinds> calls_;
 };

@@ -4,46 +4,41 @@
 #include "collectives/halo.hpp"
 
 #include "base/product.hpp"
+#include "collectives/execution_request.hpp"
 #include "discovery/agreement.hpp"
 #include "mpi/datatype.hpp"
 
 namespace vicinal {
 
-class Halo::Exchange final : public Request {
+class HaloRequest final : public ExecutionRequest {
  public:
-  Exchange(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
-      : execution_(std::move(plan), reverse, channel) {}
+  HaloRequest(std::shared_ptr<mpi::Communicator> communicator,
+              const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel)
+      : ExecutionRequest(std::move(communicator), Ownership::borrowed) {
+    execute(plan, reverse, channel);
+  }
+  HaloRequest(const HaloRequest&) = delete;
+  HaloRequest& operator=(const HaloRequest&) = delete;
+  ~HaloRequest() override { end(); }
 
   void launch(const Binding& binding) {
     if (binding.combine.user_op != MPI_OP_NULL) type_ = mpi::KeptType(binding.combine.datatype);
-    execution_.start(binding);
+    execution().start(binding);
   }
-  void start_at_fault() { execution_.start_at_fault(); }
-  void come_to_rest() {
-    if (!in_flight()) execution_.come_to_rest();
+  void start_at_fault() { execution().start_at_fault(); }
+  void wait_idle() {
+    if (!in_flight()) execution().wait_idle();
   }
   void start() override {
     fail(Fault::request, "a request of a halo cannot be started by itself; start the halo again");
   }
-  bool test() override {
-    if (!execution_.test()) return false;
-    type_ = {};
-    return true;
-  }
-  void wait() override {
-    execution_.wait();
-    type_ = {};
-  }
-  [[nodiscard]] bool in_flight() const override { return execution_.in_flight(); }
-  void name_awaited(std::ostream& out) const override { execution_.name_awaited(out); }
-  [[nodiscard]] Ownership ownership() const override { return Ownership::borrowed; }
-  [[nodiscard]] MPI_Comm user() const override { return execution_.plan().communicator().judge(); }
 
  private:
+  void take() override { type_ = {}; }
+
   /// Keeps the type that the user's operator is given, with their own handle, since the operator may
-  /// compare it. Destroyed after the execution.
+  /// compare it.
   mpi::KeptType type_;
-  Execution execution_;
 };
 
 namespace {
@@ -112,7 +107,8 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
                        std::nullopt, channels);
   for (const bool reverse : {false, true}) {
     for (int channel = 0; channel < channels; ++channel) {
-      exchanges_[reverse ? 1 : 0].push_back(std::make_unique<Exchange>(plan_, reverse, channel));
+      requests_[reverse ? 1 : 0].push_back(
+          std::make_unique<HaloRequest>(communicator, plan_, reverse, channel));
     }
   }
 }
@@ -124,16 +120,16 @@ void Halo::check_buffers(const void* owned, const void* ghosts) const {
   check_buffer(ghosts, map_.ghost_count > 0, "ghosts");
 }
 
-Halo::Exchange& Halo::next_exchange(bool reverse) {
-  const auto& exchanges = exchanges_[reverse ? 1 : 0];
-  return *exchanges[started_[reverse ? 1 : 0] % exchanges.size()];
+HaloRequest& Halo::next_request(bool reverse) {
+  const auto& requests = requests_[reverse ? 1 : 0];
+  return *requests[started_[reverse ? 1 : 0] % requests.size()];
 }
 
 template <class Bind>
 Request& Halo::launch(bool reverse, Bind bind) {
-  const std::size_t most = exchanges_[reverse ? 1 : 0].size();
-  Exchange& exchange = next_exchange(reverse);
-  require(!exchange.in_flight(), Fault::request, "the exchange started ", most,
+  const std::size_t most = requests_[reverse ? 1 : 0].size();
+  HaloRequest& request = next_request(reverse);
+  require(!request.in_flight(), Fault::request, "the exchange started ", most,
           " starts before this one is still in flight, and the halo was made for ", most,
           " at a time; wait for it, or set vicinal_in_flight");
   Binding binding;
@@ -144,17 +140,17 @@ Request& Halo::launch(bool reverse, Bind bind) {
     throw;
   }
   ++started_[reverse ? 1 : 0];
-  exchange.launch(binding);
-  return exchange;
+  request.launch(binding);
+  return request;
 }
 
 void Halo::start_at_fault(bool reverse) {
-  next_exchange(reverse).start_at_fault();
+  next_request(reverse).start_at_fault();
   ++started_[reverse ? 1 : 0];
 }
 
-void Halo::come_to_rest(bool reverse) {
-  for (const auto& exchange : exchanges_[reverse ? 1 : 0]) exchange->come_to_rest();
+void Halo::wait_idle(bool reverse) {
+  for (const auto& request : requests_[reverse ? 1 : 0]) request->wait_idle();
 }
 
 Request& Halo::start(const void* owned, void* ghosts, const ValueShape& shape) {

@@ -26,6 +26,8 @@ struct ValueShape {
   Index target_stride = 0;       ///< and in what is written
 };
 
+class HaloRequest;
+
 class Halo {
  public:
   struct Owned {
@@ -59,24 +61,22 @@ class Halo {
   void start_at_fault(bool reverse);
   /// Waits until the exchanges of a direction in which this rank takes part for the others' sake alone are
   /// over: for blocking forms that have failed.
-  void come_to_rest(bool reverse);
+  void wait_idle(bool reverse);
 
   [[nodiscard]] const HaloMap& map() const { return map_; }
   [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
   [[nodiscard]] Graph& graph() const { return *graph_; }
 
  private:
-  class Exchange;
-
   void check_buffers(const void* owned, const void* ghosts) const;
-  Exchange& next_exchange(bool reverse);
+  HaloRequest& next_request(bool reverse);
   template <class Bind>
   Request& launch(bool reverse, Bind bind);
 
   HaloMap map_;
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<AgreedPlan> plan_;
-  std::vector<std::unique_ptr<Exchange>> exchanges_[2];
+  std::vector<std::unique_ptr<HaloRequest>> requests_[2];
   std::size_t started_[2] = {0, 0};
 };
 

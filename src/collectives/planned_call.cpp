@@ -55,7 +55,7 @@ Binding PlannedCall::bind_buffers() {
 
 bool PlannedCall::poll() {
   if (!blocks_) {
-    if (!turn_->execution->at_rest()) return false;
+    if (!turn_->execution->test_idle()) return false;
     if (refused_) std::rethrow_exception(refused_);
     return true;
   }

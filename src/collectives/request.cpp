@@ -1,4 +1,4 @@
-// Waiting for any of several requests.
+// Testing and waiting.
 #include "collectives/request.hpp"
 
 #include <ostream>
@@ -7,6 +7,16 @@
 #include "mpi/backoff.hpp"
 
 namespace vicinal {
+
+bool Request::test() {
+  if (!in_flight() || advance()) return true;
+  progress();
+  return false;
+}
+
+void Request::wait() {
+  if (in_flight()) finish();
+}
 
 Found wait_any(std::span<Request* const> requests) {
   const auto reason = [&](std::ostream& out) {

@@ -1,4 +1,6 @@
-// What a user starts and waits for.
+// What a user starts and waits for: a blocking or nonblocking call (call.hpp), or executions of a plan
+// (execution_request.hpp), those of a persistent collective or of a halo. They differ in how they begin, how
+// they go on, and what is done with what has come; the rest stands here.
 #pragma once
 
 #include <mpi.h>
@@ -6,7 +8,11 @@
 #include <cstdint>
 #include <exception>
 #include <iosfwd>
+#include <memory>
 #include <span>
+#include <utility>
+
+#include "mpi/communicator.hpp"
 
 namespace vicinal {
 
@@ -19,7 +25,8 @@ enum class Ownership : std::uint8_t {
 
 class Request {
  public:
-  Request() = default;
+  Request(std::shared_ptr<mpi::Communicator> communicator, Ownership ownership)
+      : communicator_(std::move(communicator)), ownership_(ownership) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
   /// Waits for an execution that is in flight.
@@ -28,15 +35,29 @@ class Request {
   /// Begins an execution. Local. A request fault where one is in flight, or where this request cannot
   /// be started by itself.
   virtual void start() = 0;
-  /// True where none is in flight (any more).
-  virtual bool test() = 0;
-  virtual void wait() = 0;
+  /// True where none is in flight (any more). Progresses whatever is active. Throws what the execution has
+  /// failed with, which is over then.
+  bool test();
+  /// Polls until that is so. Throws as test().
+  void wait();
   [[nodiscard]] virtual bool in_flight() const = 0;
   /// Goes on with a sentence: what it waits for. Of one in flight.
   virtual void name_awaited(std::ostream& out) const = 0;
-  [[nodiscard]] virtual Ownership ownership() const = 0;
+  [[nodiscard]] Ownership ownership() const { return ownership_; }
   /// Whose error handler hears of faults.
-  [[nodiscard]] virtual MPI_Comm user() const = 0;
+  [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
+
+ protected:
+  [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
+
+ private:
+  /// Of one in flight: does what can be done now; true once it is complete.
+  virtual bool advance() = 0;
+  /// The same until it is complete, progressing whatever is active.
+  virtual void finish() = 0;
+
+  std::shared_ptr<mpi::Communicator> communicator_;
+  Ownership ownership_;
 };
 
 /// What waiting for any of several requests came to.

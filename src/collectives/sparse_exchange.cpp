@@ -42,14 +42,17 @@ Outbox outbox_of(const std::vector<int>& destinations, const MessageData& data,
   return outbox;
 }
 
+/// The settings by which exchanges have been made on a communicator.
+struct SettingsInUse {
+  std::set<std::int64_t> fingerprints;
+};
+
 /// Sees to it that all ranks have given the same settings, unless these are known to be in use here: told to
 /// all where it is not so. A rank that later changes to others by itself is not heard of.
 void agree_on_settings(mpi::Communicator& communicator, const Settings& settings,
                        const std::optional<Error>& fault) {
   const std::vector<Given> given = given_settings(settings, communicator.default_regions());
-  auto& place = communicator.kept("sparse exchanges by these settings");
-  if (!place) place = std::make_shared<std::set<std::int64_t>>();
-  auto& agreed = *static_cast<std::set<std::int64_t>*>(place.get());
+  auto& agreed = communicator.extension<SettingsInUse>().fingerprints;
   if (agreed.contains(fingerprint(given))) return;
   agree_on(communicator, given, fault ? std::optional<Finding>(*fault) : std::nullopt);
   agreed.insert(fingerprint(given));

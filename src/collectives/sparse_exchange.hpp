@@ -77,7 +77,7 @@ class Received {
   /// is too small, a buffer fault where there is none.
   void copy(void* buffer, Index capacity, MPI_Datatype type) const;
 
-  [[nodiscard]] MPI_Comm user() const { return communicator_->judge(); }
+  [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
 
  private:
   explicit Received(std::shared_ptr<mpi::Communicator> communicator)

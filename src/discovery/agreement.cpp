@@ -19,24 +19,24 @@ std::int64_t vote(const mpi::Communicator& communicator, const std::optional<Fin
 void settle(mpi::Communicator& communicator, std::int64_t least_vote,
             const std::optional<Finding>& mine) {
   if (least_vote >= communicator.size()) return;
-  const int teller = static_cast<int>(least_vote);
-  const bool tells = teller == communicator.rank();
-  std::string text = tells ? mine->error.what() : "";
+  const int speaker = static_cast<int>(least_vote);
+  const bool speaks = speaker == communicator.rank();
+  std::string text = speaks ? mine->error.what() : "";
   std::array<std::int64_t, 3> header{};
-  if (tells) {
+  if (speaks) {
     header = {static_cast<std::int64_t>(mine->error.fault()), mine->common ? 1 : 0,
               static_cast<std::int64_t>(text.size())};
   }
-  mpi::broadcast(communicator.handle(), std::as_writable_bytes(std::span(header)), teller);
+  mpi::broadcast(communicator.handle(), std::as_writable_bytes(std::span(header)), speaker);
   text.resize(static_cast<std::size_t>(header[2]));
-  mpi::broadcast(communicator.handle(), std::as_writable_bytes(std::span(text)), teller);
+  mpi::broadcast(communicator.handle(), std::as_writable_bytes(std::span(text)), speaker);
   if (mine) throw mine->error;
   const auto fault = static_cast<Fault>(header[0]);
   if (header[1] != 0) throw Error(fault, text);
-  fail(Fault::elsewhere, "rank ", teller, " reports a fault (", name(fault), "): ", text);
+  fail(Fault::elsewhere, "rank ", speaker, " reports a fault (", name(fault), "): ", text);
 }
 
-void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine) {
+void share_findings(mpi::Communicator& communicator, const std::optional<Finding>& mine) {
   std::int64_t least = vote(communicator, mine);
   mpi::allreduce_min(communicator.handle(), std::span(&least, 1));
   settle(communicator, least, mine);

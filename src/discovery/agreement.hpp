@@ -37,15 +37,15 @@ void attempt(std::optional<Finding>& finding, Step step) {
 /// Returns where no rank has a finding. Elsewhere a rank that has one throws it, and the others
 /// throw the lowest such rank's: as Fault::elsewhere, or as it is where it is common. Collective;
 /// one allreduce, and two broadcasts where there is a fault.
-void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine);
+void share_findings(mpi::Communicator& communicator, const std::optional<Finding>& mine);
 
-/// For what all ranks must do in the same way: throws as agree() does, and where they have not given the
+/// For what all ranks must do in the same way: throws as share_findings() does, and where they have not given the
 /// same settings an info fault that names two ranks and both values, on every rank. Each of the numbers
-/// becomes the least of all ranks'. Collective; costs what agree() does.
+/// becomes the least of all ranks'. Collective; costs what share_findings() does.
 void agree_on(mpi::Communicator& communicator, std::span<const Given> given,
               const std::optional<Finding>& mine, std::span<std::int64_t> numbers = {});
 
-/// agree() where the allreduce is part of another operation: the least vote of all ranks is to be
+/// share_findings() where the allreduce is part of another operation: the least vote of all ranks is to be
 /// given to settle(), with the same finding.
 [[nodiscard]] std::int64_t vote(const mpi::Communicator& communicator,
                                 const std::optional<Finding>& mine);

@@ -12,14 +12,14 @@
 #include <optional>
 #include <span>
 
-#include "discovery/team.hpp"
+#include "discovery/region_team.hpp"
 #include "mpi/collectives.hpp"
 
 namespace vicinal {
 
 class Consensus {
  public:
-  Consensus(mpi::Communicator& communicator, Team& team, bool flagged)
+  Consensus(mpi::Communicator& communicator, RegionTeam& team, bool flagged)
       : communicator_(communicator), team_(team), flagged_(flagged ? 1 : 0) {}
   Consensus(const Consensus&) = delete;
   Consensus& operator=(const Consensus&) = delete;
@@ -36,15 +36,15 @@ class Consensus {
   bool region_leaders_agree();
 
   mpi::Communicator& communicator_;
-  Team& team_;
+  RegionTeam& team_;
   std::int64_t flagged_;
-  std::optional<mpi::Request> allreduce_;
+  std::optional<mpi::PendingOperation> allreduce_;
   bool ready_ = false;  ///< all members are; for region leaders
   int step_ = 0;        ///< the distance of the round under way; 0 before the first
   std::int64_t leaving_ = 0;
   std::int64_t arriving_ = 0;
-  mpi::Request out_;
-  mpi::Request in_;
+  mpi::PendingOperation out_;
+  mpi::PendingOperation in_;
 };
 
 }  // namespace vicinal

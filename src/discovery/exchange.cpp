@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -13,6 +14,11 @@
 
 namespace vicinal {
 namespace {
+
+/// What was chosen on a communicator, by its machine and whether memory is shared.
+struct Choices {
+  std::map<std::pair<std::shared_ptr<const Machine>, bool>, Method> methods;
+};
 
 void check_peers(const mpi::Communicator& communicator, std::vector<Parcel>& outbox,
                  std::optional<Finding>& mine) {
@@ -32,18 +38,13 @@ void check_peers(const mpi::Communicator& communicator, std::vector<Parcel>& out
 
 Method method_for(mpi::Communicator& communicator, const ExchangeOptions& options) {
   if (options.method != Method::automatic) return options.method;
-  struct Choice {
-    std::shared_ptr<const Machine> machine;  // kept, so that no other comes to lie at its address
-    Method method;
-  };
   const auto machine = communicator.machine(options.regions);
-  std::shared_ptr<void>& kept =
-      communicator.kept(std::string(options.shared_memory ? "method " : "method by messages ") +
-                        std::to_string(reinterpret_cast<std::uintptr_t>(machine.get())));
-  if (!kept) {
-    kept = std::make_shared<Choice>(machine, choose_method(*machine, options.shared_memory));
-  }
-  return static_cast<const Choice*>(kept.get())->method;
+  auto& choices = communicator.extension<Choices>().methods;
+  const auto known = choices.find({machine, options.shared_memory});
+  if (known != choices.end()) return known->second;
+  const Method method = choose_method(*machine, options.shared_memory);
+  choices.emplace(std::pair(machine, options.shared_memory), method);
+  return method;
 }
 
 Inbox exchange(mpi::Communicator& communicator, std::vector<Parcel> outbox,

@@ -53,7 +53,7 @@ struct ExchangeOptions {
 /// have come.
 ///
 /// A rank may come with a finding instead of parcels, or address a rank that does not exist; then
-/// every rank throws as agree() does, at no cost to an exchange without a fault. Throws an info
+/// every rank throws as share_findings() does, at no cost to an exchange without a fault. Throws an info
 /// fault for the one-sided method, and a topology fault for regions that cannot be read.
 Inbox exchange(mpi::Communicator& communicator, std::vector<Parcel> outbox,
                const ExchangeOptions& options = {}, std::optional<Finding> mine = std::nullopt);

@@ -10,6 +10,7 @@
 
 #include "discovery/methods.hpp"
 #include "discovery/round.hpp"
+#include "discovery/turn.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal {
@@ -37,25 +38,25 @@ Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<P
   for (const Parcel& parcel : outbox) {
     if (parcel.peer != communicator.rank()) ++counts[static_cast<std::size_t>(parcel.peer)];
   }
-  Round round(communicator, discovery_tag(communicator.next_discovery_turn()));
+  Round round(communicator, discovery_tag(next_turn(communicator)));
   send_all(round, outbox, communicator.rank(), false);
   const std::int64_t total = mpi::reduce_scatter(communicator.handle(), counts);
   const auto expected = static_cast<std::size_t>(total % finding_unit);
   round.collect_from("other ranks of its communicator", expected);
   round.finish_receives();
   round.finish_sends();
-  if (total >= finding_unit) agree(communicator, mine);
+  if (total >= finding_unit) share_findings(communicator, mine);
   return round.arrivals().take();
 }
 
 Inbox exchange_nonblocking(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
                            const std::optional<Finding>& mine) {
   std::int64_t least_vote = vote(communicator, mine);
-  Round round(communicator, discovery_tag(communicator.next_discovery_turn()));
+  Round round(communicator, discovery_tag(next_turn(communicator)));
   send_all(round, outbox, communicator.rank(), true);
   round.collect_until_sent();
   // Complete only when all ranks have entered, like a barrier, and it brings the votes.
-  mpi::Request consensus =
+  mpi::PendingOperation consensus =
       mpi::iallreduce(communicator.handle(), std::span(&least_vote, 1), mpi::Reduction::min);
   mpi::poll_until(
       [&] {

@@ -273,7 +273,7 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
     requests = ask(needed, distinct_owners(needed, given_owners, communicator.size()), map);
   });
   requests = exchange_letters(communicator, requests, options, mine);
-  agree(communicator, serve(communicator.rank(), requests, owned, map));
+  share_findings(communicator, serve(communicator.rank(), requests, owned, map));
   return map;
 }
 

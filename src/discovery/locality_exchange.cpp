@@ -8,7 +8,7 @@
 //            with a consensus, and only where there is something; or one for each pair in any case.
 //   scatter  What has come from other regions is given to its receivers.
 //
-// Cost per rank, for r regions of m ranks: two hand-overs (see team.hpp); at most one message for
+// Cost per rank, for r regions of m ranks: two hand-overs (see region_team.hpp); at most one message for
 // each region that it leads for, r/m of them; for the consensus log2(r) messages per region. Each
 // byte is copied four times more than if it went straight, so payloads of `straight_bytes` do go
 // straight: the record that announces them travels as above, and tells the receiver what to
@@ -34,8 +34,8 @@
 #include "discovery/consensus.hpp"
 #include "discovery/methods.hpp"
 #include "discovery/records.hpp"
+#include "discovery/region_team.hpp"
 #include "discovery/round.hpp"
-#include "discovery/team.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal {
@@ -44,7 +44,7 @@ namespace {
 /// One exchange under way on this rank.
 class LocalityExchange {
  public:
-  LocalityExchange(mpi::Communicator& communicator, Team& team, bool flagged)
+  LocalityExchange(mpi::Communicator& communicator, RegionTeam& team, bool flagged)
       : communicator_(communicator),
         team_(team),
         straight_(communicator, mpi::tag_straight),
@@ -167,7 +167,7 @@ class LocalityExchange {
   }
 
   mpi::Communicator& communicator_;
-  Team& team_;
+  RegionTeam& team_;
   Arrivals arrivals_;
   Round straight_;  ///< of payloads, into the arrivals above
   bool flagged_;
@@ -178,7 +178,7 @@ class LocalityExchange {
 
 Inbox exchange_by_locality(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
                            const ExchangeOptions& options, const std::optional<Finding>& mine) {
-  Team& team = Team::of(communicator, options);
+  RegionTeam& team = RegionTeam::of(communicator, options);
   LocalityExchange exchange(communicator, team, mine.has_value());
   exchange.gather(outbox);
   if (team.machine().regions() > 1) {
@@ -188,7 +188,7 @@ Inbox exchange_by_locality(mpi::Communicator& communicator, const std::vector<Pa
       exchange.exchange_with_some_regions();
     }
   }
-  if (exchange.finish()) agree(communicator, mine);
+  if (exchange.finish()) share_findings(communicator, mine);
   return exchange.inbox();
 }
 

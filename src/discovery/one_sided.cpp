@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -36,8 +35,8 @@ struct SlotHeader {
   std::int32_t number = 0;  ///< of the message, among those of its sender
 };
 
-void finish(std::vector<mpi::Request>& requests) {
-  for (mpi::Request& request : requests) {
+void finish(std::vector<mpi::PendingOperation>& requests) {
+  for (mpi::PendingOperation& request : requests) {
     mpi::poll_until([&] { return request.test(); },
                     "access to the memory of another rank of its communicator");
   }
@@ -48,24 +47,18 @@ constexpr std::size_t first_slot = 64;
 constexpr std::size_t first_room = 4096;
 
 /// The window of a communicator between calls.
-struct Kept {
+struct KeptWindow {
   mpi::Window* window = nullptr;
-  ~Kept() {
+  ~KeptWindow() {
     if (window != nullptr) window->lay_by();
   }
 };
-
-Kept& kept(mpi::Communicator& communicator) {
-  auto& place = communicator.kept("one-sided");
-  if (!place) place = std::make_shared<Kept>();
-  return *static_cast<Kept*>(place.get());
-}
 
 /// Compares the sizes of all ranks, and learns of findings. All have entered when it is complete.
 /// Returns the window that all have, or a new one.
 mpi::Window& meet(mpi::Communicator& communicator, std::int64_t bytes,
                   const std::optional<Finding>& mine) {
-  Kept& own = kept(communicator);
+  auto& own = communicator.extension<KeptWindow>();
   if (own.window == nullptr) own.window = mpi::Window::find(communicator.handle());
   const std::int64_t number = own.window == nullptr ? -1 : own.window->number();
   // A rank with a finding goes along with any size.
@@ -99,7 +92,7 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
   const std::size_t slot_bytes = (sizeof(SlotHeader) + static_cast<std::size_t>(bytes) + 7) / 8 * 8;
   std::vector<std::int64_t> drawn;
   std::vector<std::byte> slots;
-  std::vector<mpi::Request> requests;
+  std::vector<mpi::PendingOperation> requests;
   std::optional<Finding> finding = mine;
   attempt(finding, [&] {  // later nobody could be told that there is no memory
     drawn.resize(outbox.size(), -1);
@@ -154,7 +147,7 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
     arrivals.add(header.source, memory.subspan(place * slot_bytes + sizeof(SlotHeader),
                                                static_cast<std::size_t>(bytes)));
   }
-  kept(communicator).window = &window;
+  communicator.extension<KeptWindow>().window = &window;
   return arrivals.take();
 }
 

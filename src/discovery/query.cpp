@@ -67,7 +67,7 @@ Inbox Query::answer_straight(std::span<const std::span<const std::byte>> replies
   std::string refusal;
   if (mine) refusal = mine->error.what();
   std::deque<std::vector<std::byte>> leaving;
-  std::vector<std::pair<int, mpi::Request>> sends;
+  std::vector<std::pair<int, mpi::PendingOperation>> sends;
   Arrivals arrivals;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     const int to = requests_.ranks[i];
@@ -83,7 +83,7 @@ Inbox Query::answer_straight(std::span<const std::span<const std::byte>> replies
   std::vector<std::pair<int, std::vector<std::byte>>> messages;
   for (const int peer : asked_) {
     if (peer == rank) continue;
-    std::optional<mpi::Arrival> arrival;
+    std::optional<mpi::MatchedMessage> arrival;
     mpi::poll_until(
         [&] {
           arrival = mpi::improbe(handle, mpi::tag_reply, peer);

@@ -37,7 +37,7 @@ class Round {
  private:
   struct Message {
     int peer;
-    mpi::Request request;
+    mpi::PendingOperation request;
   };
   static constexpr const char* to_take_in = "take in a message";
 

@@ -86,14 +86,14 @@ class Everything {
  public:
   void add(Activity* activity) {
     const std::lock_guard lock(mutex_);
-    activity->told_of_ = true;
+    activity->in_dump_ = true;
     activity->next_ = first_;
     if (first_ != nullptr) first_->last_ = activity;
     first_ = activity;
   }
   void remove(Activity* activity) {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(activity->told_of_, false)) return;
+    if (!std::exchange(activity->in_dump_, false)) return;
     if (activity->next_ != nullptr) activity->next_->last_ = activity->last_;
     (activity->last_ != nullptr ? activity->last_->next_ : first_) = activity->next_;
   }
@@ -123,7 +123,7 @@ Everything& everything() {
   return *all;
 }
 
-/// Set by the signal that asks for a dump, heeded by whoever waits or progresses.
+/// Set by the signal that asks for a dump, answered by whoever waits or progresses.
 volatile std::sig_atomic_t dump_asked = 0;
 
 void answer_dump_signal() noexcept {

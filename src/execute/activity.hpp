@@ -49,7 +49,7 @@ class Activity {
   std::atomic<bool> listed_ = false;  ///< among the active ones
   Activity* next_ = nullptr;          ///< among all, under their lock
   Activity* last_ = nullptr;
-  bool told_of_ = false;
+  bool in_dump_ = false;
 };
 
 class Claim {

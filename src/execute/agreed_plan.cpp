@@ -51,7 +51,7 @@ Channel& AgreedPlan::channel(bool reverse, int index) {
 std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan) {
   plan.communicator().mailbox().collect();
   try {
-    mpi::heed_notices(plan.communicator(), plan.key());
+    mpi::check_notices(plan.communicator(), plan.key());
   } catch (const mpi::FaultElsewhere& error) {
     return error;
   }
@@ -59,7 +59,7 @@ std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan) {
 }
 
 void abandon_plan(const std::shared_ptr<AgreedPlan>& plan, int origin) noexcept {
-  mpi::give_notice(plan->communicator(), plan->key(), origin, plan->company());
+  mpi::give_notice(plan->communicator(), plan->key(), origin, plan->dependents());
   new (std::nothrow) std::shared_ptr<AgreedPlan>(plan);
 }
 

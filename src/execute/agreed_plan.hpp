@@ -44,10 +44,10 @@ class AgreedSite final : public Site {
 class AgreedPlan {
  public:
   AgreedPlan(std::shared_ptr<mpi::Communicator> communicator, mpi::ConversationKey key,
-             std::set<int> company, AgreedSite site, Plans plans)
+             std::set<int> dependents, AgreedSite site, Plans plans)
       : communicator_(std::move(communicator)),
         key_(key),
-        company_(std::move(company)),
+        dependents_(std::move(dependents)),
         site_(std::move(site)),
         plans_(std::move(plans)) {}
 
@@ -59,7 +59,7 @@ class AgreedPlan {
   /// The conversation in which it was agreed on.
   [[nodiscard]] mpi::ConversationKey key() const { return key_; }
   /// The ranks that may wait for this one while the plan executes.
-  [[nodiscard]] const std::set<int>& company() const { return company_; }
+  [[nodiscard]] const std::set<int>& dependents() const { return dependents_; }
 
   /// Channel `index` of a direction, made when first asked for. Local. The ranks of a plan must use
   /// the channels of each direction in the same order.
@@ -68,7 +68,7 @@ class AgreedPlan {
  private:
   std::shared_ptr<mpi::Communicator> communicator_;
   mpi::ConversationKey key_;
-  std::set<int> company_;
+  std::set<int> dependents_;
   AgreedSite site_;
   Plans plans_;
   std::array<std::array<std::unique_ptr<Channel>, mpi::channels_per_plan>, 2> channels_;

@@ -16,8 +16,8 @@ void Channel::begin_execution() {
   unlinked_to_begin_ = unlinked_later_;
   unfinished_ = operations_.size();
   std::copy(remaining_at_start_.begin(), remaining_at_start_.end(), remaining_.begin());
-  if (any_spoilt_) std::fill(spoilt_by_.begin(), spoilt_by_.end(), 0);
-  any_spoilt_ = false;
+  if (any_failed_) std::fill(failed_by_.begin(), failed_by_.end(), 0);
+  any_failed_ = false;
 }
 
 void Channel::start() {
@@ -38,7 +38,7 @@ void Channel::start_at_fault() {
   for (OwnedSlot& slot : owned_) slot.announce_fault(generation_, plan_->rank);
   for (FarSlot& slot : far_) slot.forget();
   // Messages wait for nothing, so that nobody far away waits for what this rank still has to hear of.
-  for (int request = 0; request < static_cast<int>(request_table_.size()); ++request) {
+  for (int request = 0; request < static_cast<int>(message_table_.size()); ++request) {
     const Operation& operation = operation_of(request);
     if (operation.kind == OperationKind::send) {
       send_nothing(operation);
@@ -47,7 +47,7 @@ void Channel::start_at_fault() {
     }
   }
   for (int request = linked_later_; request < linked_; ++request) {
-    complete(request_table_[static_cast<std::size_t>(request)].node);
+    complete(message_table_[static_cast<std::size_t>(request)].node);
   }
   for (const int node : initial_) begin(node);
   run_ready();
@@ -86,10 +86,10 @@ void Channel::poll_linked() {
   for (int i = 0; i < count; ++i) {
     --linked_active_;
     const int request = completed_[static_cast<std::size_t>(i)];
-    const int node = request_table_[static_cast<std::size_t>(request)].node;
+    const int node = message_table_[static_cast<std::size_t>(request)].node;
     if (operation_of(request).kind == OperationKind::receive) {
       const int origin = check_arrival(request, requests_.received(static_cast<std::size_t>(i)));
-      if (origin >= 0) spoil(node, origin);
+      if (origin >= 0) mark_failed(node, origin);
     }
     complete(node);
     run_ready();
@@ -97,7 +97,7 @@ void Channel::poll_linked() {
 }
 
 bool Channel::poll_unlinked() {
-  const int unlinked = static_cast<int>(request_table_.size()) - linked_;
+  const int unlinked = static_cast<int>(message_table_.size()) - linked_;
   if (!requests_.test_all(static_cast<std::size_t>(linked_), unlinked)) return false;
   if (requests_.as_remembered()) return true;
   bool all_as_due = true;
@@ -131,8 +131,8 @@ int Channel::check_arrival(int request, std::int64_t bytes) {
 }
 
 void Channel::abandon() {
-  for (std::size_t i = 0; i < request_table_.size(); ++i) {
-    const auto number = static_cast<std::size_t>(request_table_[i].plan_operation);
+  for (std::size_t i = 0; i < message_table_.size(); ++i) {
+    const auto number = static_cast<std::size_t>(message_table_[i].plan_operation);
     const Operation& operation = plan_->operations[number];
     const bool receives = operation.kind == OperationKind::receive;
     if (receives && operation.to == Plan::target) requests_.cancel_receive(i);
@@ -170,7 +170,7 @@ void Channel::begin(int number) {
         } catch (...) {
           // The user's operator may not be one for the user's datatype.
           note(current_fault());
-          spoil(number, plan_->rank);
+          mark_failed(number, plan_->rank);
         }
       }
       complete(number);
@@ -239,7 +239,7 @@ bool Channel::is_satisfied(int number) {
       origin = plan_->rank;
     }
     if (origin >= 0) {
-      spoil(number, origin);
+      mark_failed(number, origin);
       return true;
     }
   }
@@ -248,21 +248,21 @@ bool Channel::is_satisfied(int number) {
     if (slot->find(generation_) != nullptr) return true;
   } catch (const Error& error) {
     note(error);
-    spoil(number, plan_->rank);
+    mark_failed(number, plan_->rank);
     return true;
   }
   const int origin = slot->fault(generation_);
-  if (origin >= 0) spoil(number, origin);
+  if (origin >= 0) mark_failed(number, origin);
   return origin >= 0;
 }
 
 int Channel::culprit(int number) const {
-  return at_fault_ ? plan_->rank : spoilt_by_[static_cast<std::size_t>(number)] - 1;
+  return at_fault_ ? plan_->rank : failed_by_[static_cast<std::size_t>(number)] - 1;
 }
 
-void Channel::spoil(int number, int origin) {
-  spoilt_by_[static_cast<std::size_t>(number)] = origin + 1;
-  any_spoilt_ = true;
+void Channel::mark_failed(int number, int origin) {
+  failed_by_[static_cast<std::size_t>(number)] = origin + 1;
+  any_failed_ = true;
 }
 
 void Channel::note_missing(int buffer, int origin) {
@@ -275,11 +275,12 @@ void Channel::note_missing(int buffer, int origin) {
 void Channel::complete(int number) {
   const Node& node = operations_[static_cast<std::size_t>(number)];
   --unfinished_;
-  const int spoilt = any_spoilt_ ? spoilt_by_[static_cast<std::size_t>(number)] : 0;
+  const int failed_by = any_failed_ ? failed_by_[static_cast<std::size_t>(number)] : 0;
   for (int i = node.first_successor; i < node.last_successor; ++i) {
     const int next = successors_[static_cast<std::size_t>(i)];
-    if (spoilt > 0 && operations_[static_cast<std::size_t>(next)].kind != OperationKind::receive) {
-      spoilt_by_[static_cast<std::size_t>(next)] = spoilt;
+    if (failed_by > 0 &&
+        operations_[static_cast<std::size_t>(next)].kind != OperationKind::receive) {
+      failed_by_[static_cast<std::size_t>(next)] = failed_by;
     }
     if (--remaining_[static_cast<std::size_t>(next)] == 0) ready_.push_back(next);
   }

@@ -127,7 +127,7 @@ class Channel {
   [[nodiscard]] bool poll_unlinked();
 
   [[nodiscard]] const Operation& operation_of(int request) const {
-    const auto number = request_table_[static_cast<std::size_t>(request)].plan_operation;
+    const auto number = message_table_[static_cast<std::size_t>(request)].plan_operation;
     return plan_->operations[static_cast<std::size_t>(number)];
   }
   [[nodiscard]] int data_tag(const Operation& operation) const {
@@ -136,7 +136,7 @@ class Channel {
   /// Whose fault it is that an operation has nothing to hand on, or -1.
   [[nodiscard]] int culprit(int node) const;
   /// What the operation was to deliver, and all that depends on it, is missing.
-  void spoil(int node, int origin);
+  void mark_failed(int node, int origin);
   /// The rank whose fault it is that a message has not brought what was due, or -1.
   int check_arrival(int request, std::int64_t bytes);
   void note(const Error& fault) {
@@ -177,16 +177,16 @@ class Channel {
   std::vector<Reduction> reductions_;
   std::size_t unfinished_ = 0;
   std::vector<int>
-      spoilt_by_;  ///< by node: 1 + the rank whose fault it is that its data are missing
-  bool any_spoilt_ = false;
+      failed_by_;  ///< by node: 1 + the rank whose fault it is that its data are missing
+  bool any_failed_ = false;
 
-  // Requests, in four groups: linked ones (something waits for them) that begin later, linked ones
+  // Messages, in four groups: linked ones (something waits for them) that begin later, linked ones
   // that begin at once, unlinked ones that begin at once, unlinked ones that begin later.
-  struct Request {
+  struct Message {
     int plan_operation = -1;
     int node = -1;
   };
-  std::vector<Request> request_table_;
+  std::vector<Message> message_table_;
   int linked_ = 0;
   int linked_later_ = 0;
   int at_once_ = 0;

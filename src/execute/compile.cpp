@@ -56,13 +56,13 @@ void Channel::use_plan(bool strided) {
 }
 
 void Channel::place_requests() {
-  request_table_.clear();
+  message_table_.clear();
   std::vector<bool> awaited(plan_->operations.size());
   for (const Operation& operation : plan_->operations) {
     for (const int before : operation.after) awaited[at(before)] = true;
   }
   // linked later, linked at once, unlinked at once, unlinked later
-  std::array<std::vector<Request>, 4> groups;
+  std::array<std::vector<Message>, 4> groups;
   for (int i = 0; i < static_cast<int>(plan_->operations.size()); ++i) {
     const Operation& operation = plan_->operations[at(i)];
     if (!is_message(operation)) continue;
@@ -72,9 +72,9 @@ void Channel::place_requests() {
   for (const auto& group : groups) {
     // Receives first, so that messages find their place.
     for (const OperationKind kind : {OperationKind::receive, OperationKind::send}) {
-      for (const Request& request : group) {
-        if (plan_->operations[at(request.plan_operation)].kind == kind) {
-          request_table_.push_back(request);
+      for (const Message& message : group) {
+        if (plan_->operations[at(message.plan_operation)].kind == kind) {
+          message_table_.push_back(message);
         }
       }
     }
@@ -85,13 +85,13 @@ void Channel::place_requests() {
   unlinked_later_ = static_cast<int>(groups[3].size());
   completed_.resize(at(linked_));
   unlinked_receives_.clear();
-  for (int i = linked_; i < static_cast<int>(request_table_.size()); ++i) {
+  for (int i = linked_; i < static_cast<int>(message_table_.size()); ++i) {
     const Operation& operation = operation_of(i);
     if (operation.kind == OperationKind::receive) {
       unlinked_receives_.push_back({i, operation.count});
     }
   }
-  requests_ = mpi::RequestSet(communicator_->handle(), request_table_.size());
+  requests_ = mpi::RequestSet(communicator_->handle(), message_table_.size());
 }
 
 void Channel::compile_graph() {
@@ -102,8 +102,8 @@ void Channel::compile_graph() {
   // Messages that stand alone are no nodes: they are started together and tested together.
   std::vector<int> node_of(plan_->operations.size(), -1);
   std::vector<int> request_of(plan_->operations.size(), -1);
-  for (int i = 0; i < static_cast<int>(request_table_.size()); ++i) {
-    request_of[at(request_table_[at(i)].plan_operation)] = i;
+  for (int i = 0; i < static_cast<int>(message_table_.size()); ++i) {
+    request_of[at(message_table_[at(i)].plan_operation)] = i;
   }
   for (int i = 0; i < static_cast<int>(plan_->operations.size()); ++i) {
     const Operation& operation = plan_->operations[at(i)];
@@ -117,7 +117,7 @@ void Channel::compile_graph() {
     node.predecessors = static_cast<int>(operation.after.size());
     if (request >= 0) {
       node.step = request;
-      request_table_[at(request)].node = node_of[at(i)];
+      message_table_[at(request)].node = node_of[at(i)];
     } else if (operation.kind == OperationKind::copy) {
       node.step = static_cast<int>(copies_.size());
       copies_.push_back({operation.from, operation.to, {}});
@@ -149,7 +149,7 @@ void Channel::compile_graph() {
     if (node.predecessors == 0 && !message) initial_.push_back(static_cast<int>(i));
   }
   remaining_.resize(operations_.size());
-  spoilt_by_.assign(operations_.size(), 0);
+  failed_by_.assign(operations_.size(), 0);
   ready_.reserve(operations_.size());
   awaits_.reserve(operations_.size());
 }
@@ -231,8 +231,8 @@ std::vector<CopyRun> Channel::spread(const Operation& operation) const {
 void Channel::bind_requests(bool all) {
   // Persistent requests name their memory, so those into the user's buffers may have to be renewed;
   // with another geometry, others too. A set keeps those that name what they named before.
-  for (std::size_t i = 0; i < request_table_.size(); ++i) {
-    const Operation& operation = plan_->operations[at(request_table_[i].plan_operation)];
+  for (std::size_t i = 0; i < message_table_.size(); ++i) {
+    const Operation& operation = plan_->operations[at(message_table_[i].plan_operation)];
     const bool sends = operation.kind == OperationKind::send;
     const int buffer = sends ? operation.from : operation.to;
     if (!all && buffer != Plan::source && buffer != Plan::target) continue;
@@ -260,8 +260,8 @@ void Channel::name_awaited(std::ostream& out) const {
   };
   for (const int node : awaits_) add(operations_[at(node)].plan_operation);
   const bool messages = awaits_.empty() || linked_active_ > 0;
-  for (std::size_t i = 0; messages && i < request_table_.size(); ++i) {
-    if (!requests_.is_complete(i)) add(request_table_[i].plan_operation);
+  for (std::size_t i = 0; messages && i < message_table_.size(); ++i) {
+    if (!requests_.is_complete(i)) add(message_table_[i].plan_operation);
   }
   if (ranks.empty()) {
     out << ", in which this rank's host mates hand over their share";
@@ -289,7 +289,7 @@ void Channel::describe_pending(std::ostream& out) const {
   for (const int node : awaits_) line(operations_[at(node)].plan_operation);
   for (const mpi::Stray& stray : strays_) out << "  a message from rank " << stray.source() << "\n";
   if (at_fault_ || (linked_active_ == 0 && unfinished_ > 0)) return;
-  for (const Request& request : request_table_) line(request.plan_operation);
+  for (const Message& message : message_table_) line(message.plan_operation);
 }
 
 }  // namespace vicinal

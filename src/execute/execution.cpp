@@ -214,25 +214,18 @@ void Execution::name_awaited(std::ostream& out) const {
   if (const TriedClaim claim(*run_); claim) run_->name_awaited(out);
 }
 
-bool Execution::at_rest() {
+bool Execution::test_idle() {
   const Claim claim(*run_);
   run_->advance();
   return run_->idle();
 }
 
-void Execution::come_to_rest() {
-  mpi::poll_until([this] { return at_rest(); },
+void Execution::wait_idle() {
+  mpi::poll_until([this] { return test_idle(); },
                   [this](std::ostream& out) {
                     out << "the others' end of what has failed here: ";
                     name_awaited(out);
                   });
-}
-
-bool Execution::test() {
-  if (!in_flight()) return true;
-  if (advance()) return true;
-  progress();
-  return false;
 }
 
 bool Execution::advance() { return !in_flight() || poll(1); }

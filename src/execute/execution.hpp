@@ -33,19 +33,17 @@ class Execution {
   /// In the place of a start that cannot be made, because of a fault that the caller reports: takes part
   /// for the others' sake. They hear of the fault where their data depend on this rank's.
   void start_at_fault();
-  /// True once the execution is complete, or none is in flight. Progresses whatever is active. Throws
-  /// the fault for which what was due has not all come; the execution is over then.
-  bool test();
-  /// Polls, then yields, then sleeps, progressing whatever is active, until complete. Throws as test().
-  void wait();
-  /// As test(), but progresses this execution only: for whoever progresses the rest.
+  /// True once the execution is complete, or none is in flight. Progresses this one only. Throws the
+  /// fault for which what was due has not all come; the execution is over then.
   bool advance();
+  /// Polls, then yields, then sleeps, progressing whatever is active, until complete. Throws as advance().
+  void wait();
   [[nodiscard]] bool in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
   /// Whether nothing is under way (any more), not even for the others' sake; progresses that.
-  [[nodiscard]] bool at_rest();
+  [[nodiscard]] bool test_idle();
   /// Polls until that is so: for blocking calls that have failed, lest this rank leave the others for
   /// somewhere else.
-  void come_to_rest();
+  void wait_idle();
   [[nodiscard]] const AgreedPlan& plan() const;
   /// Goes on with a sentence: ", with ranks 3 5", whom it waits for as far as it knows.
   void name_awaited(std::ostream& out) const;

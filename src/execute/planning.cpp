@@ -40,7 +40,7 @@ bool Planning::advance() noexcept {
     if (!driver_.advance(*negotiation_)) return false;
     Plans plans = negotiation_->result();
     plan_ =
-        std::make_shared<AgreedPlan>(task_.communicator, task_.key, task_.neighborhood.company(),
+        std::make_shared<AgreedPlan>(task_.communicator, task_.key, task_.neighborhood.dependents(),
                                      std::move(site_), std::move(plans));
   } catch (const SettledFault&) {
     fault_ = std::current_exception();  // all know
@@ -94,7 +94,7 @@ Task<Done> Planning::conclude(const Plans& plans, const std::optional<Error>& se
 /// In the middle of the conversation, with letters unsent that others wait for.
 void Planning::leave_with(std::exception_ptr fault, int origin) noexcept {
   fault_ = std::move(fault);
-  mpi::give_notice(*task_.communicator, task_.key, origin, task_.neighborhood.company());
+  mpi::give_notice(*task_.communicator, task_.key, origin, task_.neighborhood.dependents());
   // Another rank may have its plan, start it, and look into these slots before it hears of the fault:
   // nothing else must ever be announced there.
   if (site_.has_slots()) new (std::nothrow) AgreedSite(std::move(site_));

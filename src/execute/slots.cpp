@@ -32,13 +32,13 @@ struct Retired {
 
 /// Never destroyed: the communicators that it keeps alive must not outlive their own library's static
 /// objects in the wrong order.
-struct Retirement {
+struct RetiredSlots {
   std::mutex mutex;
   std::vector<Retired> slots;
 };
 
-Retirement& retirement() {
-  static auto* const instance = new Retirement;
+RetiredSlots& retired() {
+  static auto* const instance = new RetiredSlots;
   return *instance;
 }
 
@@ -55,10 +55,10 @@ Error size_fault(std::int64_t mine, std::int64_t theirs) {
 bool sweep_retired() {
   std::vector<Retired>
       done;  // destroyed without the lock: what they hold may be the last of its kind
-  const std::lock_guard lock(retirement().mutex);
-  auto& slots = retirement().slots;
+  const std::lock_guard lock(retired().mutex);
+  auto& slots = retired().slots;
   const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
-    return !slot.view.at_rest(slot.last);
+    return !slot.view.all_reached(slot.last);
   });
   std::move(end, slots.end(), std::back_inserter(done));
   slots.erase(end, slots.end());
@@ -81,7 +81,7 @@ void SlotView::describe(std::byte* header, int peers) {
   reinterpret_cast<Heading*>(header)->peers = peers;
 }
 
-bool SlotView::at_rest(std::int64_t generation) const {
+bool SlotView::all_reached(std::int64_t generation) const {
   for (int index = -1; index < peers_; ++index) {
     if (!flag(index).reached(generation)) return false;
   }
@@ -103,14 +103,14 @@ OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes)
 OwnedArea::~OwnedArea() { header_->arena().release(offset_); }
 
 OwnedSlot::~OwnedSlot() {
-  if (header_ == nullptr || view_.at_rest(last_)) return;
+  if (header_ == nullptr || view_.all_reached(last_)) return;
   try {
     {
-      const std::lock_guard lock(retirement().mutex);
-      retirement().slots.push_back({view_,
-                                    last_,
-                                    std::move(header_),
-                                    {std::move(current_), std::move(before_), std::move(older_)}});
+      const std::lock_guard lock(retired().mutex);
+      retired().slots.push_back({view_,
+                                 last_,
+                                 std::move(header_),
+                                 {std::move(current_), std::move(before_), std::move(older_)}});
     }
     mpi::leave_chore(sweep_retired);
   } catch (const std::exception&) {
@@ -135,12 +135,12 @@ bool OwnedSlot::announce(std::int64_t generation) {
   Announcement& line = view_.line();
   if (!announced_) {
     // Peers that have not even found the area before would never find it once it is replaced.
-    if (before_ && !view_.at_rest(replaced_ - 1)) return false;
+    if (before_ && !view_.all_reached(replaced_ - 1)) return false;
     older_.reset();
     line.area = current_->offset();
     line.element_bytes = element_bytes_;
     announced_ = true;
-  } else if (before_ && view_.at_rest(replaced_)) {
+  } else if (before_ && view_.all_reached(replaced_)) {
     before_.reset();
   }
   last_ = generation;

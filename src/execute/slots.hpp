@@ -71,7 +71,7 @@ class SlotView {
   /// Flag -1 is the owner's.
   [[nodiscard]] Flag& flag(int index) const { return first_flag_[1 + index]; }
   /// Whether owner and peers are done with this execution.
-  [[nodiscard]] bool at_rest(std::int64_t generation) const;
+  [[nodiscard]] bool all_reached(std::int64_t generation) const;
 
  private:
   Announcement* line_ = nullptr;

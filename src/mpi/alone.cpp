@@ -50,7 +50,7 @@ std::string library_version() {
   return line;
 }
 
-void tell(const std::string& launched, const char* library) {
+void announce(const std::string& launched, const char* library) {
   std::cerr
       << "vicinal: this process was launched with others (" << launched
       << "), but is alone in MPI_COMM_WORLD: its launcher is not that of the MPI library it runs "
@@ -70,22 +70,22 @@ void look() {
   // whoever launched the process. A variable of another may be left from further outside.
   const bool is_openmpi = library_version().starts_with("Open MPI");
   for (const Launcher& launcher : {is_openmpi ? prrte : hydra, is_openmpi ? hydra : prrte, slurm}) {
-    const std::optional<int> told = number_in(launcher.size);
-    if (!told) continue;
-    if (*told > 1 && number_in(launcher.rank).value_or(0) == 0) {
-      tell(std::string(launcher.size) + "=" + std::to_string(*told), launcher.library);
+    const std::optional<int> ranks = number_in(launcher.size);
+    if (!ranks) continue;
+    if (*ranks > 1 && number_in(launcher.rank).value_or(0) == 0) {
+      announce(std::string(launcher.size) + "=" + std::to_string(*ranks), launcher.library);
     }
     return;
   }
   // PMIx tells the number of ranks only to those who ask by its protocol.
-  if (number_in("PMIX_RANK") == 1) tell("PMIX_RANK=1", prrte.library);
+  if (number_in("PMIX_RANK") == 1) announce("PMIX_RANK=1", prrte.library);
 }
 
 }  // namespace
 
-void tell_if_alone() {
-  static const bool told = (look(), true);
-  static_cast<void>(told);
+void announce_if_alone() {
+  static const bool announced = (look(), true);
+  static_cast<void>(announced);
 }
 
 }  // namespace vicinal::mpi

@@ -7,6 +7,6 @@ namespace vicinal::mpi {
 /// MPI_COMM_WORLD: its launcher and its MPI library do not belong together, and each rank would do the
 /// whole work, without a word. Of ranks that know their number, the first that can tell says it. MPI must
 /// be running.
-void tell_if_alone();
+void announce_if_alone();
 
 }  // namespace vicinal::mpi

@@ -87,7 +87,7 @@ void Reason::write_text(const void* context, std::ostream& out) {
   out << static_cast<const char*>(context);
 }
 
-void Wait::tell() {
+void Wait::announce() {
   const auto now = std::chrono::steady_clock::now();
   if (!listed_) {
     since_ = now;
@@ -99,8 +99,8 @@ void Wait::tell() {
   // Whoever waits for flags alone calls MPI seldom, and the program's own messages may need it.
   if (is_alive()) progress(MPI_COMM_SELF);
   const double limit = patience();
-  if (told_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
-  told_ = true;
+  if (announced_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
+  announced_ = true;
   try {
     std::ostringstream line;  // written at once, so that ranks do not mix their lines
     describe(line);

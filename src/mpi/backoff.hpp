@@ -62,7 +62,7 @@ class Wait {
     if (listed_) leave();
   }
   void pause() {
-    if (backoff_.sleeps()) tell();
+    if (backoff_.sleeps()) announce();
     backoff_.pause();
   }
   [[nodiscard]] bool yields() const { return backoff_.yields(); }
@@ -70,13 +70,13 @@ class Wait {
   void describe(std::ostream& out) const;
 
  private:
-  void tell();
+  void announce();
   void leave();
 
   Reason reason_;
   Backoff backoff_;
   bool listed_ = false;
-  bool told_ = false;
+  bool announced_ = false;
   std::chrono::steady_clock::time_point since_;
 };
 

@@ -21,12 +21,12 @@ MPI_Op operator_of(Reduction reduction) {
 }
 
 template <class Send>
-Request send(Send function, const char* what, MPI_Comm communicator,
-             std::span<const std::byte> bytes, int peer, int tag) {
+PendingOperation send(Send function, const char* what, MPI_Comm communicator,
+                      std::span<const std::byte> bytes, int peer, int tag) {
   const ByteSpan span(static_cast<std::int64_t>(bytes.size()));
   MPI_Request request = MPI_REQUEST_NULL;
   check(function(bytes.data(), span.count(), span.type(), peer, tag, communicator, &request), what);
-  return Request(request);
+  return PendingOperation(request);
 }
 
 /// A message that arrives and one that leaves.
@@ -39,8 +39,8 @@ struct Step {
 
 /// Receives and sends. `deed`: for which both peers must come.
 void take(const Step& step, MPI_Comm communicator, int tag, const char* deed) {
-  Request in = ireceive(communicator, step.arriving, step.from, tag);
-  Request out = isend(communicator, step.leaving, step.to, tag);
+  PendingOperation in = ireceive(communicator, step.arriving, step.from, tag);
+  PendingOperation out = isend(communicator, step.leaving, step.to, tag);
   poll_until([&] { return in.test(); }, RankAwaited{step.from, deed});
   poll_until([&] { return out.test(); }, RankAwaited{step.to, deed});
 }
@@ -141,70 +141,72 @@ std::int64_t reduce_scatter(MPI_Comm communicator, std::span<const std::int64_t>
   return reduce_scatter(communicator, {all, rank}, contributions);
 }
 
-Request::~Request() {
+PendingOperation::~PendingOperation() {
   if (request_ != MPI_REQUEST_NULL && is_alive()) MPI_Request_free(&request_);
 }
 
-bool Request::test() {
+bool PendingOperation::test() {
   int done = 0;
   check(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
   return done != 0;
 }
 
-bool Request::cancel() noexcept {
+bool PendingOperation::cancel() noexcept {
   if (request_ == MPI_REQUEST_NULL) return true;
   int done = 0;
   return is_alive() && MPI_Cancel(&request_) == MPI_SUCCESS &&
          MPI_Test(&request_, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0;
 }
 
-Request ibarrier(MPI_Comm communicator) {
+PendingOperation ibarrier(MPI_Comm communicator) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(communicator, &request), "MPI_Ibarrier");
-  return Request(request);
+  return PendingOperation(request);
 }
 
-Request iallreduce(MPI_Comm communicator, std::span<std::int64_t> values, Reduction reduction) {
+PendingOperation iallreduce(MPI_Comm communicator, std::span<std::int64_t> values,
+                            Reduction reduction) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T,
                        operator_of(reduction), communicator, &request),
         "MPI_Iallreduce");
-  return Request(request);
+  return PendingOperation(request);
 }
 
-Request issend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer, int tag) {
+PendingOperation issend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer,
+                        int tag) {
   return send(MPI_Issend, "MPI_Issend", communicator, bytes, peer, tag);
 }
 
-Request isend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer, int tag) {
+PendingOperation isend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer, int tag) {
   return send(MPI_Isend, "MPI_Isend", communicator, bytes, peer, tag);
 }
 
-Request ireceive(MPI_Comm communicator, std::span<std::byte> into, int peer, int tag) {
+PendingOperation ireceive(MPI_Comm communicator, std::span<std::byte> into, int peer, int tag) {
   const ByteSpan span(static_cast<std::int64_t>(into.size()));
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Irecv(into.data(), span.count(), span.type(), peer, tag, communicator, &request),
         "MPI_Irecv");
-  return Request(request);
+  return PendingOperation(request);
 }
 
-bool test_all(std::span<Request> requests) {
+bool test_all(std::span<PendingOperation> requests) {
   bool all = true;
-  for (Request& request : requests) all = request.test() && all;
+  for (PendingOperation& request : requests) all = request.test() && all;
   return all;
 }
 
-std::optional<Arrival> improbe(MPI_Comm communicator, int tag, int source) {
-  Arrival arrival;
+std::optional<MatchedMessage> improbe(MPI_Comm communicator, int tag, int source) {
+  MatchedMessage message;
   int found = 0;
   MPI_Status status;
-  check(MPI_Improbe(source, tag, communicator, &found, &arrival.message, &status), "MPI_Improbe");
+  check(MPI_Improbe(source, tag, communicator, &found, &message.handle, &status), "MPI_Improbe");
   if (found == 0) return std::nullopt;
   MPI_Count bytes = 0;
   check(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
-  arrival.peer = status.MPI_SOURCE;
-  arrival.bytes = bytes;
-  return arrival;
+  message.peer = status.MPI_SOURCE;
+  message.bytes = bytes;
+  return message;
 }
 
 void progress(MPI_Comm communicator) {
@@ -213,18 +215,18 @@ void progress(MPI_Comm communicator) {
         "MPI_Iprobe");
 }
 
-Request ireceive(Arrival& arrival, std::span<std::byte> into) {
+PendingOperation ireceive(MatchedMessage& message, std::span<std::byte> into) {
   const ByteSpan span(static_cast<std::int64_t>(into.size()));
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Imrecv(into.data(), span.count(), span.type(), &arrival.message, &request),
+  check(MPI_Imrecv(into.data(), span.count(), span.type(), &message.handle, &request),
         "MPI_Imrecv");
-  return Request(request);
+  return PendingOperation(request);
 }
 
-void receive(Arrival& arrival, std::span<std::byte> into) {
-  Request request = ireceive(arrival, into);
+void receive(MatchedMessage& message, std::span<std::byte> into) {
+  PendingOperation request = ireceive(message, into);
   poll_until([&] { return request.test(); },
-             RankAwaited{arrival.peer, "send the rest of a message"});
+             RankAwaited{message.peer, "send the rest of a message"});
 }
 
 void reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op) {

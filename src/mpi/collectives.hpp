@@ -52,18 +52,19 @@ std::int64_t reduce_scatter(MPI_Comm communicator, const Group& group,
 std::int64_t reduce_scatter(MPI_Comm communicator, std::span<const std::int64_t> contributions);
 
 /// A nonblocking operation under way. The buffer it was given must live until it is complete.
-class Request {
+class PendingOperation {
  public:
-  Request() = default;
-  explicit Request(MPI_Request request) : request_(request) {}
-  Request(Request&& other) noexcept : request_(std::exchange(other.request_, MPI_REQUEST_NULL)) {}
-  Request& operator=(Request&& other) noexcept {
+  PendingOperation() = default;
+  explicit PendingOperation(MPI_Request request) : request_(request) {}
+  PendingOperation(PendingOperation&& other) noexcept
+      : request_(std::exchange(other.request_, MPI_REQUEST_NULL)) {}
+  PendingOperation& operator=(PendingOperation&& other) noexcept {
     std::swap(request_, other.request_);
     return *this;
   }
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
-  ~Request();
+  PendingOperation(const PendingOperation&) = delete;
+  PendingOperation& operator=(const PendingOperation&) = delete;
+  ~PendingOperation();
   /// Whether it is complete; a default one is.
   bool test();
   /// Gives up a receive; whether nothing of it is left that MPI may write to.
@@ -73,34 +74,35 @@ class Request {
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-[[nodiscard]] Request ibarrier(MPI_Comm communicator);
+[[nodiscard]] PendingOperation ibarrier(MPI_Comm communicator);
 /// In place: the values must live until it is complete.
-[[nodiscard]] Request iallreduce(MPI_Comm communicator, std::span<std::int64_t> values,
-                                 Reduction reduction);
+[[nodiscard]] PendingOperation iallreduce(MPI_Comm communicator, std::span<std::int64_t> values,
+                                          Reduction reduction);
 /// Completes only when the receiver has matched it.
-[[nodiscard]] Request issend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer,
-                             int tag);
-[[nodiscard]] Request isend(MPI_Comm communicator, std::span<const std::byte> bytes, int peer,
-                            int tag);
+[[nodiscard]] PendingOperation issend(MPI_Comm communicator, std::span<const std::byte> bytes,
+                                      int peer, int tag);
+[[nodiscard]] PendingOperation isend(MPI_Comm communicator, std::span<const std::byte> bytes,
+                                     int peer, int tag);
 /// From a rank and of a size that are known.
-[[nodiscard]] Request ireceive(MPI_Comm communicator, std::span<std::byte> into, int peer, int tag);
+[[nodiscard]] PendingOperation ireceive(MPI_Comm communicator, std::span<std::byte> into, int peer,
+                                        int tag);
 /// Tests several; the completed ones stay complete.
-bool test_all(std::span<Request> requests);
+bool test_all(std::span<PendingOperation> requests);
 
 /// A message that was matched and must be received.
-struct Arrival {
+struct MatchedMessage {
   int peer = 0;
   std::int64_t bytes = 0;
-  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Message handle = MPI_MESSAGE_NULL;
 };
 /// The next message with this tag from `source`, or from any, where there is one.
-[[nodiscard]] std::optional<Arrival> improbe(MPI_Comm communicator, int tag,
-                                             int source = MPI_ANY_SOURCE);
+[[nodiscard]] std::optional<MatchedMessage> improbe(MPI_Comm communicator, int tag,
+                                                    int source = MPI_ANY_SOURCE);
 /// Lets MPI work on what is under way, where nothing else calls it for a while.
 void progress(MPI_Comm communicator);
 /// Receives it, polling.
-void receive(Arrival& arrival, std::span<std::byte> into);
-[[nodiscard]] Request ireceive(Arrival& arrival, std::span<std::byte> into);
+void receive(MatchedMessage& arrival, std::span<std::byte> into);
+[[nodiscard]] PendingOperation ireceive(MatchedMessage& arrival, std::span<std::byte> into);
 
 /// inout = in op inout, for the user's own operators.
 void reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op);

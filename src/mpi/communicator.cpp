@@ -38,9 +38,6 @@ Registry& registry() {
   return *instance;
 }
 
-/// How far apart the first graphs of two communicators are numbered.
-constexpr std::int64_t graphs_per_communicator = std::int64_t{1} << 32U;
-
 /// How many of the communicators that retire are looked after when one is freed.
 constexpr std::size_t chores_per_free = 16;
 /// How long MPI_Finalize waits for ranks that have not let go of a communicator of theirs yet. They come to
@@ -136,7 +133,7 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
           "the communicator is an inter-communicator; neighborhoods need an intra-communicator, "
           "which MPI_Intercomm_merge makes of it");
   claim_process();
-  tell_if_alone();
+  announce_if_alone();
   do_chores(chores_left());
   Handle made(new Communicator, retire);
   made->make(user);
@@ -189,19 +186,19 @@ void Communicator::close() noexcept {
     MPI_Comm_free(&handle_);
   }
   handle_ = MPI_COMM_NULL;
-  judge_ = MPI_COMM_NULL;
+  error_communicator_ = MPI_COMM_NULL;
 }
 
 void Communicator::user_freed(MPI_Comm user) noexcept {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (is_alive() && MPI_Comm_get_errhandler(user, &handler) != MPI_SUCCESS) return;
-  judge_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
+  error_communicator_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
-  kept_until_freed_.clear();
+  until_freed_.clear();
 }
 
 void Communicator::make(MPI_Comm user) {
-  judge_ = user;
+  error_communicator_ = user;
   // Making a communicator blocks inside MPI, where active plans make no progress. Wait outside,
   // until every rank has come.
   barrier(user);
@@ -230,23 +227,21 @@ void Communicator::make(MPI_Comm user) {
   check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest_tag), &found),
         "MPI_Comm_get_attr");
   const std::int64_t tags = (found != 0 ? std::int64_t{*largest_tag} : 32767) + 1;
-  // Those of plans come first, then those of graphs.
+  // Those of plans come first, then those of what has no plan.
   constexpr std::int64_t tags_of_plan = std::int64_t{channels_per_plan} * 2;
-  constexpr std::int64_t tags_of_graph = std::int64_t{GraphTags::kinds} * GraphTags::turns;
-  graph_limit_ = std::min<std::int64_t>(1 << 16, (tags - reserved_tags) / 2 / tags_of_graph);
-  plan_tags_ = NumberPool((tags - reserved_tags - graph_limit_ * tags_of_graph) / tags_of_plan);
+  planless_blocks_ = std::min<std::int64_t>(1 << 16, (tags - reserved_tags) / 2 / planless_block);
+  plan_tags_ =
+      NumberPool((tags - reserved_tags - planless_blocks_ * planless_block) / tags_of_plan);
 
-  std::int64_t number = 0;
   {
     const std::lock_guard lock(registry().mutex);
-    number = registry().next_number;
+    number_ = registry().next_number;
   }
-  number = learn_places(number);
+  number_ = learn_places(number_);
   {
     const std::lock_guard lock(registry().mutex);
-    registry().next_number = std::max(registry().next_number, number + 1);
+    registry().next_number = std::max(registry().next_number, number_ + 1);
   }
-  graphs_ = number * graphs_per_communicator;
   join_host();
   joined_ = true;
 }
@@ -288,35 +283,6 @@ void Communicator::release_tag(std::int64_t tag) {
   const std::lock_guard lock(mutex_);
   require(plan_tags_.give_back(tag), Fault::internal, "message number ", tag,
           " was released, but is not in use");
-}
-
-GraphTags::GraphTags(std::shared_ptr<Communicator> communicator, std::int64_t graph)
-    : communicator_(std::move(communicator)) {
-  Communicator& all = *communicator_;
-  const std::lock_guard lock(all.mutex_);
-  number_ = graph % all.graph_limit_;
-  require(
-      all.live_graphs_.insert(number_).second, Fault::memory, "a graph made ", all.graph_limit_,
-      " graphs ago is still alive on this communicator, which has no more message numbers; free "
-      "graphs that are not needed, or use several communicators");
-  first_ =
-      Communicator::data_tag(all.tag_limit(), 0, false) + static_cast<int>(number_) * kinds * turns;
-}
-
-GraphTags::~GraphTags() {
-  const std::lock_guard lock(communicator_->mutex_);
-  communicator_->live_graphs_.erase(number_);
-}
-
-std::int64_t Communicator::next_graph_id() {
-  const std::lock_guard lock(mutex_);
-  return graphs_++;
-}
-
-int Communicator::next_discovery_turn() {
-  const std::lock_guard lock(mutex_);
-  discovery_odd_ = !discovery_odd_;
-  return discovery_odd_ ? 1 : 0;
 }
 
 void Communicator::note_lack_of_room() noexcept {

@@ -15,12 +15,12 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "base/number_pool.hpp"
 #include "locality/machine.hpp"
 #include "memory/arena.hpp"
+#include "mpi/extensions.hpp"
 #include "mpi/mailbox.hpp"
 
 namespace vicinal::mpi {
@@ -44,27 +44,8 @@ enum ReservedTag : int {
 /// How many executions of one plan may be in flight, each with a tag of its own.
 constexpr int channels_per_plan = 8;
 
-class Communicator;
-
-/// Tags for the messages of calls that have no plan. They follow from the graph's number, so nobody has
-/// to be told; no other live graph of this rank on the communicator has them.
-class GraphTags {
- public:
-  static constexpr int kinds = 4;  ///< of calls
-  static constexpr int turns = 8;  ///< calls of a kind that are told apart
-
-  /// A memory fault where a graph that is still alive has the same tags.
-  GraphTags(std::shared_ptr<Communicator> communicator, std::int64_t graph);
-  GraphTags(const GraphTags&) = delete;
-  GraphTags& operator=(const GraphTags&) = delete;
-  ~GraphTags();
-  [[nodiscard]] int tag(int kind, int turn) const { return first_ + kind * turns + turn; }
-
- private:
-  std::shared_ptr<Communicator> communicator_;
-  std::int64_t number_ = 0;
-  int first_ = 0;
-};
+/// How many MPI tags are given at a time to messages that have no plan.
+constexpr int planless_block = 32;
 
 class Communicator {
  public:
@@ -78,7 +59,9 @@ class Communicator {
 
   /// Whose error handler hears of faults: the user's communicator; once it is freed, one that returns
   /// errors as it did, or MPI_COMM_NULL where it did otherwise.
-  [[nodiscard]] MPI_Comm judge() const { return judge_.load(std::memory_order_relaxed); }
+  [[nodiscard]] MPI_Comm error_communicator() const {
+    return error_communicator_.load(std::memory_order_relaxed);
+  }
   /// The user's communicator is about to be freed. Called by MPI.
   void user_freed(MPI_Comm user) noexcept;
 
@@ -117,38 +100,40 @@ class Communicator {
   void release_tag(std::int64_t tag);
   /// How many numbers there are.
   [[nodiscard]] std::int64_t tag_limit() const { return plan_tags_.limit(); }
+  /// The MPI tags behind those of plans are for messages that have no plan: how many blocks of
+  /// `planless_block` there are, and the first tag of each.
+  [[nodiscard]] std::int64_t planless_blocks() const { return planless_blocks_; }
+  [[nodiscard]] int planless_tag(std::int64_t block) const {
+    return data_tag(tag_limit(), 0, false) + static_cast<int>(block * planless_block);
+  }
   /// The MPI tag of a number, channel and direction.
   [[nodiscard]] static int data_tag(std::int64_t tag, int channel, bool reverse) {
     return static_cast<int>(reserved_tags + (tag * channels_per_plan + channel) * 2 +
                             (reverse ? 1 : 0));
   }
 
-  /// The same on all ranks when graphs are created in the same order, as they must be; and used by no
-  /// other communicator of this process, so that a letter that comes late meets nobody.
-  std::int64_t next_graph_id();
+  /// The same on all ranks, and higher than that of any communicator before it on any of them.
+  [[nodiscard]] std::int64_t number() const { return number_; }
 
   /// This rank has left exchanges that other ranks may still be in, so that messages may be under way to
   /// it that nobody will receive. The duplicate is freed the later for it.
   void keep_for_good() noexcept { troubled_ = true; }
 
-  /// Which of two tags the next exchange of discovery takes, 0 or 1; the same on all ranks, since
-  /// those are collective.
-  int next_discovery_turn();
-
-  /// What another layer keeps with the communicator under this name; empty at first. It is destroyed
-  /// before the arena. Not for several threads at once.
-  std::shared_ptr<void>& kept(const std::string& name) { return kept_[name]; }
+  /// What another layer keeps with the communicator. It is destroyed before the arena.
+  template <class T>
+  T& extension() {
+    return extensions_.of<T>();
+  }
   /// The same of what holds on to this communicator itself, until the user frees theirs.
-  std::shared_ptr<void>& kept_until_freed(const std::string& name) {
-    return kept_until_freed_[name];
+  template <class T>
+  T& extension_until_freed() {
+    return until_freed_.of<T>();
   }
 
   /// Frees the duplicate at once, for the end of MPI. Everything else stays usable.
   void close() noexcept;
 
  private:
-  friend class GraphTags;
-
   Communicator();
   void make(MPI_Comm user);
   /// Tells all ranks where each of them lives, and makes sure that they agree on what must be the
@@ -169,7 +154,7 @@ class Communicator {
 
   MPI_Comm handle_ = MPI_COMM_NULL;
   bool share_memory_ = true;  ///< wanted by all ranks of the host
-  std::atomic<MPI_Comm> judge_ = MPI_COMM_NULL;
+  std::atomic<MPI_Comm> error_communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 0;
   DetectedPlaces places_;
@@ -180,19 +165,17 @@ class Communicator {
   std::atomic<bool> out_of_room_ = false;
   std::atomic<bool> joined_ = false;  ///< the arena and what is known of it will not change
   std::unique_ptr<Mailbox> mailbox_;
-  std::map<std::string, std::shared_ptr<void>> kept_;
-  std::map<std::string, std::shared_ptr<void>> kept_until_freed_;
+  Extensions extensions_;
+  Extensions until_freed_;
 
   std::mutex mutex_;
   std::string default_regions_ = "node";
   bool regions_forced_ = false;  ///< by the environment
   std::map<std::string, std::shared_ptr<const Machine>, std::less<>> machines_;
   NumberPool plan_tags_;
-  std::int64_t graph_limit_ = 0;  ///< how many graphs have tags of their own
-  std::unordered_set<std::int64_t> live_graphs_;
-  std::int64_t graphs_ = 0;  ///< the next graph's number
+  std::int64_t planless_blocks_ = 0;
+  std::int64_t number_ = 0;
   std::atomic<bool> troubled_ = false;
-  bool discovery_odd_ = false;
 };
 
 /// Writes a line for each communicator on which ranks of this node do not share memory.

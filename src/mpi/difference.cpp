@@ -21,14 +21,14 @@ void throw_difference(MPI_Comm communicator, std::span<const Given> mine) {
           "ranks were said to have given different settings, but all are the same");
   const auto other = static_cast<int>(differs - all.begin());
   std::array<std::vector<Given>, 2> given;
-  for (const int teller : {0, other}) {
+  for (const int speaker : {0, other}) {
     Words words;
-    if (rank == teller) words = to_words(mine);
+    if (rank == speaker) words = to_words(mine);
     auto size = static_cast<std::int64_t>(words.size());
-    broadcast(communicator, std::as_writable_bytes(std::span(&size, 1)), teller);
+    broadcast(communicator, std::as_writable_bytes(std::span(&size, 1)), speaker);
     words.resize(static_cast<std::size_t>(size));
-    broadcast(communicator, std::as_writable_bytes(std::span(words)), teller);
-    given[teller == 0 ? 0 : 1] = to_given(words);
+    broadcast(communicator, std::as_writable_bytes(std::span(words)), speaker);
+    given[speaker == 0 ? 0 : 1] = to_given(words);
   }
   throw Error(Fault::info, difference(given[0], 0, given[1], other));
 }

@@ -49,7 +49,7 @@ inline void give_notice(Communicator& communicator, ConversationKey key, int ori
 
 /// Throws FaultElsewhere where there is such a notice of this conversation, or one that its graph
 /// could not be created (sequence 0).
-inline void heed_notices(Communicator& communicator, ConversationKey key) {
+inline void check_notices(Communicator& communicator, ConversationKey key) {
   Mailbox& mailbox = communicator.mailbox();
   for (const std::int64_t sequence : {std::int64_t{0}, key.sequence}) {
     const ConversationKey which{key.graph, sequence};
@@ -84,7 +84,7 @@ class Driver {
       pending.outbox.clear();
       mailbox.collect();
       if (mailbox.count(key_, superstep) < pending.expected.count()) {
-        heed_notices(communicator_, key_);
+        check_notices(communicator_, key_);
         return false;
       }
       pending.inbox = mailbox.take(key_, superstep);

@@ -61,9 +61,9 @@ int raise(MPI_Comm user, const Error& error) noexcept {
     last_message.clear();
   }
   if (!is_alive()) return number;
-  const MPI_Comm judge = user == MPI_COMM_NULL ? MPI_COMM_WORLD : user;
-  if (ends_the_program(judge)) std::fprintf(stderr, "vicinal: %s\n", error.what());
-  MPI_Comm_call_errhandler(judge, number);
+  const MPI_Comm handled_on = user == MPI_COMM_NULL ? MPI_COMM_WORLD : user;
+  if (ends_the_program(handled_on)) std::fprintf(stderr, "vicinal: %s\n", error.what());
+  MPI_Comm_call_errhandler(handled_on, number);
   return number;
 }
 

@@ -44,12 +44,12 @@ void Mailbox::post(ConversationKey key, int superstep, Letter letter, bool synch
           "a letter of ", letter.words.size(), " words to rank ", letter.peer,
           " while planning; at most 2^31 - 4 are possible: use fewer or longer runs of items");
   letter.words.insert(letter.words.begin(), {key.graph, key.sequence, superstep});
-  Transfer& transfer = sends_.emplace_back();
-  transfer.words = std::move(letter.words);
-  transfer.peer = letter.peer;
-  check((synchronous ? MPI_Issend : MPI_Isend)(transfer.words.data(), static_cast<int>(count),
-                                               MPI_INT64_T, transfer.peer, tag_, communicator_,
-                                               &transfer.request),
+  Message& message = sends_.emplace_back();
+  message.words = std::move(letter.words);
+  message.peer = letter.peer;
+  check((synchronous ? MPI_Issend : MPI_Isend)(message.words.data(), static_cast<int>(count),
+                                               MPI_INT64_T, message.peer, tag_, communicator_,
+                                               &message.request),
         "sending a letter");
 }
 
@@ -57,43 +57,43 @@ bool Mailbox::collect() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || communicator_ == MPI_COMM_NULL) return false;
   receive_arrivals();
-  return finish_transfers();
+  return finish_messages();
 }
 
 void Mailbox::receive_arrivals() {
   while (true) {
     int found = 0;
-    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Message matched = MPI_MESSAGE_NULL;
     MPI_Status status;
-    check(MPI_Improbe(MPI_ANY_SOURCE, tag_, communicator_, &found, &message, &status),
+    check(MPI_Improbe(MPI_ANY_SOURCE, tag_, communicator_, &found, &matched, &status),
           "MPI_Improbe for letters");
     if (found == 0) return;
     int count = 0;
     check(MPI_Get_count(&status, MPI_INT64_T, &count), "MPI_Get_count of a letter");
-    Transfer& transfer = receives_.emplace_back();
-    transfer.words.resize(static_cast<std::size_t>(count));
-    transfer.peer = status.MPI_SOURCE;
-    transfer.order = arrivals_++;
-    check(MPI_Imrecv(transfer.words.data(), count, MPI_INT64_T, &message, &transfer.request),
+    Message& message = receives_.emplace_back();
+    message.words.resize(static_cast<std::size_t>(count));
+    message.peer = status.MPI_SOURCE;
+    message.order = arrivals_++;
+    check(MPI_Imrecv(message.words.data(), count, MPI_INT64_T, &matched, &message.request),
           "MPI_Imrecv of a letter");
   }
 }
 
-bool Mailbox::finish_transfers() {
-  std::erase_if(sends_, [](Transfer& transfer) { return is_complete(transfer.request); });
+bool Mailbox::finish_messages() {
+  std::erase_if(sends_, [](Message& message) { return is_complete(message.request); });
   bool filed = false;
-  for (auto transfer = receives_.begin(); transfer != receives_.end();) {
-    if (!is_complete(transfer->request)) {
-      ++transfer;
+  for (auto message = receives_.begin(); message != receives_.end();) {
+    if (!is_complete(message->request)) {
+      ++message;
       continue;
     }
-    Words& words = transfer->words;
+    Words& words = message->words;
     require(words.size() >= address_words, Fault::internal, "a letter of ", words.size(),
-            " words from rank ", transfer->peer);
+            " words from rank ", message->peer);
     const Address address{{words[0], words[1]}, static_cast<int>(words[2])};
     words.erase(words.begin(), words.begin() + address_words);
-    file(address, {transfer->peer, std::move(words)}, transfer->order);
-    transfer = receives_.erase(transfer);
+    file(address, {message->peer, std::move(words)}, message->order);
+    message = receives_.erase(message);
     filed = true;
   }
   return filed;
@@ -151,18 +151,18 @@ void Mailbox::close() noexcept {
   if (!is_alive()) return;
   // Another rank may still have to receive these, and MPI may still write into a receive. Their
   // memory must outlive this mailbox, and waiting could be for ever.
-  static auto* const unfinished = new std::list<Transfer>;
+  static auto* const unfinished = new std::list<Message>;
   static std::mutex unfinished_mutex;
   const std::lock_guard unfinished_lock(unfinished_mutex);
-  for (std::list<Transfer>* transfers : {&sends_, &receives_}) {
-    for (Transfer& transfer : *transfers) {
+  for (std::list<Message>* messages : {&sends_, &receives_}) {
+    for (Message& message : *messages) {
       int done = 0;
-      MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE);
-      if (done == 0) MPI_Request_free(&transfer.request);
-      transfer.order = done != 0 ? finished : 0;
+      MPI_Test(&message.request, &done, MPI_STATUS_IGNORE);
+      if (done == 0) MPI_Request_free(&message.request);
+      message.order = done != 0 ? finished : 0;
     }
-    std::erase_if(*transfers, [](const Transfer& transfer) { return transfer.order == finished; });
-    unfinished->splice(unfinished->end(), *transfers);
+    std::erase_if(*messages, [](const Message& message) { return message.order == finished; });
+    unfinished->splice(unfinished->end(), *messages);
   }
 }
 

@@ -63,7 +63,7 @@ class Mailbox {
     std::vector<Letter> letters;
     std::vector<std::uint64_t> order;
   };
-  struct Transfer {
+  struct Message {
     MPI_Request request = MPI_REQUEST_NULL;
     Words words;
     int peer = 0;
@@ -73,7 +73,7 @@ class Mailbox {
 
   void file(Address address, Letter letter, std::uint64_t order);
   void receive_arrivals();
-  bool finish_transfers();
+  bool finish_messages();
 
   MPI_Comm communicator_;
   int tag_;
@@ -81,8 +81,8 @@ class Mailbox {
   int size_ = 0;
   mutable std::mutex mutex_;
   std::map<Address, Box> boxes_;
-  std::list<Transfer> sends_;
-  std::list<Transfer> receives_;
+  std::list<Message> sends_;
+  std::list<Message> receives_;
   std::uint64_t arrivals_ = 0;
 };
 

@@ -126,21 +126,21 @@ void MessageBatch::abandon() noexcept {
 
 Stray::Stray(MPI_Comm communicator, int source, int tag)
     : communicator_(communicator), source_(source), tag_(tag), room_(longest_stray) {
-  if (!room_.bytes().empty()) transfer_ = ireceive(communicator, room_.bytes(), source, tag);
+  if (!room_.bytes().empty()) receive_ = ireceive(communicator, room_.bytes(), source, tag);
 }
 
 Stray::~Stray() {
-  if (transfer_ && !transfer_->cancel()) room_.leave();
+  if (receive_ && !receive_->cancel()) room_.leave();
 }
 
 bool Stray::test() {
-  if (!transfer_) {
+  if (!receive_) {
     auto arrival = improbe(communicator_, tag_, source_);
     if (!arrival) return false;
     bytes_.resize(static_cast<std::size_t>(arrival->bytes));
-    transfer_ = ireceive(*arrival, bytes_);
+    receive_ = ireceive(*arrival, bytes_);
   }
-  return transfer_->test();
+  return receive_->test();
 }
 
 }  // namespace vicinal::mpi

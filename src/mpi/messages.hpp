@@ -72,7 +72,7 @@ class Stray {
   ~Stray();
   [[nodiscard]] int source() const { return source_; }
   /// Whether later receives cannot take it.
-  [[nodiscard]] bool posted() const { return transfer_.has_value(); }
+  [[nodiscard]] bool posted() const { return receive_.has_value(); }
   /// Whether it has come. Never blocks.
   bool test();
 
@@ -82,7 +82,7 @@ class Stray {
   int tag_;
   AddressSpace room_;             ///< empty where the system gives none
   std::vector<std::byte> bytes_;  ///< in its place, once it is known how long it is
-  std::optional<Request> transfer_;
+  std::optional<PendingOperation> receive_;
 };
 
 }  // namespace vicinal::mpi

@@ -56,7 +56,7 @@ bool RequestSet::test_all(std::size_t first, int count) {
   any_failed_ = false;
   if (code != MPI_SUCCESS) {
     // Some are complete, and are inactive in later tests: what is known of them is kept.
-    heed(code, static_cast<std::size_t>(count));
+    check_statuses(code, static_cast<std::size_t>(count));
     done = 1;
     early_.resize(static_cast<std::size_t>(count), unknown);
     for (std::size_t i = 0; i < early_.size(); ++i) {
@@ -77,12 +77,12 @@ int RequestSet::test_some(std::size_t first, int count, int* completed) {
   int done = 0;
   const int code = MPI_Testsome(count, &requests_[first], &done, completed, statuses_.data());
   any_failed_ = false;
-  if (code != MPI_SUCCESS) heed(code, static_cast<std::size_t>(done));
+  if (code != MPI_SUCCESS) check_statuses(code, static_cast<std::size_t>(done));
   return done == MPI_UNDEFINED ? 0 : done;
 }
 
-/// Throws unless what has failed is that a message was too long: that is the caller's to judge.
-void RequestSet::heed(int code, std::size_t complete) {
+/// Throws unless what has failed is that a message was too long: that is for the caller to report.
+void RequestSet::check_statuses(int code, std::size_t complete) {
   int kind = MPI_SUCCESS;
   MPI_Error_class(code, &kind);
   if (kind != MPI_ERR_IN_STATUS) check(code, "testing messages");

@@ -123,7 +123,7 @@ class RequestSet {
   [[noreturn]] void throw_failed(std::size_t index, int code, const char* what) const;
   /// Whether a request is to be made: it is none as yet, or one for something else, which is freed.
   bool renew(std::size_t index, const Prepared& message);
-  void heed(int code, std::size_t complete);
+  void check_statuses(int code, std::size_t complete);
   [[nodiscard]] std::int64_t received_in_any_case(std::size_t position) const;
   [[nodiscard]] std::int64_t length(std::size_t position) const;
 

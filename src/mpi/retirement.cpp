@@ -1,4 +1,4 @@
-// One poll of a communicator on its way out: say what is left to say, meet the others, take in what comes.
+// One poll of a communicator on its way out: say what is left to say, begin the barrier, take in what comes.
 #include "mpi/retirement.hpp"
 
 #include <exception>
@@ -7,9 +7,9 @@
 namespace vicinal::mpi {
 namespace {
 
-/// How long a rank that left exchanges under way goes on receiving after all have met. A message that was
-/// sent before its sender came to the meeting has nearly always arrived when the meeting is over; over a
-/// network, it may have taken another way than the news of the meeting.
+/// How long a rank that left exchanges under way goes on receiving after all have begun the barrier. A message that was
+/// sent before its sender began the barrier has nearly always arrived when the barrier is over; over a
+/// network, it may have taken another way than the news of it.
 constexpr auto linger = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -35,8 +35,8 @@ bool Retirement::poll() noexcept {
   try {
     return try_to_end();
   } catch (const std::exception&) {
-    // There is nobody to tell. MPI may not be asked to forget the meeting.
-    if (meeting_) new Request(std::move(*meeting_));
+    // There is nobody to tell. MPI may not be asked to forget the barrier.
+    if (barrier_) new PendingOperation(std::move(*barrier_));
     return true;
   }
 }
@@ -44,16 +44,17 @@ bool Retirement::poll() noexcept {
 bool Retirement::try_to_end() {
   mailbox_->collect();
   const bool all_here = unread_.take(communicator_);
-  if (!meeting_) {
+  if (!barrier_) {
     if (mailbox_->unsent() > 0) return false;
-    meeting_ = ibarrier(communicator_);
+    barrier_ = ibarrier(communicator_);
   }
-  if (!met_) {
-    if (!meeting_->test()) return false;
-    met_ = std::chrono::steady_clock::now();
-    return false;  // what was sent before the meeting is looked for once more
+  if (!barrier_over_) {
+    if (!barrier_->test()) return false;
+    barrier_over_ = std::chrono::steady_clock::now();
+    return false;  // what was sent before the barrier is looked for once more
   }
-  if (!all_here || (troubled_ && std::chrono::steady_clock::now() - *met_ < linger)) return false;
+  if (!all_here || (troubled_ && std::chrono::steady_clock::now() - *barrier_over_ < linger))
+    return false;
   mailbox_->close();
   MPI_Comm_free(&communicator_);
   return true;

@@ -37,7 +37,7 @@ class UnreadMessages {
  private:
   struct Message {
     std::vector<std::byte> bytes;
-    Request request;
+    PendingOperation request;
   };
   std::list<Message> unfinished_;
 };
@@ -57,8 +57,8 @@ class Retirement {
   std::unique_ptr<Mailbox> mailbox_;
   bool troubled_;
   UnreadMessages unread_;
-  std::optional<Request> meeting_;
-  std::optional<std::chrono::steady_clock::time_point> met_;
+  std::optional<PendingOperation> barrier_;
+  std::optional<std::chrono::steady_clock::time_point> barrier_over_;
 };
 
 }  // namespace vicinal::mpi

@@ -125,23 +125,23 @@ void Window::lay_by() {
   in_use_ = false;
 }
 
-Request Window::fetch_add(const std::int64_t& added, std::int64_t& before, int peer,
-                          std::size_t offset) {
+PendingOperation Window::fetch_add(const std::int64_t& added, std::int64_t& before, int peer,
+                                   std::size_t offset) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Rget_accumulate(&added, 1, MPI_INT64_T, &before, 1, MPI_INT64_T, peer,
                             static_cast<MPI_Aint>(offset), 1, MPI_INT64_T, MPI_SUM, window_,
                             &request),
         "MPI_Rget_accumulate");
-  return Request(request);
+  return PendingOperation(request);
 }
 
-Request Window::put(std::span<const std::byte> bytes, int peer, std::size_t offset) {
+PendingOperation Window::put(std::span<const std::byte> bytes, int peer, std::size_t offset) {
   const ByteSpan span(static_cast<std::int64_t>(bytes.size()));
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Rput(bytes.data(), span.count(), span.type(), peer, static_cast<MPI_Aint>(offset),
                  span.count(), span.type(), window_, &request),
         "MPI_Rput");
-  return Request(request);
+  return PendingOperation(request);
 }
 
 void Window::flush() { check(MPI_Win_flush_all(window_), "MPI_Win_flush_all"); }

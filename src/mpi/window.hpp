@@ -50,10 +50,11 @@ class Window {
 
   /// Adds to a number in the memory of `peer`; what was there before comes to `before`. Both
   /// numbers must stay in place until it is complete.
-  [[nodiscard]] Request fetch_add(const std::int64_t& added, std::int64_t& before, int peer,
-                                  std::size_t offset);
+  [[nodiscard]] PendingOperation fetch_add(const std::int64_t& added, std::int64_t& before,
+                                           int peer, std::size_t offset);
   /// Complete when the bytes may be changed.
-  [[nodiscard]] Request put(std::span<const std::byte> bytes, int peer, std::size_t offset);
+  [[nodiscard]] PendingOperation put(std::span<const std::byte> bytes, int peer,
+                                     std::size_t offset);
   /// What this rank has begun is complete in the memory of the others.
   void flush();
 

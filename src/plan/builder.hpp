@@ -34,8 +34,7 @@ class PlanBuilder {
   /// where they are one stretch, else by way of a staging buffer.
   void pack_and_send(Phase phase, bool local, int from, const std::vector<CopyRun>& runs,
                      Index count, int peer, std::int64_t tag, std::vector<int> after);
-  /// Receives a message of `count` elements and puts it where `runs` say, likewise. With `combine`,
-  /// the elements are reduced into the buffer instead, after the operation `combine_after` if >= 0.
+  /// Receives a message of `count` elements and puts it where `runs` say, likewise.
   /// Returns the number of the last operation.
   int receive_and_unpack(Phase phase, bool local, int to, const std::vector<CopyRun>& runs,
                          Index count, int peer, std::int64_t tag);

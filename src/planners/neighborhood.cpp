@@ -61,7 +61,7 @@ std::vector<RegionLink> values(std::map<int, RegionLink>&& links) {
 
 }  // namespace
 
-std::set<int> Neighborhood::company() const {
+std::set<int> Neighborhood::dependents() const {
   std::set<int> ranks(sources.begin(), sources.end());
   ranks.insert(destinations.begin(), destinations.end());
   ranks.insert(active.begin(), active.end());

@@ -39,7 +39,7 @@ struct Neighborhood {
   [[nodiscard]] int region() const { return machine->region_of(rank); }
   [[nodiscard]] bool has_edges() const { return !sources.empty() || !destinations.empty(); }
   /// Whoever may wait for this rank, in planning or in an execution: its neighbours and its region.
-  [[nodiscard]] std::set<int> company() const;
+  [[nodiscard]] std::set<int> dependents() const;
 };
 
 /// What a rank brings to the creation of a graph beside its edges.

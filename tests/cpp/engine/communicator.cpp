@@ -6,15 +6,19 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "check.hpp"
+#include "collectives/graph_tags.hpp"
+#include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/detect.hpp"
 #include "mpi/drive.hpp"
@@ -205,8 +209,8 @@ TEST(communicator_tags_are_reused_as_late_as_possible) {
   communicator->release_tag(0);
   CHECK_EQUAL(communicator->acquire_tag(), 2);
   CHECK_THROWS(Fault::internal, communicator->release_tag(0), "not in use");
-  const std::int64_t graph = communicator->next_graph_id();
-  CHECK_EQUAL(communicator->next_graph_id(), graph + 1);
+  const std::int64_t graph = next_graph_number(*communicator);
+  CHECK_EQUAL(next_graph_number(*communicator), graph + 1);
 }
 
 TEST(a_numa_node_lies_within_a_host) {
@@ -229,6 +233,39 @@ TEST(communicator_outlives_the_users) {
   const std::vector<std::int64_t> ranks =
       allgather(communicator->handle(), std::array<std::int64_t, 1>{communicator->rank()});
   CHECK_EQUAL(ranks.back(), communicator->size() - 1);
+}
+
+TEST(what_is_kept_with_a_communicator_is_one_object_of_each_type) {
+  struct Kept {
+    std::shared_ptr<Communicator> communicator;
+  };
+  struct Other {
+    int value = 0;
+  };
+  MPI_Comm copy = duplicate_world();
+  auto communicator = Communicator::of(copy);
+  const std::weak_ptr<Communicator> watched = communicator;
+  std::array<Other*, 4> found{};
+  std::vector<std::thread> threads;
+  for (Other*& place : found) {
+    threads.emplace_back([&] { place = &communicator->extension<Other>(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Other* other : found) CHECK(other == found[0]);
+  found[0]->value = 3;
+  CHECK_EQUAL(communicator->extension_until_freed<Other>().value, 0);
+  CHECK_EQUAL(Communicator::of(MPI_COMM_WORLD)->extension<Other>().value, 0);
+
+  communicator->extension_until_freed<Kept>().communicator = communicator;
+  communicator.reset();
+  CHECK_EQUAL(watched.lock()->extension<Other>().value, 3);
+  // The user's communicator goes, and what held on to ours lets go of it.
+  MPI_Comm_free(&copy);
+  const auto begin = std::chrono::steady_clock::now();
+  poll_until([&] {
+    return watched.expired() || std::chrono::steady_clock::now() - begin > std::chrono::seconds(20);
+  });
+  CHECK(watched.expired());
 }
 
 TEST(communicators_may_be_freed_in_any_order) {

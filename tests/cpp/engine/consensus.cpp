@@ -19,7 +19,7 @@ TEST(consensus_hears_of_the_flag_of_any_rank) {
       ExchangeOptions options(Method::locality);
       options.regions = regions;
       options.shared_memory = shared;
-      Team& team = Team::of(*communicator, options);
+      RegionTeam& team = RegionTeam::of(*communicator, options);
       // In the last call nobody comes with it.
       for (int flagged = 0; flagged <= size; ++flagged) {
         team.begin_call();

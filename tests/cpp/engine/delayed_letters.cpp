@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "collectives/graph_tags.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/mailbox.hpp"
@@ -62,7 +63,7 @@ using namespace testing;
 TEST(mailbox_letters_keep_their_order_when_long_ones_take_long) {
   const auto communicator = mpi::Communicator::of(MPI_COMM_WORLD);
   mpi::Mailbox& mailbox = communicator->mailbox();
-  const mpi::ConversationKey key{communicator->next_graph_id(), 0};
+  const mpi::ConversationKey key{next_graph_number(*communicator), 0};
   {
     const std::lock_guard lock(delay.mutex);
     delay.on = true;

@@ -143,7 +143,7 @@ TEST(exchange_takes_a_finding_to_all_ranks) {
   }
 }
 
-TEST(agreement_without_a_finding_is_silent) { agree(*world(), std::nullopt); }
+TEST(agreement_without_a_finding_is_silent) { share_findings(*world(), std::nullopt); }
 
 TEST(agreement_names_the_lowest_rank_to_those_without_a_finding) {
   const auto communicator = world();
@@ -152,16 +152,16 @@ TEST(agreement_names_the_lowest_rank_to_those_without_a_finding) {
   if (rank == 0) mine = Error(Fault::topology, "a long enough text of rank 0");
   if (rank == 2) mine = Error(Fault::count, "short");
   const Fault fault = rank == 0 ? Fault::topology : rank == 2 ? Fault::count : Fault::elsewhere;
-  CHECK_THROWS(fault, agree(*communicator, mine),
+  CHECK_THROWS(fault, share_findings(*communicator, mine),
                rank == 0   ? "a long enough text of rank 0"
                : rank == 2 ? "short"
                            : "rank 0 reports a fault (topology): a long enough text of rank 0");
-  CHECK_THROWS(
-      Fault::argument,
-      agree(*communicator, rank == communicator->size() - 1
-                               ? std::optional<Finding>({Error(Fault::argument, "both"), true})
-                               : std::nullopt),
-      "both");
+  CHECK_THROWS(Fault::argument,
+               share_findings(*communicator,
+                              rank == communicator->size() - 1
+                                  ? std::optional<Finding>({Error(Fault::argument, "both"), true})
+                                  : std::nullopt),
+               "both");
 }
 
 TEST(ranges_in_any_order_with_gaps_and_empty_ones) {

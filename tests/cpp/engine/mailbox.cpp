@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "collectives/graph_tags.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/drive.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 
 std::shared_ptr<Communicator> world() { return Communicator::of(MPI_COMM_WORLD); }
 
-ConversationKey fresh_key() { return {world()->next_graph_id(), 0}; }
+ConversationKey fresh_key() { return {next_graph_number(*world()), 0}; }
 
 void wait_for(Mailbox& mailbox, ConversationKey key, int superstep, std::size_t letters) {
   poll_until([&] {
@@ -179,7 +180,7 @@ TEST(collectives_of_the_set_up) {
   values = {rank, rank};
   for (const Reduction reduction : {Reduction::min, Reduction::max}) {
     const auto value = std::span(values).subspan(reduction == Reduction::min ? 0 : 1, 1);
-    Request request = iallreduce(communicator->handle(), value, reduction);
+    PendingOperation request = iallreduce(communicator->handle(), value, reduction);
     poll_until([&] { return request.test(); });
   }
   CHECK((values == std::vector<std::int64_t>{0, size - 1}));
@@ -204,13 +205,13 @@ TEST(discovery_building_blocks) {
   const int size = communicator->size();
   const int rank = communicator->rank();
   const std::vector<std::int64_t> text{rank, 42};
-  std::vector<Request> sends;
+  std::vector<PendingOperation> sends;
   for (const int step : {1, 2}) {
     sends.push_back(issend(communicator->handle(), std::as_bytes(std::span(text)),
                            (rank + step) % size, tag_discovery_even));
   }
   std::vector<int> senders;
-  Request finished;
+  PendingOperation finished;
   bool entered = false;
   poll_until([&] {
     if (auto arrival = improbe(communicator->handle(), tag_discovery_even)) {

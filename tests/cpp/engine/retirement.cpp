@@ -55,7 +55,7 @@ bool finish(Done done) {
 
 /// How many live when what the earlier cases have left has had its time. Those in which a rank fails may
 /// leave communicators that it never lets go of.
-int live_at_rest() {
+int live_when_idle() {
   MPI_Barrier(MPI_COMM_WORLD);
   finish_chores(std::chrono::milliseconds(500));
   MPI_Barrier(MPI_COMM_WORLD);
@@ -67,7 +67,7 @@ void check_reclaimed(int before) {
 }
 
 TEST(freeing_a_communicator_waits_for_nobody) {
-  const int rank = world_rank(), size = world_size(), before = live_at_rest();
+  const int rank = world_rank(), size = world_size(), before = live_when_idle();
   for (int round = 0; round < 5; ++round) {
     Duplicate comm;
     Communicator::of(comm);
@@ -86,7 +86,7 @@ TEST(freeing_a_communicator_waits_for_nobody) {
 }
 
 TEST(communicators_freed_in_any_order_are_reclaimed) {
-  const int before = live_at_rest();
+  const int before = live_when_idle();
   constexpr int many = 6;
   for (int round = 0; round < 3; ++round) {
     std::vector<std::unique_ptr<Duplicate>> users;
@@ -102,7 +102,7 @@ TEST(communicators_freed_in_any_order_are_reclaimed) {
 }
 
 TEST(a_communicator_is_not_freed_before_all_have_let_go) {
-  const int rank = world_rank(), size = world_size(), before = live_at_rest();
+  const int rank = world_rank(), size = world_size(), before = live_when_idle();
   if (size < 2) testing::skip("needs 2 ranks");
   Duplicate comm;
   auto held = Communicator::of(comm);
@@ -117,7 +117,7 @@ TEST(a_communicator_is_not_freed_before_all_have_let_go) {
 }
 
 TEST(what_a_fault_leaves_under_way_is_taken_in) {
-  const int rank = world_rank(), size = world_size(), before = live_at_rest();
+  const int rank = world_rank(), size = world_size(), before = live_when_idle();
   for (int round = 0; round < 3; ++round) {
     Duplicate comm;
     auto held = Communicator::of(comm);
@@ -146,7 +146,7 @@ TEST(what_a_fault_leaves_under_way_is_taken_in) {
 }
 
 TEST(chores_are_done_in_turn) {
-  live_at_rest();
+  live_when_idle();
   const std::size_t before = chores_left();
   std::vector<int> polls(3);
   int added = 0;
@@ -172,7 +172,7 @@ TEST(chores_are_done_in_turn) {
 }
 
 TEST(chores_may_be_done_by_several_threads) {
-  live_at_rest();
+  live_when_idle();
   constexpr int many = 200;
   std::atomic<int> done = 0;
   std::vector<std::unique_ptr<std::atomic_flag>> busy;

@@ -162,7 +162,7 @@ void check_knowledge(const Machine& machine, const Edges& edges,
     CHECK(mine.active == active);
     check_links(mine.out, links(edges, label, machine, rank, true));
     check_links(mine.in, links(edges, label, machine, rank, false));
-    for (const int other : mine.company())
+    for (const int other : mine.dependents())
       CHECK_EQUAL(label[static_cast<std::size_t>(other)], label[r]);
   }
 }

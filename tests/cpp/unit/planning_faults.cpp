@@ -299,10 +299,11 @@ TEST(planning_with_a_fault_on_one_rank_ends_its_component_and_no_other) {
               std::string::npos);
       }
     }
-    for (const int peer : mine.company()) CHECK(error_of(outcomes[static_cast<std::size_t>(peer)]));
+    for (const int peer : mine.dependents())
+      CHECK(error_of(outcomes[static_cast<std::size_t>(peer)]));
     for (int rank = 0; rank < size; ++rank) {
       const bool fails = error_of(outcomes[static_cast<std::size_t>(rank)]) != nullptr;
-      for (const int peer : setting.neighborhoods[static_cast<std::size_t>(rank)].company()) {
+      for (const int peer : setting.neighborhoods[static_cast<std::size_t>(rank)].dependents()) {
         CHECK_EQUAL(fails, error_of(outcomes[static_cast<std::size_t>(peer)]) != nullptr);
       }
     }

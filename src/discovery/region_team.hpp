@@ -28,12 +28,13 @@ struct Piece {
   Record record;
 };
 
-class Team {
+class RegionTeam {
  public:
   /// The team of this rank, made the first time. Collective then, one allgather; afterwards local.
-  static Team& of(mpi::Communicator& communicator, const ExchangeOptions& options);
+  static RegionTeam& of(mpi::Communicator& communicator, const ExchangeOptions& options);
 
-  Team(mpi::Communicator& communicator, std::shared_ptr<const Machine> machine, bool shared_memory);
+  RegionTeam(mpi::Communicator& communicator, std::shared_ptr<const Machine> machine,
+             bool shared_memory);
 
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   [[nodiscard]] int region() const { return region_; }

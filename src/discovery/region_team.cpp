@@ -1,16 +1,17 @@
 // Setting up teams, and both ways of handing over. An area on the board begins with where the
 // records for each member begin, and where the last end. A member for whose data the arena has no
 // room says so in its post, and sends each of the others a message.
-#include "discovery/team.hpp"
+#include "discovery/region_team.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
+#include <map>
 #include <utility>
 
 #include "discovery/round.hpp"
+#include "discovery/turn.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 
@@ -20,6 +21,11 @@ namespace {
 /// In the counts of a hand-over by messages, what a member with the flag adds to each.
 constexpr std::int64_t flag_unit = std::int64_t{1} << 40;
 constexpr std::int64_t no_board = -1;
+
+/// This rank's teams on a communicator, by its machine and whether they share memory.
+struct RegionTeams {
+  std::map<std::pair<std::shared_ptr<const Machine>, bool>, std::unique_ptr<RegionTeam>> teams;
+};
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 
@@ -54,18 +60,15 @@ std::vector<std::int64_t> offsets_of(const std::vector<Piece>& pieces, std::size
 
 }  // namespace
 
-Team& Team::of(mpi::Communicator& communicator, const ExchangeOptions& options) {
-  std::shared_ptr<const Machine> machine = communicator.machine(options.regions);
-  // The team keeps its machine, so no other can come to lie at the same address.
-  const std::string key = std::string(options.shared_memory ? "team " : "team by messages ") +
-                          std::to_string(reinterpret_cast<std::uintptr_t>(machine.get()));
-  std::shared_ptr<void>& kept = communicator.kept(key);
-  if (!kept) kept = std::make_shared<Team>(communicator, std::move(machine), options.shared_memory);
-  return *static_cast<Team*>(kept.get());
+RegionTeam& RegionTeam::of(mpi::Communicator& communicator, const ExchangeOptions& options) {
+  const auto machine = communicator.machine(options.regions);
+  auto& team = communicator.extension<RegionTeams>().teams[{machine, options.shared_memory}];
+  if (!team) team = std::make_unique<RegionTeam>(communicator, machine, options.shared_memory);
+  return *team;
 }
 
-Team::Team(mpi::Communicator& communicator, std::shared_ptr<const Machine> machine,
-           bool shared_memory)
+RegionTeam::RegionTeam(mpi::Communicator& communicator, std::shared_ptr<const Machine> machine,
+                       bool shared_memory)
     : communicator_(communicator),
       machine_(std::move(machine)),
       region_(machine_->region_of(communicator.rank())),
@@ -96,19 +99,19 @@ Team::Team(mpi::Communicator& communicator, std::shared_ptr<const Machine> machi
   if (board_) board_->join(std::move(offsets));
 }
 
-void Team::begin_call() {
+void RegionTeam::begin_call() {
   ++call_;
-  turn_ = communicator_.next_discovery_turn();
+  turn_ = next_turn(communicator_);
 }
 
-bool Team::hand_over(int stage, const std::vector<Piece>& pieces, bool flagged,
-                     const std::function<void(const Record&)>& visit) {
+bool RegionTeam::hand_over(int stage, const std::vector<Piece>& pieces, bool flagged,
+                           const std::function<void(const Record&)>& visit) {
   return board_ ? hand_over_by_board(stage, pieces, flagged, visit)
                 : hand_over_by_messages(stage, pieces, flagged, visit);
 }
 
-bool Team::hand_over_by_board(int stage, const std::vector<Piece>& pieces, bool flagged,
-                              const std::function<void(const Record&)>& visit) {
+bool RegionTeam::hand_over_by_board(int stage, const std::vector<Piece>& pieces, bool flagged,
+                                    const std::function<void(const Record&)>& visit) {
   const std::size_t size = members().size();
   const std::vector<std::int64_t> offsets = offsets_of(pieces, size);
   std::byte* const area = board_->room(stage, call_, static_cast<std::size_t>(offsets.back()));
@@ -147,7 +150,7 @@ bool Team::hand_over_by_board(int stage, const std::vector<Piece>& pieces, bool 
     } else if (from == place()) {
       for_each_record(bundles[as_size(from)], visit);
     } else {
-      std::optional<mpi::Arrival> arrival;
+      std::optional<mpi::MatchedMessage> arrival;
       mpi::poll_until(
           [&] {
             arrival = mpi::improbe(communicator_.handle(), tag(stage), reason.rank);
@@ -163,8 +166,8 @@ bool Team::hand_over_by_board(int stage, const std::vector<Piece>& pieces, bool 
   return any;
 }
 
-bool Team::hand_over_by_messages(int stage, const std::vector<Piece>& pieces, bool flagged,
-                                 const std::function<void(const Record&)>& visit) {
+bool RegionTeam::hand_over_by_messages(int stage, const std::vector<Piece>& pieces, bool flagged,
+                                       const std::function<void(const Record&)>& visit) {
   const std::size_t size = members().size();
   const std::vector<std::vector<std::byte>> bundles = bundles_of(pieces, size);
   std::vector<std::int64_t> counts(size, flagged ? flag_unit : 0);

@@ -1,5 +1,5 @@
 // The arguments of a neighborhood collective as a pattern in bytes.
-#include "collectives/neighbor_exchange.hpp"
+#include "collectives/persistent_request.hpp"
 
 #include <algorithm>
 
@@ -77,9 +77,10 @@ Pattern make_pattern(const Neighborhood& neighborhood, const Side& send, bool on
 
 }  // namespace
 
-NeighborExchange::NeighborExchange(std::shared_ptr<Graph> graph, NeighborArguments arguments,
-                                   const Settings& settings, std::optional<Error> fault)
-    : graph_(std::move(graph)) {
+PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArguments arguments,
+                                     const Settings& settings, std::optional<Error> fault)
+    : ExecutionRequest(graph->shared_communicator(), Ownership::persistent),
+      graph_(std::move(graph)) {
   PlanOptions options = settings.options;
   options.element_bytes = 1;
   options.unit = "bytes";
@@ -96,37 +97,26 @@ NeighborExchange::NeighborExchange(std::shared_ptr<Graph> graph, NeighborArgumen
   } catch (...) {
     fault = current_fault();
   }
-  auto plan = graph_->plan(pattern, graph_->persistent_planner(settings, options.one_block),
-                           options, std::move(fault));
-  execution_ = std::make_unique<Execution>(std::move(plan), false, 0);
+  execute(graph_->plan(pattern, graph_->persistent_planner(settings, options.one_block), options,
+                       std::move(fault)),
+          false, 0);
 }
 
-void NeighborExchange::start() {
+void PersistentRequest::start() {
   require(!in_flight(), Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
   try {
-    send_.pack(graph_->communicator().handle());
+    send_.pack(communicator().handle());
   } catch (...) {
-    execution_->start_at_fault();
+    execution().start_at_fault();
     throw;
   }
   Binding binding;
   binding.source = send_.data();
   binding.target = receive_.data();
-  execution_->start(binding);
+  execution().start(binding);
 }
 
-bool NeighborExchange::test() {
-  if (!execution_->in_flight()) return true;
-  if (!execution_->test()) return false;
-  receive_.unpack(graph_->communicator().handle());
-  return true;
-}
-
-void NeighborExchange::wait() {
-  if (!execution_->in_flight()) return;
-  execution_->wait();
-  receive_.unpack(graph_->communicator().handle());
-}
+void PersistentRequest::take() { receive_.unpack(communicator().handle()); }
 
 }  // namespace vicinal

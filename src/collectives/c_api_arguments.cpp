@@ -1,0 +1,30 @@
+// What of reading arguments does not depend on the types of their numbers.
+#include "collectives/c_api_arguments.hpp"
+
+#include "collectives/all_ranks.hpp"
+#include "mpi/datatype.hpp"
+
+namespace vicinal::c_api {
+
+ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
+  const mpi::Datatype description = mpi::describe(type);
+  require(description.contiguous, Fault::type,
+          "the datatype given for a halo has gaps: ", description.size,
+          " bytes of data in an extent of ", description.extent,
+          "; give a type without gaps, and the number of values per index");
+  ValueShape shape;
+  shape.value_bytes = description.size;
+  shape.values = values;
+  return shape;
+}
+
+EdgeData given_block(Among among, const void* buffer, Index count, MPI_Datatype type,
+                     const Graph& graph, const EdgeData& receive) {
+  const bool among_all = among == Among::all_ranks;
+  if (among_all && buffer == MPI_IN_PLACE) return own_block(receive, graph);
+  EdgeData data = one_block(buffer, count, type, graph.destinations());
+  if (among_all) check_apart(data, receive);
+  return data;
+}
+
+}  // namespace vicinal::c_api

@@ -1,0 +1,153 @@
+// Reading the arguments of the C interface: what users give as pointers and counts, as our own lists and
+// structures. What is wrong with them is thrown where it is read; in collective calls, fault_of() takes it
+// up, since the others have to hear of it.
+//
+// What a neighborhood collective is given is read by a function made of its arguments, once it is known of
+// which graph they are.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "collectives/edge_data.hpp"
+#include "collectives/graph.hpp"
+#include "collectives/halo.hpp"
+#include "collectives/sparse_exchange.hpp"
+
+namespace vicinal::c_api {
+
+template <class Handle>
+void require_handle(Handle given, const char* what) {
+  require(given != nullptr, Fault::argument, "a null ", what, " was given");
+}
+
+template <class Number>
+void check_list(const Number* values, std::int64_t count, const char* what) {
+  require(count >= 0, Fault::argument, "the number of ", what, " is ", count,
+          "; it must not be negative");
+  require(count == 0 || values != nullptr, Fault::argument, count, " ", what,
+          " were announced, but the array is null");
+}
+
+template <class Number>
+std::vector<Number> list(const Number* values, std::int64_t count, const char* what) {
+  check_list(values, count, what);
+  return {values, values + count};
+}
+
+/// What is wrong with the arguments, where something is. In collective calls the others, who are
+/// waiting for this rank, must learn of it.
+template <class Read>
+std::optional<Error> fault_of(Read read) {
+  try {
+    read();
+  } catch (...) {
+    return current_fault();
+  }
+  return std::nullopt;
+}
+
+/// An entry of a user's array for each entry of `ends`, as our own numbers.
+template <class Number>
+std::vector<Index> by_entry(const Number* values, const Ends& ends) {
+  if (ends.entry_of.empty()) return {};
+  require(values != nullptr, Fault::argument,
+          "a null array of counts or displacements was given for ", ends.entry_of.size(), " edges");
+  return {values, values + ends.ranks.size()};
+}
+
+inline std::vector<MPI_Datatype> types_by_entry(const MPI_Datatype* types, const Ends& ends) {
+  if (ends.entry_of.empty()) return {};
+  require(types != nullptr, Fault::argument, "a null array of datatypes was given for ",
+          ends.entry_of.size(), " edges");
+  return {types, types + ends.ranks.size()};
+}
+
+template <class Count, class Displacement>
+EdgeData blocks_of(const void* buffer, const Count* counts, const Displacement* displacements,
+                   MPI_Datatype type, const Ends& ends) {
+  return blocks(buffer, by_entry(counts, ends), by_entry(displacements, ends), type, ends);
+}
+
+template <class Count>
+EdgeData typed_blocks_of(const void* buffer, const Count* counts, const MPI_Aint* displacements,
+                         const MPI_Datatype* types, const Ends& ends) {
+  return typed_blocks(buffer, by_entry(counts, ends), by_entry(displacements, ends),
+                      types_by_entry(types, ends), ends);
+}
+
+template <class Count, class Displacement>
+MessageData messages_of(const void* buffer, const Count* counts, const Displacement* displacements,
+                        MPI_Datatype type, std::size_t messages) {
+  require(messages == 0 || (counts != nullptr && displacements != nullptr), Fault::argument,
+          "a null array of counts or displacements was given for ", messages, " messages");
+  return {buffer, {counts, counts + messages}, {displacements, displacements + messages}, type};
+}
+
+/// What moves per index of a halo. A type fault where the datatype has gaps.
+ValueShape shape_of(std::int64_t values, MPI_Datatype type);
+
+/// Among whom an allgather is: MPI defines MPI_IN_PLACE for all ranks only, and whether the own block may
+/// lie among those received.
+enum class Among : std::uint8_t { neighbors, all_ranks };
+
+/// What this rank gives to an allgather.
+EdgeData given_block(Among among, const void* buffer, Index count, MPI_Datatype type,
+                     const Graph& graph, const EdgeData& receive);
+
+inline auto allgather(Among among, const void* sendbuf, Index sendcount, MPI_Datatype sendtype,
+                      void* recvbuf, Index recvcount, MPI_Datatype recvtype) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    arguments.equal_blocks = true;
+    arguments.send.one_block = true;
+    arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
+    arguments.send = given_block(among, sendbuf, sendcount, sendtype, graph, arguments.receive);
+  };
+}
+
+template <class Count, class Displacement>
+auto allgatherv(Among among, const void* sendbuf, Index sendcount, MPI_Datatype sendtype,
+                void* recvbuf, const Count* recvcounts, const Displacement* displs,
+                MPI_Datatype recvtype) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    arguments.send.one_block = true;
+    arguments.receive = blocks_of(recvbuf, recvcounts, displs, recvtype, graph.sources());
+    arguments.send = given_block(among, sendbuf, sendcount, sendtype, graph, arguments.receive);
+  };
+}
+
+inline auto alltoall(const void* sendbuf, Index sendcount, MPI_Datatype sendtype, void* recvbuf,
+                     Index recvcount, MPI_Datatype recvtype) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    arguments.equal_blocks = true;
+    arguments.send = equal_blocks(sendbuf, sendcount, sendtype, graph.destinations());
+    arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
+  };
+}
+
+template <class Count, class Displacement>
+auto alltoallv(const void* sendbuf, const Count* sendcounts, const Displacement* sdispls,
+               MPI_Datatype sendtype, void* recvbuf, const Count* recvcounts,
+               const Displacement* rdispls, MPI_Datatype recvtype) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    arguments.send = blocks_of(sendbuf, sendcounts, sdispls, sendtype, graph.destinations());
+    arguments.receive = blocks_of(recvbuf, recvcounts, rdispls, recvtype, graph.sources());
+  };
+}
+
+template <class Count>
+auto alltoallw(const void* sendbuf, const Count* sendcounts, const MPI_Aint* sdispls,
+               const MPI_Datatype* sendtypes, void* recvbuf, const Count* recvcounts,
+               const MPI_Aint* rdispls, const MPI_Datatype* recvtypes) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    arguments.send = typed_blocks_of(sendbuf, sendcounts, sdispls, sendtypes, graph.destinations());
+    arguments.receive = typed_blocks_of(recvbuf, recvcounts, rdispls, recvtypes, graph.sources());
+  };
+}
+
+}  // namespace vicinal::c_api

@@ -1,0 +1,52 @@
+// Graphs are numbered on from the number of their communicator, and take the blocks of tags in turn.
+#include "collectives/graph_tags.hpp"
+
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace vicinal {
+namespace {
+
+static_assert(GraphTags::kinds * GraphTags::turns <= mpi::planless_block);
+
+/// How far apart the first graphs of two communicators are numbered.
+constexpr std::int64_t graphs_per_communicator = std::int64_t{1} << 32U;
+
+/// The graphs of a communicator.
+struct Graphs {
+  std::mutex mutex;
+  std::int64_t made = 0;
+  std::unordered_set<std::int64_t> live_blocks;
+};
+
+}  // namespace
+
+std::int64_t next_graph_number(mpi::Communicator& communicator) {
+  auto& graphs = communicator.extension<Graphs>();
+  const std::lock_guard lock(graphs.mutex);
+  return communicator.number() * graphs_per_communicator + graphs.made++;
+}
+
+GraphTags::GraphTags(std::shared_ptr<mpi::Communicator> communicator, std::int64_t graph)
+    : communicator_(std::move(communicator)),
+      block_(graph % communicator_->planless_blocks()),
+      first_(communicator_->planless_tag(block_)) {
+  auto& graphs = communicator_->extension<Graphs>();
+  const std::lock_guard lock(graphs.mutex);
+  require(
+      graphs.live_blocks.insert(block_).second, Fault::memory, "a graph made ",
+      communicator_->planless_blocks(),
+      " graphs ago is still alive on this communicator, which has no more message numbers; free "
+      "graphs that are not needed, or use several communicators");
+}
+
+GraphTags::~GraphTags() {
+  auto& graphs = communicator_->extension<Graphs>();
+  const std::lock_guard lock(graphs.mutex);
+  graphs.live_blocks.erase(block_);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,39 @@
+// A persistent neighborhood collective, with a plan of its own. Such plans are made in bytes, since the two
+// ends of an edge may describe the same data by different datatypes, and since that lets the ends compare
+// their counts.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <optional>
+
+#include "collectives/execution_request.hpp"
+#include "collectives/graph.hpp"
+#include "collectives/side.hpp"
+
+namespace vicinal {
+
+class PersistentRequest final : public ExecutionRequest {
+ public:
+  /// Collective over the ranks of the graph that have neighbours. Buffers stay the user's, and stay
+  /// in place. `fault`: what the caller already knows to be wrong with the arguments. Throws on the
+  /// rank at fault and on those that communicate with it.
+  PersistentRequest(std::shared_ptr<Graph> graph, NeighborArguments arguments,
+                    const Settings& settings, std::optional<Error> fault = std::nullopt);
+
+  PersistentRequest(const PersistentRequest&) = delete;
+  PersistentRequest& operator=(const PersistentRequest&) = delete;
+  ~PersistentRequest() override { end(); }
+
+  void start() override;
+
+ private:
+  void take() override;
+
+  std::shared_ptr<Graph> graph_;
+  Side send_;
+  Side receive_;
+};
+
+}  // namespace vicinal
