@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/number_pool.hpp"
+#include "base/setting.hpp"
 #include "locality/machine.hpp"
 #include "memory/arena.hpp"
 #include "mpi/mailbox.hpp"
@@ -42,7 +43,7 @@ enum ReservedTag : int {
 };
 
 /// How many executions of one plan may be in flight, each with a tag of its own.
-constexpr int channels_per_plan = 8;
+constexpr int channels_per_plan = most_in_flight;
 
 class Communicator;
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <numeric>
@@ -15,7 +14,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/setting_names.hpp"
+#include "base/log.hpp"
+#include "base/setting.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
@@ -25,9 +25,15 @@
 namespace vicinal::mpi {
 namespace {
 
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
+/// What is wrong with this rank's environment, where something is. The log is opened by the way.
+std::optional<Error> fault_of_environment() {
+  try {
+    check_environment();
+    open_log(world_rank());
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
 }
 
 /// Words that hold an invitation, on its way to the other ranks.
@@ -40,13 +46,15 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
   enum Word : std::size_t { host_word, numa_word, settings_word, wish_word, number_word, words };
   enum Wish : std::int64_t { unreadable, refuses, agrees };
   const std::optional<std::string> regions = environment_value("vicinal_regions");
-  const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
+  const std::optional<Error> fault = fault_of_environment();
   std::array<std::int64_t, words> mine{};
   mine[host_word] = fingerprint(detect_host());
   mine[numa_word] = detect_numa_node();
   const std::vector<Given> given = given_by_process();
   mine[settings_word] = fingerprint(given);
-  mine[wish_word] = wish == "0" ? refuses : wish.empty() || wish == "1" ? agrees : unreadable;
+  mine[wish_word] = fault                                            ? unreadable
+                    : is_yes(process_value("vicinal_shared_memory")) ? agrees
+                                                                     : refuses;
   mine[number_word] = number;
   const std::vector<std::int64_t> all = allgather(handle_, mine);
   for (int rank = 0; rank < size_; ++rank) {
@@ -58,8 +66,11 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
   std::map<std::pair<std::int64_t, std::int64_t>, int> numa_labels;
   for (int rank = 0; rank < size_; ++rank) {
     const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
-    require(theirs[wish_word] != unreadable, Fault::info, "VICINAL_SHARED_MEMORY on rank ", rank,
-            " must be 0 or 1 (here, on rank ", rank_, ", it is \"", wish, "\")");
+    if (theirs[wish_word] == unreadable) {
+      throw_told(
+          handle_, rank,
+          fault ? std::string(fault->what()) + " (on rank " + std::to_string(rank) + ")" : "");
+    }
     number = std::max(number, theirs[number_word]);
     places_.node_of.push_back(lowest_rank.try_emplace(theirs[host_word], rank).first->second);
     const auto next_label = static_cast<int>(numa_labels.size());
