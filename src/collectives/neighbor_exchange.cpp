@@ -96,8 +96,7 @@ NeighborExchange::NeighborExchange(std::shared_ptr<Graph> graph, NeighborArgumen
   } catch (...) {
     fault = current_fault();
   }
-  auto plan = graph_->plan(pattern, graph_->persistent_planner(settings, options.one_block),
-                           options, std::move(fault));
+  auto plan = graph_->plan_persistent(pattern, settings, options, std::move(fault));
   execution_ = std::make_unique<Execution>(std::move(plan), false, 0);
 }
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <utility>
 
+#include "base/log.hpp"
 #include "discovery/methods.hpp"
 
 namespace vicinal {
@@ -41,7 +43,12 @@ Method method_for(mpi::Communicator& communicator, const ExchangeOptions& option
       communicator.kept(std::string(options.shared_memory ? "method " : "method by messages ") +
                         std::to_string(reinterpret_cast<std::uintptr_t>(machine.get())));
   if (!kept) {
-    kept = std::make_shared<Choice>(machine, choose_method(*machine, options.shared_memory));
+    const Method chosen = choose_method(*machine, options.shared_memory);
+    log_line(LogLevel::info, [&](std::ostream& line) {
+      line << "sparse exchanges go by " << name(chosen) << ", chosen by automatic for "
+           << machine->size() << " ranks in " << machine->regions() << " regions";
+    });
+    kept = std::make_shared<Choice>(machine, chosen);
   }
   return static_cast<const Choice*>(kept.get())->method;
 }

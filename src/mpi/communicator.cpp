@@ -38,9 +38,6 @@ Registry& registry() {
   return *instance;
 }
 
-/// How far apart the first graphs of two communicators are numbered.
-constexpr std::int64_t graphs_per_communicator = std::int64_t{1} << 32U;
-
 /// How many of the communicators that retire are looked after when one is freed.
 constexpr std::size_t chores_per_free = 16;
 /// How long MPI_Finalize waits for ranks that have not let go of a communicator of theirs yet. They come to
@@ -249,6 +246,7 @@ void Communicator::make(MPI_Comm user) {
   graphs_ = number * graphs_per_communicator;
   join_host();
   joined_ = true;
+  log_places();
 }
 
 std::shared_ptr<const Machine> Communicator::machine(std::string_view regions) {

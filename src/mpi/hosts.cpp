@@ -7,12 +7,16 @@
 #include <array>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <ostream>
+#include <set>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/log.hpp"
 #include "base/setting.hpp"
@@ -121,6 +125,36 @@ void Communicator::join_host() {
     if (all) break;
   }
   if (arena_) arena_fault_ = missing();
+  if (is_yes(environment_value("vicinal_shared_memory").value_or(""))) {
+    warn_of_shared_memory("VICINAL_SHARED_MEMORY is '1'");
+  }
+}
+
+void Communicator::warn_of_shared_memory(const char* asked) const {
+  if (rank_ != 0) return;
+  std::vector<int> ranks_of(places_.node_of.size());  // by node
+  for (const int node : places_.node_of) ++ranks_of[static_cast<std::size_t>(node)];
+  int without = 0;
+  bool own_node = false;
+  for (std::size_t rank = 0; rank < host_of_.size(); ++rank) {
+    const int node = places_.node_of[rank];
+    if (host_of_[rank] == node || ranks_of[static_cast<std::size_t>(node)] == 1) continue;
+    ++without;
+    own_node = own_node || node == places_.node_of.front();
+  }
+  if (without == 0) return;
+  warn_once(asked, ", but of ", size_, " ranks ", without,
+            " share no memory with others of their node",
+            own_node ? ": " + arena_fault_ : "; VICINAL_LOG=info has them say why");
+}
+
+void Communicator::log_places() const {
+  log_line(LogLevel::info, [&](std::ostream& line) {
+    const std::set<int> nodes(places_.node_of.begin(), places_.node_of.end());
+    line << "communicator " << graphs_ / graphs_per_communicator << ": rank " << rank_ << " of "
+         << size_ << ", on " << nodes.size() << (nodes.size() == 1 ? " node" : " nodes");
+    if (!arena_fault_.empty()) line << "; does without shared memory: " << arena_fault_;
+  });
 }
 
 std::string Communicator::missing() const {
