@@ -22,6 +22,9 @@ set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp")
 if(unit_sources)
   vicinal_add_program(vicinal_unit_tests SOURCES ${unit_sources} ${support_sources}
                       LINK vicinal_core INCLUDE "${tests_dir}")
+  # Which says of the settings what their table says.
+  target_compile_definitions(vicinal_unit_tests PRIVATE
+                             VICINAL_HEADER="${CMAKE_CURRENT_SOURCE_DIR}/include/vicinal/vicinal.h")
 endif()
 
 foreach(abi IN LISTS VICINAL_ABIS)

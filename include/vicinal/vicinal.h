@@ -13,36 +13,69 @@
  * the same name in upper case, where set, wins. All of them must be the same on all ranks: where they
  * are not, creating or planning fails with MPI_ERR_INFO_VALUE on every rank that depends on another one,
  * and the message names two ranks and both values. The environment is compared when a communicator is
- * first used.
- *   vicinal_regions       who is near whom: "node" (default), "numa", "blocks:K", "round-robin:N" or
- *                         "list:0,0,1,1,...", or two of these as "OUTER/INNER"
- *   vicinal_strategy      the planner: "automatic" (default), "direct", "nearest-first", "aggregate",
- *                         "aggregate-plain", "two-step", "split", "common-neighbor" and
- *                         "distance-halving-pruned" (for exchanges without a reverse) or
- *                         "distance-halving" (for allgathers)
- *   vicinal_local         how ranks of one host hand data over: "shared" memory (default) or "messages"
- *   vicinal_split_bytes   "split" and "automatic" take a leader for each this many bytes of a region
- *                         pair (default 65536)
- *   vicinal_leader_shift  leaders are taken this many ranks further on in their region (default 0); for
- *                         measurements
- *   vicinal_group_size    "common-neighbor" forms groups of at most this many ranks of a region (default
- *                         0: as many as a cost model finds best)
- *   vicinal_in_flight     how many exchanges of a halo may be in flight in each direction, and how many
- *                         alltoalls or allgathers of a graph are carried out at once, 1 to 8 (default 4);
- *                         of nonblocking calls any number may be in flight, those beyond wait their turn
- *   vicinal_progress      who brings on what a leader relays for others. "relaxed" (default): leaders do,
- *                         in every call of vicinal, so between the start of a nonblocking or persistent
- *                         exchange and its completion, blocking calls of MPI may deadlock: a rank may
- *                         wait in one for a rank that waits for its relay. Use MPI's nonblocking forms
- *                         and vicinal_progress() there, or VICINAL_PROGRESS_THREAD. "strict": unless
- *                         the progress thread runs, nonblocking and persistent exchanges go direct, one
- *                         message per edge, and whatever MPI allows between start and completion works
- *   vicinal_verify        "1": all ranks of an exchange prove each new plan together before it is used, at
- *                         the cost of gathering all their plans on one rank; default "0"
- * Environment only: VICINAL_REPORT_WAITS=S has a rank that waits for longer than S seconds say for whom
- * (default 30, 0 for never). VICINAL_SHARED_MEMORY=0 does without shared memory altogether;
- * VICINAL_PROGRESS_THREAD=1 progresses by a thread of its own (needs MPI_THREAD_MULTIPLE), which ends at the
- * beginning of MPI_Finalize: the library intercepts that call.
+ * first used. A value that cannot be read is MPI_ERR_INFO_VALUE, too, of regions MPI_ERR_TOPOLOGY.
+ *   vicinal_regions       who is near whom: 'node', 'numa', 'blocks:K', 'round-robin:N', 'list:L0,L1,...'
+ *                         (a label for each rank), or two of these as 'OUTER/INNER' (default 'node').
+ *   vicinal_strategy      the planner: 'automatic', 'direct', 'nearest-first', 'aggregate',
+ *                         'aggregate-plain', 'two-step', 'split', 'common-neighbor', 'distance-halving',
+ *                         'distance-halving-pruned', 'bruck', 'dissemination', 'recursive-doubling',
+ *                         'ring', 'hierarchical', 'multi-lane' or 'locality-bruck' (default 'automatic').
+ *                         'distance-halving-pruned' and 'common-neighbor' serve exchanges without a
+ *                         reverse, 'distance-halving' allgathers, those from 'bruck' on allgathers over
+ *                         all ranks.
+ *   vicinal_allgather     the planner of allgathers over all ranks: 'automatic', 'direct',
+ *                         'nearest-first', 'aggregate', 'aggregate-plain', 'two-step', 'split',
+ *                         'common-neighbor', 'distance-halving', 'distance-halving-pruned', 'bruck',
+ *                         'dissemination', 'recursive-doubling', 'ring', 'hierarchical', 'multi-lane' or
+ *                         'locality-bruck' (default 'automatic'). 'automatic' takes one of those from
+ *                         'bruck' on.
+ *   vicinal_exchange      how sparse exchanges go: 'automatic', 'personalized', 'nonblocking',
+ *                         'locality', 'locality-personalized' or 'one-sided' (default 'automatic'). See
+ *                         sparse exchanges below.
+ *   vicinal_local         how ranks of one host hand data over, by shared memory or messages: 'shared' or
+ *                         'messages' (default 'shared').
+ *   vicinal_in_flight     how many executions of a plan may be in flight: a whole number from 1 to 8
+ *                         (default '4'). Of a halo, that is how many exchanges may be in flight in each
+ *                         direction, and of a graph how many alltoalls or allgathers are carried out at
+ *                         once; of nonblocking calls any number may be in flight, those beyond wait their
+ *                         turn.
+ *   vicinal_progress      who brings on what a leader relays for others: 'relaxed' or 'strict' (default
+ *                         'relaxed'). 'relaxed': leaders do, in every call of vicinal, so between the
+ *                         start of a nonblocking or persistent exchange and its completion, blocking
+ *                         calls of MPI may deadlock: a rank may wait in one for a rank that waits for its
+ *                         relay. Use MPI's nonblocking forms and vicinal_progress() there, or
+ *                         VICINAL_PROGRESS_THREAD. 'strict': unless the progress thread runs, nonblocking
+ *                         and persistent exchanges go direct, one message per edge, and whatever MPI
+ *                         allows between start and completion works.
+ *   vicinal_split_bytes   'split' and 'automatic' take a leader for each this many bytes of a region
+ *                         pair: a whole number from 1 to 1099511627776 (default '65536').
+ *   vicinal_leader_shift  leaders are taken this many ranks further on in their region, for measurements:
+ *                         a whole number from 0 to 1048576 (default '0').
+ *   vicinal_group_size    'common-neighbor' forms groups of at most this many ranks of a region, or, for
+ *                         0, of as many as a cost model finds best: a whole number from 0 to 1048576
+ *                         (default '0').
+ *   vicinal_verify        whether all ranks of an exchange prove each new plan together: '1' or '0'
+ *                         (default '0'). It is before the plan is used, at the cost of gathering all
+ *                         their plans on one rank.
+ * Environment only; a value that cannot be read fails where a communicator is first used:
+ *   VICINAL_REPORT_WAITS    when a rank that waits says for whom: a number of seconds, or 0 for never
+ *                           (default '30').
+ *   VICINAL_SHARED_MEMORY   whether ranks of a host share memory at all: '1' or '0' (default '1'). Where
+ *                           a rank says 0, its whole host does without.
+ *   VICINAL_PROGRESS_THREAD whether a thread of the library's own progresses exchanges: '1', 'yes', 'on',
+ *                           'true', '0', 'no', 'off' or 'false' (default '0'). It needs
+ *                           MPI_THREAD_MULTIPLE, and ends at the beginning of MPI_Finalize: the library
+ *                           intercepts that call. To be the same on all ranks.
+ *   VICINAL_DUMP_SIGNAL     what has a rank say what it waits for: the number of a signal that can be
+ *                           caught (none by default). See vicinal_dump.
+ *   VICINAL_LOG             what is written of plans and settings, and where: 'warn', 'info' or 'debug',
+ *                           or one of these with a file as 'info:FILE' (default 'warn'). 'warn': what was
+ *                           asked for and cannot be had, once, by the lowest of the ranks that plan
+ *                           together, on standard error and in the file. 'info': also a line for each
+ *                           communicator and each plan, with what was chosen and why, what a rank sends,
+ *                           and what falls back. 'debug': also what agreeing on each plan has cost. Each
+ *                           line begins with the rank in MPI_COMM_WORLD, and is added to the file by one
+ *                           write; %r in the file's name stands for the rank.
  */
 #ifndef VICINAL_VICINAL_H
 #define VICINAL_VICINAL_H
@@ -120,7 +153,7 @@ VICINAL_API int vicinal_graph_create_from_topology(MPI_Comm comm, MPI_Info info,
                                                    vicinal_graph* graph);
 
 /* The same where each rank knows one side of its edges only: the ranks it sends to, or those it needs
- * something from. The other ends are told by a sparse exchange (see the setting vicinal_exchange below),
+ * something from. The other ends are told by a sparse exchange (see the setting vicinal_exchange),
  * which costs each rank a few messages whatever the number of ranks; what it finds comes in ascending
  * order of ranks. Collective. Errors, on every rank (MPI_ERR_OTHER on those that are not at fault):
  * MPI_ERR_RANK, MPI_ERR_ARG, MPI_ERR_INFO_VALUE, MPI_ERR_TOPOLOGY (regions). */
@@ -544,11 +577,8 @@ VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistic
 /* Each rank knows whom it sends to, and none whom it receives from, nor how much. What it receives comes
  * as a handle, which keeps it until it is freed.
  *
- * Settings: vicinal_regions and vicinal_local as above, and
- *   vicinal_exchange      how it goes: "automatic" (default), "personalized", "nonblocking", "locality",
- *                         "locality-personalized", or for vicinal_sparse_alltoall also "one-sided".
- *                         "automatic" goes by the number of ranks and their regions alone, which all
- *                         know, and so costs nothing.
+ * Settings: vicinal_regions, vicinal_local and vicinal_exchange. 'automatic' goes by the number of ranks and
+ * their regions alone, which all know, and so costs nothing; 'one-sided' is for vicinal_sparse_alltoall.
  * They must be the same on all ranks, who compare them when they are new to the communicator; a rank that
  * goes over by itself to others that have been in use there before is not noticed.
  * Sources: Geyko and Bienz 2023, algorithms 1 to 3; Hoefler et al. 2010. */

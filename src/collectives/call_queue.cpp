@@ -47,7 +47,13 @@ CallQueue::CallQueue(CallKind kind, const Graph& graph)
     : kind_(kind),
       route_(std::make_shared<const DirectRoute>(
           DirectRoute{graph.shared_communicator(), graph.tags(), graph.neighborhood().sources,
-                      graph.neighborhood().destinations})) {}
+                      graph.neighborhood().destinations})) {
+  if (kind == CallKind::edges) {
+    graph.warn_of_strategy(graph.settings(), false,
+                           "blocking and nonblocking calls with counts go one message per edge; "
+                           "their persistent forms are planned");
+  }
+}
 
 bool CallQueue::goes_by_plan(const Graph& graph, std::int64_t number, bool blocking) const {
   if (kind_ == CallKind::edges) return false;
@@ -60,6 +66,10 @@ CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
   const std::int64_t number = entered_++;
   if (kind_ != CallKind::edges && planned_.empty()) begin_planning(graph);
   const bool planned = goes_by_plan(graph, number, blocking);
+  const bool strict = !planned && !blocking && number >= first_queued && kind_ != CallKind::edges;
+  if (strict && !std::exchange(warned_, true)) {
+    graph.warn_of_strategy(graph.settings(), kind_ == CallKind::allgather, strict_goes_direct);
+  }
   const auto make = [&](NeighborArguments* given) {
     return planned ? planned_call(graph, number, given) : direct_call(number, given);
   };

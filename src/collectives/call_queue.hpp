@@ -59,6 +59,7 @@ class CallQueue {
   const std::shared_ptr<const DirectRoute> route_;
   std::mutex mutex_;
   std::int64_t entered_ = 0;
+  bool warned_ = false;  ///< that nonblocking calls are never planned
   std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_;  ///< the last of each turn
   std::vector<std::shared_ptr<PlanTurn>> planned_;
 };

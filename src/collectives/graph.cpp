@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/log.hpp"
 #include "collectives/call_queue.hpp"
 #include "discovery/exchange.hpp"
 #include "mpi/topology.hpp"
@@ -52,6 +53,7 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
       check_neighbours(from, communicator_->size(), "source");
       check_neighbours(to, communicator_->size(), "destination");
       machine = communicator_->machine(settings_.regions);
+      warn_of_shared_memory(settings_);
       tags_ = std::make_shared<const GraphTags>(communicator_, id_);
     } catch (...) {
       fault = current_fault();
@@ -153,8 +155,33 @@ void Graph::refuse_plan(const Error& fault) {
   throw fault;  // of a rank without edges, which plans with nobody
 }
 
-const Planner& Graph::persistent_planner(const Settings& settings, bool one_block) const {
-  return may_relay(settings) ? planner(settings, one_block) : find_planner("direct");
+std::shared_ptr<AgreedPlan> Graph::plan_persistent(const Pattern& pattern, const Settings& settings,
+                                                   PlanOptions options, std::optional<Error> fault,
+                                                   int channels) {
+  const Planner& asked_for = planner(settings, options.one_block);
+  if (may_relay(settings)) return plan(pattern, asked_for, options, std::move(fault), channels);
+  const Planner& direct = find_planner("direct");
+  if (&asked_for != &direct) {
+    options.asked_for = asked_for.name;
+    warn_of_strategy(settings, options.one_block, strict_goes_direct);
+  }
+  return plan(pattern, direct, options, std::move(fault), channels);
+}
+
+void Graph::warn_of_strategy(const Settings& settings, bool one_block,
+                             std::string_view what) const {
+  const bool among_all = complete_ && one_block;
+  const char* key = among_all ? "vicinal_allgather" : "vicinal_strategy";
+  const std::string& asked_for = among_all ? settings.allgather : settings.strategy;
+  const bool any_will_do = asked_for == "automatic" || asked_for == "direct";
+  const bool speaks = neighborhood_.has_edges() && neighborhood_.tree.parent < 0;
+  if (any_will_do || !settings.given.contains(key) || !speaks) return;
+  warn_once(key, " is '", asked_for, "', but ", what);
+}
+
+void Graph::warn_of_shared_memory(const Settings& settings) const {
+  if (!settings.given.contains("vicinal_local") || !settings.options.shared_memory) return;
+  communicator_->warn_of_shared_memory("vicinal_local is 'shared'");
 }
 
 CallQueue& Graph::calls(CallKind kind) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "collectives/graph_tags.hpp"
@@ -22,6 +23,12 @@
 namespace vicinal {
 
 class CallQueue;
+
+/// A warning that goes on after what was asked for.
+inline constexpr std::string_view strict_goes_direct =
+    "vicinal_progress is 'strict' and no progress thread runs: nonblocking and persistent "
+    "exchanges go "
+    "direct, one message per edge";
 
 /// What kind of call it is, as far as ranks must agree on how it goes.
 enum class CallKind : std::uint8_t { edges, alltoall, allgather };
@@ -82,8 +89,15 @@ class Graph {
   /// goes to all ranks, else vicinal_strategy.
   [[nodiscard]] const Planner& planner(const Settings& settings, bool one_block) const;
 
-  /// The same for what is not waited for at once: direct where that may not depend on others' progress.
-  [[nodiscard]] const Planner& persistent_planner(const Settings& settings, bool one_block) const;
+  /// Plans by the planner that settings name what is not waited for at once: direct where that may not
+  /// depend on others' progress.
+  std::shared_ptr<AgreedPlan> plan_persistent(const Pattern& pattern, const Settings& settings,
+                                              PlanOptions options, std::optional<Error> fault,
+                                              int channels = 1);
+
+  /// Warns that the planner that a person has asked for does not serve `what`, and why. Says nothing where
+  /// nobody has asked for one, or another rank of the component says it.
+  void warn_of_strategy(const Settings& settings, bool one_block, std::string_view what) const;
 
   /// In the place of a plan for which this rank does not even know the planner: tells the others, then
   /// throws the fault.
@@ -109,6 +123,9 @@ class Graph {
   [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
 
  private:
+  /// Warns where ranks do without the shared memory that a person has asked for.
+  void warn_of_shared_memory(const Settings& settings) const;
+
   Settings settings_;
   bool complete_ = false;
   Ends sources_;

@@ -12,9 +12,6 @@ namespace {
 
 static_assert(GraphTags::kinds * GraphTags::turns <= mpi::planless_block);
 
-/// How far apart the first graphs of two communicators are numbered.
-constexpr std::int64_t graphs_per_communicator = std::int64_t{1} << 32U;
-
 /// The graphs of a communicator.
 struct Graphs {
   std::mutex mutex;
@@ -27,7 +24,7 @@ struct Graphs {
 std::int64_t next_graph_number(mpi::Communicator& communicator) {
   auto& graphs = communicator.extension<Graphs>();
   const std::lock_guard lock(graphs.mutex);
-  return communicator.number() * graphs_per_communicator + graphs.made++;
+  return communicator.number() * mpi::graphs_per_communicator + graphs.made++;
 }
 
 GraphTags::GraphTags(std::shared_ptr<mpi::Communicator> communicator, std::int64_t graph)

@@ -103,8 +103,8 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
   const int channels = settings.in_flight;
   graph_ = std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
                                    std::move(settings));
-  plan_ = graph_->plan(map_.pattern, graph_->persistent_planner(graph_->settings(), false), options,
-                       std::nullopt, channels);
+  plan_ =
+      graph_->plan_persistent(map_.pattern, graph_->settings(), options, std::nullopt, channels);
   for (const bool reverse : {false, true}) {
     for (int channel = 0; channel < channels; ++channel) {
       requests_[reverse ? 1 : 0].push_back(

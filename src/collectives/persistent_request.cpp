@@ -97,9 +97,7 @@ PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArgum
   } catch (...) {
     fault = current_fault();
   }
-  execute(graph_->plan(pattern, graph_->persistent_planner(settings, options.one_block), options,
-                       std::move(fault)),
-          false, 0);
+  execute(graph_->plan_persistent(pattern, settings, options, std::move(fault)), false, 0);
 }
 
 void PersistentRequest::start() {

@@ -1,106 +1,71 @@
-// Settings from the environment and from info keys: one line of a table for each.
+// Where the settings of calls are kept, and what is read of each.
 #include "collectives/settings.hpp"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 
-#include "base/setting_names.hpp"
-#include "mpi/communicator.hpp"
+#include "base/setting.hpp"
 #include "mpi/info.hpp"
 
 namespace vicinal {
 
 namespace {
 
-Index whole_number(const std::string& key, const std::string& text, Index least, Index most) {
-  Index value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  require(error == std::errc() && stopped == end && value >= least && value <= most, Fault::info,
-          key, " is '", text, "', but a whole number from ", least, " to ", most, " is expected");
-  return value;
-}
+std::int64_t number(const std::string& text) { return read_whole_number(text).value_or(0); }
+std::string word(std::string_view text) { return std::string(text); }
 
-/// Whether the text is the first of the two words that are possible.
-bool one_of_two(const std::string& key, const std::string& text, const char* yes, const char* no) {
-  require(text == yes || text == no, Fault::info, key, " is '", text, "', but '", yes, "' or '", no,
-          "' is expected");
-  return text == yes;
-}
-
-struct Setting {
+/// Where a setting of calls is kept. Its text has been checked.
+struct Member {
   std::string_view key;
-  void (*read)(Settings& settings, const std::string& key, const std::string& text);
+  void (*read)(Settings& settings, const std::string& text);
   std::string (*text)(const Settings& settings);
 };
 
-constexpr std::array<Setting, setting_keys.size()> table{{
-    {"vicinal_regions",
-     [](Settings& it, const std::string&, const std::string& text) { it.regions = text; },
+constexpr std::array members = std::to_array<Member>({
+    {"vicinal_regions", [](Settings& it, const std::string& text) { it.regions = text; },
      [](const Settings& it) { return it.regions; }},
     {"vicinal_strategy",
-     [](Settings& it, const std::string&, const std::string& text) {
-       it.strategy = find_planner(text).name;
-     },
+     [](Settings& it, const std::string& text) { it.strategy = find_planner(text).name; },
      [](const Settings& it) { return it.strategy; }},
     {"vicinal_allgather",
-     [](Settings& it, const std::string&, const std::string& text) {
-       it.allgather = find_planner(text).name;
-     },
+     [](Settings& it, const std::string& text) { it.allgather = find_planner(text).name; },
      [](const Settings& it) { return it.allgather; }},
     {"vicinal_exchange",
-     [](Settings& it, const std::string&, const std::string& text) {
-       it.exchange = method_of(text);
-     },
-     [](const Settings& it) { return std::string(name(it.exchange)); }},
+     [](Settings& it, const std::string& text) { it.exchange = method_of(text); },
+     [](const Settings& it) { return word(name(it.exchange)); }},
     {"vicinal_local",
-     [](Settings& it, const std::string& key, const std::string& text) {
-       it.options.shared_memory = one_of_two(key, text, "shared", "messages");
-     },
-     [](const Settings& it) {
-       return std::string(it.options.shared_memory ? "shared" : "messages");
-     }},
+     [](Settings& it, const std::string& text) { it.options.shared_memory = text == "shared"; },
+     [](const Settings& it) { return word(it.options.shared_memory ? "shared" : "messages"); }},
     {"vicinal_in_flight",
-     [](Settings& it, const std::string& key, const std::string& text) {
-       it.in_flight = static_cast<int>(whole_number(key, text, 1, mpi::channels_per_plan));
-     },
+     [](Settings& it, const std::string& text) { it.in_flight = static_cast<int>(number(text)); },
      [](const Settings& it) { return std::to_string(it.in_flight); }},
     {"vicinal_progress",
-     [](Settings& it, const std::string& key, const std::string& text) {
-       it.options.strict_progress = !one_of_two(key, text, "relaxed", "strict");
-     },
-     [](const Settings& it) {
-       return std::string(it.options.strict_progress ? "strict" : "relaxed");
-     }},
+     [](Settings& it, const std::string& text) { it.options.strict_progress = text == "strict"; },
+     [](const Settings& it) { return word(it.options.strict_progress ? "strict" : "relaxed"); }},
     {"vicinal_split_bytes",
-     [](Settings& it, const std::string& key, const std::string& text) {
-       it.options.split_bytes = whole_number(key, text, 1, Index{1} << 40);
-     },
+     [](Settings& it, const std::string& text) { it.options.split_bytes = number(text); },
      [](const Settings& it) { return std::to_string(it.options.split_bytes); }},
     {"vicinal_leader_shift",
-     [](Settings& it, const std::string& key, const std::string& text) {
-       it.options.leader_shift = static_cast<int>(whole_number(key, text, 0, 1 << 20));
+     [](Settings& it, const std::string& text) {
+       it.options.leader_shift = static_cast<int>(number(text));
      },
      [](const Settings& it) { return std::to_string(it.options.leader_shift); }},
     {"vicinal_group_size",
-     [](Settings& it, const std::string& key, const std::string& text) {
-       it.options.group_size = static_cast<int>(whole_number(key, text, 0, 1 << 20));
+     [](Settings& it, const std::string& text) {
+       it.options.group_size = static_cast<int>(number(text));
      },
      [](const Settings& it) { return std::to_string(it.options.group_size); }},
     {"vicinal_verify",
-     [](Settings& it, const std::string& key, const std::string& text) {
-       it.options.verify = one_of_two(key, text, "1", "0");
-     },
-     [](const Settings& it) { return std::string(it.options.verify ? "1" : "0"); }},
-}};
+     [](Settings& it, const std::string& text) { it.options.verify = is_yes(text); },
+     [](const Settings& it) { return word(it.options.verify ? "1" : "0"); }},
+});
 
-constexpr bool has_all_keys() {
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (table[i].key != setting_keys[i]) return false;
-  }
-  return true;
+const Member& member(const Setting& row) {
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [&](const Member& it) { return it.key == row.key; });
+  require(found != members.end(), Fault::internal, "the setting ", row.key, " is kept nowhere");
+  return *found;
 }
-static_assert(has_all_keys(), "the table has a line for each of setting_keys, in that order");
 
 }  // namespace
 
@@ -113,8 +78,9 @@ ExchangeOptions exchange_options(const Settings& settings) {
 
 std::vector<Given> given_settings(const Settings& settings, const std::string& regions) {
   std::vector<Given> given;
-  for (const Setting& setting : table) {
-    given.push_back({std::string(setting.key), setting.text(settings)});
+  for (const Setting& row : all_settings()) {
+    if (row.scope != SettingScope::call || !row.alike) continue;
+    given.push_back({std::string(row.key), member(row).text(settings)});
   }
   if (settings.regions.empty()) given.front().value = regions;
   return given;
@@ -128,11 +94,15 @@ Settings read_settings(MPI_Info info) {
 Settings read_settings(
     const std::function<std::optional<std::string>(const std::string& key)>& given) {
   Settings settings;
-  for (const Setting& setting : table) {
-    const std::string key(setting.key);
-    auto text = environment_value(key);
-    if (!text) text = given(key);
-    if (text) setting.read(settings, key, *text);
+  for (const Setting& row : all_settings()) {
+    if (row.scope != SettingScope::call) continue;
+    const std::string key(row.key);
+    const auto in_environment = environment_value(key);
+    const auto text = in_environment ? in_environment : given(key);
+    if (!text) continue;
+    check(row, in_environment ? variable_of(key) : key, *text);
+    member(row).read(settings, *text);
+    settings.given.insert(row.key);
   }
   return settings;
 }

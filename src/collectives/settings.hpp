@@ -1,13 +1,16 @@
-// What a person can choose. Each setting is an info key of the function that makes a graph or a
+// What a person can choose for a call. Each setting is an info key of the function that makes a graph or a
 // halo, or does a sparse exchange, and an environment variable of the same name in upper case; the
-// environment wins, so that a program can be tried out differently without touching it.
+// environment wins, so that a program can be tried out differently without touching it. What may be written
+// for each is a row of the table in base/setting.cpp.
 #pragma once
 
 #include <mpi.h>
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/given.hpp"
@@ -26,6 +29,7 @@ struct Settings {
                                         ///< communicator
   Method exchange = Method::automatic;  ///< vicinal_exchange: how sparse exchanges go
   int in_flight = 4;                    ///< vicinal_in_flight: executions of a halo at once, 1 to 8
+  std::set<std::string_view> given;     ///< the keys for which somebody has said something
 };
 
 /// What settings say of sparse exchanges.

@@ -7,9 +7,11 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <utility>
 
+#include "base/log.hpp"
 #include "discovery/methods.hpp"
 
 namespace vicinal {
@@ -43,6 +45,10 @@ Method method_for(mpi::Communicator& communicator, const ExchangeOptions& option
   const auto known = choices.find({machine, options.shared_memory});
   if (known != choices.end()) return known->second;
   const Method method = choose_method(*machine, options.shared_memory);
+  log_line(LogLevel::info, [&](std::ostream& line) {
+    line << "sparse exchanges go by " << name(method) << ", chosen by automatic for "
+         << machine->size() << " ranks in " << machine->regions() << " regions";
+  });
   choices.emplace(std::pair(machine, options.shared_memory), method);
   return method;
 }

@@ -3,20 +3,19 @@
 
 #include <pthread.h>
 
-#include <charconv>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <sstream>
-#include <string_view>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/setting.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
 #include "mpi/communicator.hpp"
@@ -138,16 +137,16 @@ void answer_dump_signal() noexcept {
   }
 }
 
+constexpr const char* dump_signal_key = "vicinal_dump_signal";
+
 /// The signal that asks for a dump, 0 where none was named, -1 where it cannot be caught.
 int install_dump_signal() {
-  const char* text = std::getenv("VICINAL_DUMP_SIGNAL");
-  if (text == nullptr || *text == '\0') return 0;
-  int number = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stopped, error] = std::from_chars(text, end, number);
-  const bool caught = error == std::errc() && stopped == end && number > 0 &&
-                      std::signal(number, [](int) { dump_asked = 1; }) != SIG_ERR;
-  return caught ? number : -1;
+  const std::optional<std::string> text = environment_value(dump_signal_key);
+  if (!text) return 0;
+  const std::int64_t number = read_whole_number(*text).value_or(0);
+  const bool caught = number > 0 && number < NSIG &&
+                      std::signal(static_cast<int>(number), [](int) { dump_asked = 1; }) != SIG_ERR;
+  return caught ? static_cast<int>(number) : -1;
 }
 
 /// The optional progress thread. It calls MPI only while something is active, or a dump is
@@ -214,19 +213,6 @@ const int dump_signal = [] {
   return install_dump_signal();
 }();
 
-bool progress_thread_wanted() {
-  const char* text = std::getenv("VICINAL_PROGRESS_THREAD");
-  const std::string_view value = text != nullptr ? text : "";
-  for (const char* no : {"", "0", "no", "off", "false"}) {
-    if (value == no) return false;
-  }
-  for (const char* yes : {"1", "yes", "on", "true"}) {
-    if (value == yes) return true;
-  }
-  fail(Fault::info, "VICINAL_PROGRESS_THREAD is '", value,
-       "', but 1 (yes, on, true) or 0 (no, off, false) is expected");
-}
-
 }  // namespace
 
 Activity::~Activity() { leave_dump(); }
@@ -258,10 +244,9 @@ void progress() noexcept {
 int active_count() { return active().count(); }
 
 void prepare_process() {
-  require(dump_signal >= 0, Fault::argument, "VICINAL_DUMP_SIGNAL is '",
-          std::getenv("VICINAL_DUMP_SIGNAL"),
-          "', but the number of a signal that can be caught is expected");
-  mpi::check_report_waits();
+  if (dump_signal < 0) {
+    refuse(setting(dump_signal_key), variable_of(dump_signal_key), process_value(dump_signal_key));
+  }
   if (!has_progress_thread()) return;
   require(mpi::thread_multiple(), Fault::unsupported,
           "VICINAL_PROGRESS_THREAD asks for a progress thread, but MPI was initialized without "
@@ -270,7 +255,7 @@ void prepare_process() {
 }
 
 bool has_progress_thread() {
-  static const bool wanted = progress_thread_wanted();
+  static const bool wanted = is_yes(process_value("vicinal_progress_thread"));
   return wanted;
 }
 

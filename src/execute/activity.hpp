@@ -93,8 +93,8 @@ void progress() noexcept;
 [[nodiscard]] int active_count();
 
 /// Set-up of the process, before its first plan: the progress thread, where the environment wants one
-/// (VICINAL_PROGRESS_THREAD). Throws where what the environment says cannot be, or where MPI does not
-/// allow several threads.
+/// (VICINAL_PROGRESS_THREAD). Throws where VICINAL_DUMP_SIGNAL is no signal that can be caught, or where MPI
+/// does not allow several threads.
 void prepare_process();
 
 /// Whether the progress thread runs.

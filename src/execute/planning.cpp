@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "execute/plan_log.hpp"
 #include "planners/agreement.hpp"
 #include "planners/plan_alike.hpp"
 #include "planners/proof.hpp"
@@ -39,6 +40,7 @@ bool Planning::advance() noexcept {
     }
     if (!driver_.advance(*negotiation_)) return false;
     Plans plans = negotiation_->result();
+    log_plan(task_, plans, conversation_, std::chrono::steady_clock::now() - begun_);
     plan_ =
         std::make_shared<AgreedPlan>(task_.communicator, task_.key, task_.neighborhood.dependents(),
                                      std::move(site_), std::move(plans));

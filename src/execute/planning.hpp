@@ -2,6 +2,7 @@
 // progresses. Whoever cannot wait looks whether it is over; whoever can, waits.
 #pragma once
 
+#include <chrono>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -51,6 +52,7 @@ class Planning final : public Activity {
   Task<Done> conclude(const Plans& plans, const std::optional<Error>& settled);
   void leave_with(std::exception_ptr fault, int origin) noexcept;
 
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   PlanningTask task_;
   AgreedSite site_;
   Conversation conversation_;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/setting.hpp"
 
 namespace vicinal {
 namespace {
@@ -32,10 +33,7 @@ int renumber(std::vector<int>& labels, const char* what) {
   return number(labels, labels);
 }
 
-constexpr const char* forms =
-    "expected one of: node, numa, blocks:K, round-robin:N, list:L0,L1,... (a label for each rank); "
-    "or "
-    "two of these as OUTER/INNER";
+std::string forms() { return "expected one of: " + expected(setting("vicinal_regions")); }
 
 std::optional<int> read_number(std::string_view digits) {
   int value = 0;
@@ -50,7 +48,7 @@ std::optional<int> read_number(std::string_view digits) {
 int read_positive(std::string_view text, std::string_view digits) {
   const std::optional<int> number = read_number(digits);
   require(number.has_value() && *number > 0, Fault::topology, "region specification \"", text,
-          "\": \"", digits, "\" is no positive whole number; ", forms);
+          "\": \"", digits, "\" is no positive whole number; ", forms());
   return *number;
 }
 
@@ -92,7 +90,7 @@ std::vector<int> read_one(std::string_view text, const DetectedPlaces& places) {
     return labels;
   }
   if (has_argument && form == "list") return read_list(text, argument, ranks);
-  fail(Fault::topology, "region specification \"", text, "\" is not known; ", forms);
+  fail(Fault::topology, "region specification \"", text, "\" is not known; ", forms());
 }
 
 }  // namespace

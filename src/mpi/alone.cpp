@@ -7,11 +7,11 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "base/log.hpp"
 
 namespace vicinal::mpi {
 namespace {
@@ -51,15 +51,14 @@ std::string library_version() {
 }
 
 void announce(const std::string& launched, const char* library) {
-  std::cerr
-      << "vicinal: this process was launched with others (" << launched
-      << "), but is alone in MPI_COMM_WORLD: its launcher is not that of the MPI library it runs "
-         "on ("
-      << library_version()
-      << "). Launch it with that library's own mpiexec, or run it on the launcher's library (with "
-         "mpi4py: MPI4PY_LIBMPI="
-      << library << ")\n"
-      << std::flush;
+  warn_once(
+      "this process was launched with others (" + launched +
+      "), but is alone in MPI_COMM_WORLD: its launcher is not that of the MPI library it runs "
+      "on (" +
+      library_version() +
+      "). Launch it with that library's own mpiexec, or run it on the launcher's library (with "
+      "mpi4py: MPI4PY_LIBMPI=" +
+      library + ")");
 }
 
 void look() {

@@ -6,18 +6,14 @@
 #include <mpi.h>
 #include <sched.h>
 
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <mutex>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/error.hpp"
+#include "base/setting.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 
@@ -38,22 +34,12 @@ Sleepers& sleepers() {
   return *all;
 }
 
-constexpr double usual_patience = 30;
-
-/// What the environment says of it; nothing where that cannot be.
-std::optional<double> patience_asked_for() {
-  const char* text = std::getenv("VICINAL_REPORT_WAITS");
-  if (text == nullptr || *text == '\0') return usual_patience;
-  double value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stopped, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || stopped != end || !(value >= 0)) return std::nullopt;
-  return value;
-}
-
-/// After how many seconds a wait says so by itself; 0 for never.
+/// After how many seconds a wait says so by itself; 0 for never. What cannot be read is refused elsewhere,
+/// which ranks may have to wait for.
 double patience() {
-  static const double seconds = patience_asked_for().value_or(usual_patience);
+  constexpr const char* key = "vicinal_report_waits";
+  static const double seconds =
+      read_seconds(process_value(key)).value_or(read_seconds(setting(key).standard).value_or(0));
   return seconds;
 }
 
@@ -120,12 +106,6 @@ void Wait::describe(std::ostream& out) const {
   out << "vicinal: rank " << world_rank() << " of MPI_COMM_WORLD waits for ";
   reason_.write(out);
   out << ", " << std::chrono::duration_cast<std::chrono::seconds>(time).count() << " s\n";
-}
-
-void check_report_waits() {
-  require(patience_asked_for().has_value(), Fault::info, "VICINAL_REPORT_WAITS is '",
-          std::getenv("VICINAL_REPORT_WAITS"),
-          "', but a number of seconds is expected, or 0 for never");
 }
 
 void describe_waits(std::ostream& out) {

@@ -86,9 +86,6 @@ class Wait {
 /// Writes what every thread of the process that has waited for more than a moment waits for.
 void describe_waits(std::ostream& out);
 
-/// Throws an info fault unless the environment (VICINAL_REPORT_WAITS) says when a wait is long, or nothing.
-void check_report_waits();
-
 namespace detail {
 inline void no_progress() {}
 }  // namespace detail

@@ -244,6 +244,7 @@ void Communicator::make(MPI_Comm user) {
   }
   join_host();
   joined_ = true;
+  log_places();
 }
 
 std::shared_ptr<const Machine> Communicator::machine(std::string_view regions) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/number_pool.hpp"
+#include "base/setting.hpp"
 #include "locality/machine.hpp"
 #include "memory/arena.hpp"
 #include "mpi/extensions.hpp"
@@ -42,7 +43,10 @@ enum ReservedTag : int {
 };
 
 /// How many executions of one plan may be in flight, each with a tag of its own.
-constexpr int channels_per_plan = 8;
+constexpr int channels_per_plan = most_in_flight;
+
+/// How far apart the first graphs of two communicators are numbered.
+constexpr std::int64_t graphs_per_communicator = std::int64_t{1} << 32U;
 
 /// How many MPI tags are given at a time to messages that have no plan.
 constexpr int planless_block = 32;
@@ -89,6 +93,9 @@ class Communicator {
   [[nodiscard]] const std::string& arena_fault() const {
     return out_of_room_.load(std::memory_order_acquire) ? room_fault_ : arena_fault_;
   }
+  /// Warns that somebody has asked for shared memory, in what words, where ranks of a node do without; the
+  /// lowest rank does so.
+  void warn_of_shared_memory(const char* asked) const;
   /// The arena had no room for something that now goes by messages.
   void note_lack_of_room() noexcept;
 
@@ -143,6 +150,8 @@ class Communicator {
   void join_host();
   /// An arena of this rank's host, made by the host's lowest rank; null where this rank cannot join.
   std::unique_ptr<Arena> try_arena(Arena::Backing backing);
+  /// What the log says of the communicator once it is made.
+  void log_places() const;
   /// Which ranks of this rank's node share no memory with it, in words; "" where all do.
   [[nodiscard]] std::string missing() const;
   friend void describe_communicators(std::ostream& out);

@@ -9,6 +9,18 @@
 #include "mpi/errors.hpp"
 
 namespace vicinal::mpi {
+namespace {
+
+/// The words of rank `speaker`. Collective.
+Words told(MPI_Comm communicator, int speaker, Words words) {
+  auto size = static_cast<std::int64_t>(words.size());
+  broadcast(communicator, std::as_writable_bytes(std::span(&size, 1)), speaker);
+  words.resize(static_cast<std::size_t>(size));
+  broadcast(communicator, std::as_writable_bytes(std::span(words)), speaker);
+  return words;
+}
+
+}  // namespace
 
 void throw_difference(MPI_Comm communicator, std::span<const Given> mine) {
   int rank = 0;
@@ -22,15 +34,14 @@ void throw_difference(MPI_Comm communicator, std::span<const Given> mine) {
   const auto other = static_cast<int>(differs - all.begin());
   std::array<std::vector<Given>, 2> given;
   for (const int speaker : {0, other}) {
-    Words words;
-    if (rank == speaker) words = to_words(mine);
-    auto size = static_cast<std::int64_t>(words.size());
-    broadcast(communicator, std::as_writable_bytes(std::span(&size, 1)), speaker);
-    words.resize(static_cast<std::size_t>(size));
-    broadcast(communicator, std::as_writable_bytes(std::span(words)), speaker);
-    given[speaker == 0 ? 0 : 1] = to_given(words);
+    given[speaker == 0 ? 0 : 1] =
+        to_given(told(communicator, speaker, rank == speaker ? to_words(mine) : Words{}));
   }
   throw Error(Fault::info, difference(given[0], 0, given[1], other));
+}
+
+void throw_told(MPI_Comm communicator, int speaker, const std::string& message) {
+  throw Error(Fault::info, to_text(told(communicator, speaker, to_words(message))));
 }
 
 }  // namespace vicinal::mpi

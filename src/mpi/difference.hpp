@@ -14,4 +14,7 @@ namespace vicinal::mpi {
 /// Collective.
 [[noreturn]] void throw_difference(MPI_Comm communicator, std::span<const Given> mine);
 
+/// Throws an info fault with what rank `speaker` says. Collective.
+[[noreturn]] void throw_told(MPI_Comm communicator, int speaker, const std::string& message);
+
 }  // namespace vicinal::mpi

@@ -5,17 +5,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <ostream>
+#include <set>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
-#include "base/setting_names.hpp"
+#include "base/log.hpp"
+#include "base/setting.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
@@ -25,9 +29,15 @@
 namespace vicinal::mpi {
 namespace {
 
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
+/// What is wrong with this rank's environment, where something is. The log is opened by the way.
+std::optional<Error> fault_of_environment() {
+  try {
+    check_environment();
+    open_log(world_rank());
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
 }
 
 /// Words that hold an invitation, on its way to the other ranks.
@@ -40,13 +50,15 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
   enum Word : std::size_t { host_word, numa_word, settings_word, wish_word, number_word, words };
   enum Wish : std::int64_t { unreadable, refuses, agrees };
   const std::optional<std::string> regions = environment_value("vicinal_regions");
-  const std::string_view wish = environment("VICINAL_SHARED_MEMORY");
+  const std::optional<Error> fault = fault_of_environment();
   std::array<std::int64_t, words> mine{};
   mine[host_word] = fingerprint(detect_host());
   mine[numa_word] = detect_numa_node();
   const std::vector<Given> given = given_by_process();
   mine[settings_word] = fingerprint(given);
-  mine[wish_word] = wish == "0" ? refuses : wish.empty() || wish == "1" ? agrees : unreadable;
+  mine[wish_word] = fault                                            ? unreadable
+                    : is_yes(process_value("vicinal_shared_memory")) ? agrees
+                                                                     : refuses;
   mine[number_word] = number;
   const std::vector<std::int64_t> all = allgather(handle_, mine);
   for (int rank = 0; rank < size_; ++rank) {
@@ -58,8 +70,11 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
   std::map<std::pair<std::int64_t, std::int64_t>, int> numa_labels;
   for (int rank = 0; rank < size_; ++rank) {
     const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
-    require(theirs[wish_word] != unreadable, Fault::info, "VICINAL_SHARED_MEMORY on rank ", rank,
-            " must be 0 or 1 (here, on rank ", rank_, ", it is \"", wish, "\")");
+    if (theirs[wish_word] == unreadable) {
+      throw_told(
+          handle_, rank,
+          fault ? std::string(fault->what()) + " (on rank " + std::to_string(rank) + ")" : "");
+    }
     number = std::max(number, theirs[number_word]);
     places_.node_of.push_back(lowest_rank.try_emplace(theirs[host_word], rank).first->second);
     const auto next_label = static_cast<int>(numa_labels.size());
@@ -110,6 +125,36 @@ void Communicator::join_host() {
     if (all) break;
   }
   if (arena_) arena_fault_ = missing();
+  if (is_yes(environment_value("vicinal_shared_memory").value_or(""))) {
+    warn_of_shared_memory("VICINAL_SHARED_MEMORY is '1'");
+  }
+}
+
+void Communicator::warn_of_shared_memory(const char* asked) const {
+  if (rank_ != 0) return;
+  std::vector<int> ranks_of(places_.node_of.size());  // by node
+  for (const int node : places_.node_of) ++ranks_of[static_cast<std::size_t>(node)];
+  int without = 0;
+  bool own_node = false;
+  for (std::size_t rank = 0; rank < host_of_.size(); ++rank) {
+    const int node = places_.node_of[rank];
+    if (host_of_[rank] == node || ranks_of[static_cast<std::size_t>(node)] == 1) continue;
+    ++without;
+    own_node = own_node || node == places_.node_of.front();
+  }
+  if (without == 0) return;
+  warn_once(asked, ", but of ", size_, " ranks ", without,
+            " share no memory with others of their node",
+            own_node ? ": " + arena_fault_ : "; VICINAL_LOG=info has them say why");
+}
+
+void Communicator::log_places() const {
+  log_line(LogLevel::info, [&](std::ostream& line) {
+    const std::set<int> nodes(places_.node_of.begin(), places_.node_of.end());
+    line << "communicator " << number_ << ": rank " << rank_ << " of " << size_ << ", on "
+         << nodes.size() << (nodes.size() == 1 ? " node" : " nodes");
+    if (!arena_fault_.empty()) line << "; does without shared memory: " << arena_fault_;
+  });
 }
 
 std::string Communicator::missing() const {

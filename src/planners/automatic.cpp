@@ -22,8 +22,17 @@ Task<Plans> plan_among_all(PlanRequest request) {
   const double bytes = static_cast<double>(elements * request.options.element_bytes);
   const double block_seconds = bytes / machine.size() * link.seconds_per_byte;
   const bool nobody_near = machine.regions() == machine.size();
-  if (nobody_near && block_seconds > link.latency) return plan_ring(std::move(request));
-  return plan_locality_bruck(std::move(request));
+  const bool large = block_seconds > link.latency;
+  const bool by_ring = nobody_near && large;
+  Task<Plans> making =
+      by_ring ? plan_ring(std::move(request)) : plan_locality_bruck(std::move(request));
+  Plans plans = co_await making;
+  plans.reason = std::string(nobody_near ? "every region has a single rank"
+                                         : "there are regions of several ranks") +
+                 (!nobody_near ? ""
+                  : large      ? ", and blocks are large"
+                               : ", but blocks are small");
+  co_return plans;
 }
 
 }  // namespace

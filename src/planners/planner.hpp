@@ -37,6 +37,8 @@ struct PlanOptions {
   Index split_bytes = 65536;  ///< `split` adds a leader for each this many bytes of a region pair
   bool strict_progress =
       false;  ///< no leaders where nothing would progress them: the planner was chosen for it
+  std::string_view asked_for =
+      {};               ///< the planner that a person asked for, where that is another one
   bool verify = false;  ///< prove the plans once they are made, by all ranks together
   int group_size = 0;   ///< most ranks of a `common-neighbor` group; 0: the model's choice
   Profile profile;
@@ -56,6 +58,8 @@ struct PlanRequest {
 struct Plans {
   Plan forward;
   std::optional<Plan> reverse;
+  std::string reason =
+      {};  ///< why it is as it is, for people; "" where the planner's name says all
 };
 
 struct Planner {

@@ -163,7 +163,8 @@ static void check_errors(MPI_Comm comm) {
   MPI_Info_set(info, "vicinal_exchange", "fastest");
   expect_error(vicinal_sparse_alltoallv(&rank, 1, &next, &(int){1}, &none, MPI_INT, MPI_INT, comm,
                                         info, &received),
-               MPI_ERR_INFO_VALUE, "no exchange method 'fastest'", "a method that does not exist");
+               MPI_ERR_INFO_VALUE, "vicinal_exchange is 'fastest', but 'automatic', 'personalized'",
+               "a method that does not exist");
   MPI_Info_free(&info);
   expect(received == VICINAL_RECEIVED_NULL, "no handle after an error");
 }

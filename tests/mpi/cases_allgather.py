@@ -105,7 +105,7 @@ def what_is_refused(comm: MPI.Intracomm) -> None:
     expect_error(
         "info", "over a whole communicator only", lambda: graph.Neighbor_allgather_init(x, y, strategy="ring")
     )
-    expect_error("info", "no strategy 'rings'", lambda: vicinal.Allgather_init(comm, x, y, allgather="rings"))
+    expect_error("info", "vicinal_allgather is 'rings', but 'automatic', 'direct'", lambda: vicinal.Allgather_init(comm, x, y, allgather="rings"))
     unknown = (
         lambda: vicinal.Graph.complete(comm, planner="ring"),
         lambda: graph.Neighbor_allgather_init(x, y, region="node"),

@@ -96,7 +96,7 @@ def exchanges_that_do_not_fit(comm: MPI.Intracomm) -> None:
             "info", "; all ranks must give the same",
             lambda: vicinal.sparse_exchange(comm, {}, method="locality" if mine else "nonblocking"),
         )
-    expect_error("info", "no exchange method 'fastest'", lambda: vicinal.sparse_exchange(comm, {}, method="fastest"))
+    expect_error("info", "vicinal_exchange is 'fastest', but 'automatic', 'personalized'", lambda: vicinal.sparse_exchange(comm, {}, method="fastest"))
     expect_error("topology", "not known", lambda: vicinal.sparse_exchange(comm, {}, regions="islands"))
 
 

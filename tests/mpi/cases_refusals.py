@@ -49,7 +49,7 @@ def arguments_of_one_rank(comm: MPI.Intracomm) -> None:
     refused("argument", "range", {"owned": (2, 1)}, {})
     refused("argument", "two whole numbers", {"owned": (0, "b")}, {})
     refused("argument", "2 owners", {"owners": [0, 0], "needed": [0]}, {"owners": []})
-    refused("info", "no strategy 'fastest'", {"strategy": "fastest"}, {})
+    refused("info", "vicinal_strategy is 'fastest', but 'automatic', 'direct'", {"strategy": "fastest"}, {})
     refused("info", "vicinal_local", {"local": "pigeons"}, {})
     refused("info", "vicinal_in_flight", {"in_flight": 9}, {})
     refused("argument", "int()", {"regions": ["here"]}, {})
@@ -214,7 +214,7 @@ def graphs_that_do_not_fit(comm: MPI.Intracomm) -> None:
     own = lambda **more: graph.Neighbor_alltoallv_init([np.ones(2), [2]], [y, [2]], **more)  # noqa: E731
     expect_error("argument", "1 identities", lambda: own(items=[3]))
     expect_error("argument", "negative", lambda: own(items=[3, -1]))
-    expect_error("info", "no strategy", lambda: own(strategy="fastest"))
+    expect_error("info", "vicinal_strategy is 'fastest', but", lambda: own(strategy="fastest"))
     request = own(items=[3, 4])
     request.start()
     request.wait()

@@ -75,6 +75,8 @@ struct Publication {
 };
 
 struct Routes {
+  int regions = 0;            ///< how many other regions this rank sends to
+  int relayed_regions = 0;    ///< to how many of them by way of leaders
   std::vector<CopyRun> self;  ///< edges to the own rank: source -> target
   std::vector<Straight> sends;
   std::vector<Straight> receives;

@@ -267,6 +267,10 @@ void Negotiator::check_covered() const {
 
 Routes Negotiator::finish() {
   routes_.self = join_self(rank_, out_links_, in_links_, faults_);
+  for (const OutPair& pair : out_) {
+    routes_.regions += pair.contributes ? 1 : 0;
+    routes_.relayed_regions += pair.contributes && pair.verdict == Verdict::relayed ? 1 : 0;
+  }
   faults_.settle();
   check_covered();
   if (policy_.order == RelayPolicy::Order::nearest_first) {

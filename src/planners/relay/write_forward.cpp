@@ -1,6 +1,8 @@
 // Routes as a forward plan. Operations that others wait for come first: receives are posted, then
 // contributions are handed over, then this rank's own messages go out; what only this rank waits for
 // comes last.
+#include <sstream>
+
 #include "plan/builder.hpp"
 #include "planners/relay/negotiation.hpp"
 #include "planners/relay/write_plan.hpp"
@@ -169,6 +171,18 @@ class ForwardWriter {
   std::vector<Arrived> inbound_buffers_;  ///< by inbound relay; no buffer where it went straight
 };
 
+/// Why this rank's part of a plan is as it is.
+std::string reason_of(const Routes& routes, const RelayPolicy& policy) {
+  using Decision = RelayPolicy::Decision;
+  if (policy.decision == Decision::never) return {};
+  std::ostringstream text;
+  text << "goes by leaders to " << routes.relayed_regions << " of " << routes.regions
+       << " other regions, where that "
+       << (policy.decision == Decision::cheaper ? "takes less time by the cost model"
+                                                : "saves messages");
+  return text.str();
+}
+
 }  // namespace
 
 Plan write_forward(const Routes& routes, int rank, int size, std::string_view planner) {
@@ -180,7 +194,7 @@ Task<Plans> plan_with(PlanRequest request, RelayPolicy policy, std::string_view 
   const int size = request.neighborhood.machine->size();
   const bool with_reverse = request.options.with_reverse;
   const Routes routes = co_await negotiate(std::move(request), policy);
-  Plans plans{write_forward(routes, rank, size, planner), std::nullopt};
+  Plans plans{write_forward(routes, rank, size, planner), std::nullopt, reason_of(routes, policy)};
   if (with_reverse) plans.reverse = write_reverse(routes, rank, size, planner);
   co_return plans;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/setting_names.hpp"
+#include "base/setting.hpp"
 #include "world.hpp"
 
 namespace vicinal {

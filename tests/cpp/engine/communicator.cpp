@@ -135,10 +135,31 @@ TEST(communicator_without_shared_memory) {
 
   copy = duplicate_world();
   setenv("VICINAL_SHARED_MEMORY", "maybe", 1);
-  CHECK_THROWS(Fault::info, Communicator::of(copy), "must be 0 or 1");
+  CHECK_THROWS(Fault::info, Communicator::of(copy),
+               "VICINAL_SHARED_MEMORY is 'maybe', but '1' or '0' is expected");
   setenv("VICINAL_SHARED_MEMORY", kept.c_str(), 1);
   CHECK_EQUAL(Communicator::of(copy)->size(), without->size());
   MPI_Comm_free(&copy);
+}
+
+TEST(communicator_tells_all_ranks_of_one_whose_environment_cannot_be_read) {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const int odd = size - 1;
+  for (const auto& [variable, expected] :
+       std::vector<std::array<std::string, 2>>{{"VICINAL_SHARED_MEMORY", "'1' or '0'"},
+                                               {"VICINAL_REPORT_WAITS", "a number of seconds"},
+                                               {"VICINAL_LOG", "'warn', 'info' or 'debug'"}}) {
+    const char* before = std::getenv(variable.c_str());
+    const std::string kept = before == nullptr ? "" : before;
+    MPI_Comm copy = duplicate_world();
+    if (world_rank() == odd) setenv(variable.c_str(), "maybe", 1);
+    CHECK_THROWS(Fault::info, Communicator::of(copy), variable + " is 'maybe', but " + expected);
+    CHECK_THROWS(Fault::info, Communicator::of(copy), "(on rank " + std::to_string(odd) + ")");
+    setenv(variable.c_str(), kept.c_str(), 1);
+    CHECK_EQUAL(Communicator::of(copy)->size(), size);
+    MPI_Comm_free(&copy);
+  }
 }
 
 TEST(communicator_wants_the_same_environment_everywhere) {

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "base/setting_names.hpp"
+#include "base/setting.hpp"
 #include "world.hpp"
 
 namespace vicinal {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/setting_names.hpp"
+#include "base/setting.hpp"
 #include "world.hpp"
 
 namespace vicinal {
@@ -81,7 +81,7 @@ TEST(settings_of_what_ranks_find_out_together_are_compared) {
   FAILS(at.error(MPI_ERR_INFO_VALUE),
         vicinal_sparse_alltoallv(&at.rank, 1, &at.next, &one, &none, MPI_INT, MPI_INT, at.comm,
                                  typing_error, &received),
-        "no exchange method 'fastest'");
+        "vicinal_exchange is 'fastest', but 'automatic', 'personalized'");
   exchange_numbers(at, Hints{{"vicinal_exchange", "nonblocking"}});
   // Default regions, which no info key names.
   SUCCEEDS(vicinal_set_regions(at.comm, at.last ? "blocks:1" : "blocks:2"));

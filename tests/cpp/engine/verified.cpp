@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/setting_names.hpp"
+#include "base/setting.hpp"
 #include "collectives/graph.hpp"
 #include "world.hpp"
 

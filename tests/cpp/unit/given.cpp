@@ -1,7 +1,7 @@
 // What all ranks must have alike.
 #include "base/given.hpp"
 
-#include "base/setting_names.hpp"
+#include "base/setting.hpp"
 #include "check.hpp"
 
 namespace vicinal {

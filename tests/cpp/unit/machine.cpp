@@ -84,7 +84,7 @@ void refused(const char* text, const char* part) {
 }
 
 TEST(regions_refuse_everything_else) {
-  refused("", "expected one of: node, numa, blocks:K");
+  refused("", "expected one of: 'node', 'numa', 'blocks:K'");
   refused("nodes", "is not known");
   refused("NODE", "is not known");
   refused("node:", "is not known");

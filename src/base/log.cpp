@@ -1,0 +1,115 @@
+// Where the lines go.
+#include "base/log.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/setting.hpp"
+
+namespace vicinal {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, LogLevel>, 3> levels{
+    {{"warn", LogLevel::warn}, {"info", LogLevel::info}, {"debug", LogLevel::debug}}};
+
+/// Never destroyed: somebody may have something to say in the destructor of a static object.
+struct Log {
+  std::mutex mutex;
+  std::string wish;  ///< as it was given when the log was opened
+  int rank = -1;     ///< -1 while it is not known
+  int file = -1;
+  std::set<std::string> warned;
+};
+
+Log& the_log() {
+  static auto* const log = new Log;
+  return *log;
+}
+
+void write_whole(int file, std::string_view line) noexcept {
+  while (!line.empty()) {
+    const ssize_t written = ::write(file, line.data(), line.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // there is nobody to tell
+    line.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::string name_of(std::string file, int rank) {
+  const std::string number = std::to_string(rank);
+  for (std::size_t at = 0; (at = file.find("%r", at)) != std::string::npos; at += number.size()) {
+    file.replace(at, 2, number);
+  }
+  return file;
+}
+
+}  // namespace
+
+std::optional<LogWish> read_log_wish(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  for (const auto& [name, level] : levels) {
+    if (text.substr(0, colon) != name) continue;
+    if (colon == std::string_view::npos) return LogWish{level, {}};
+    if (colon + 1 < text.size()) return LogWish{level, std::string(text.substr(colon + 1))};
+  }
+  return std::nullopt;
+}
+
+void open_log(int world_rank) {
+  Log& log = the_log();
+  const std::lock_guard lock(log.mutex);
+  const Setting& row = setting("vicinal_log");
+  std::string text = process_value(row.key);
+  if (log.rank == world_rank && log.wish == text) return;
+  const std::optional<LogWish> wish = read_log_wish(text);
+  if (!wish) refuse(row, variable_of(row.key), text);
+  int file = -1;
+  if (!wish->file.empty()) {
+    file = ::open(name_of(wish->file, world_rank).c_str(),
+                  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    const int fault = errno;
+    require(file >= 0, Fault::info, variable_of(row.key), " is '", text,
+            "', but a file that can be written is expected: ", std::strerror(fault));
+  }
+  if (log.file >= 0) ::close(log.file);
+  log.file = file;
+  log.rank = world_rank;
+  log.wish = std::move(text);
+  detail::log_level.store(wish->level, std::memory_order_relaxed);
+}
+
+void write_log(LogLevel level, std::string_view text) noexcept {
+  if (!logs(level)) return;
+  try {
+    Log& log = the_log();
+    const std::lock_guard lock(log.mutex);
+    std::string line = "vicinal: ";
+    if (log.rank >= 0) line += "rank " + std::to_string(log.rank) + ": ";
+    line += text;
+    line += '\n';
+    if (log.file >= 0) write_whole(log.file, line);
+    if (log.file < 0 || level == LogLevel::warn) write_whole(STDERR_FILENO, line);
+  } catch (const std::exception&) {
+    // Without memory for it nothing is said.
+  }
+}
+
+void detail::write_warning(const std::string& text) {
+  Log& log = the_log();
+  {
+    const std::lock_guard lock(log.mutex);
+    if (!log.warned.insert(text).second) return;
+  }
+  write_log(LogLevel::warn, "warning: " + text);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,195 @@
+// The table of settings, and all that follows from a row.
+#include "base/setting.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace vicinal {
+
+namespace {
+
+using Form = SettingForm;
+using Scope = SettingScope;
+
+/// Those of src/planners/table.cpp, to which a test holds them.
+constexpr std::string_view planner_names =
+    "automatic direct nearest-first aggregate aggregate-plain two-step split common-neighbor "
+    "distance-halving distance-halving-pruned bruck dissemination recursive-doubling ring "
+    "hierarchical multi-lane locality-bruck";
+
+constexpr std::array table = std::to_array<Setting>({
+    {"vicinal_regions", "node", "who is near whom", Form::special,
+     "'node', 'numa', 'blocks:K', 'round-robin:N', 'list:L0,L1,...' (a label for each rank), or "
+     "two "
+     "of these as 'OUTER/INNER'"},
+    {"vicinal_strategy", "automatic", "the planner", Form::words, planner_names},
+    {"vicinal_allgather", "automatic", "the planner of allgathers over all ranks", Form::words,
+     planner_names},
+    {"vicinal_exchange", "automatic", "how sparse exchanges go", Form::words,
+     "automatic personalized nonblocking locality locality-personalized one-sided"},
+    {"vicinal_local", "shared",
+     "how ranks of one host hand data over, by shared memory or messages", Form::words,
+     "shared messages"},
+    {"vicinal_in_flight", "4", "how many executions of a plan may be in flight", Form::whole_number,
+     "", 1, most_in_flight},
+    {"vicinal_progress", "relaxed", "who brings on what a leader relays for others", Form::words,
+     "relaxed strict"},
+    {"vicinal_split_bytes", "65536",
+     "'split' and 'automatic' take a leader for each this many bytes of a region pair",
+     Form::whole_number, "", 1, std::int64_t{1} << 40},
+    {"vicinal_leader_shift", "0",
+     "leaders are taken this many ranks further on in their region, for measurements",
+     Form::whole_number, "", 0, 1 << 20},
+    {"vicinal_group_size", "0",
+     "'common-neighbor' forms groups of at most this many ranks of a region, or, for 0, of as many "
+     "as "
+     "a cost model finds best",
+     Form::whole_number, "", 0, 1 << 20},
+    {"vicinal_verify", "0", "whether all ranks of an exchange prove each new plan together",
+     Form::words, "1 0"},
+    {"vicinal_report_waits", "30", "when a rank that waits says for whom", Form::seconds,
+     "a number of seconds, or 0 for never", 0, 0, Scope::process, false},
+    {"vicinal_shared_memory", "1", "whether ranks of a host share memory at all", Form::words,
+     "1 0", 0, 0, Scope::process, false},
+    {"vicinal_progress_thread", "0", "whether a thread of the library's own progresses exchanges",
+     Form::words, "1 yes on true 0 no off false", 0, 0, Scope::process},
+    {"vicinal_dump_signal", "", "what has a rank say what it waits for", Form::special,
+     "the number of a signal that can be caught", 0, 0, Scope::process, false},
+    {"vicinal_log", "warn", "what is written of plans and settings, and where", Form::special,
+     "'warn', 'info' or 'debug', or one of these with a file as 'info:FILE'", 0, 0, Scope::process,
+     false},
+});
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, space));
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return words;
+}
+
+template <class Number>
+std::optional<Number> read_number(std::string_view text) {
+  Number value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return value;
+}
+
+bool can_be(const Setting& setting, std::string_view text) {
+  switch (setting.form) {
+    case Form::words: {
+      const auto words = words_of(setting.values);
+      return std::find(words.begin(), words.end(), text) != words.end();
+    }
+    case Form::whole_number: {
+      const auto number = read_whole_number(text);
+      return number && *number >= setting.least && *number <= setting.largest;
+    }
+    case Form::seconds: return read_seconds(text).has_value();
+    case Form::special: return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const Setting> all_settings() { return table; }
+
+const Setting& setting(std::string_view key) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const Setting& it) { return it.key == key; });
+  require(found != table.end(), Fault::internal, "there is no setting ", key);
+  return *found;
+}
+
+std::string expected(const Setting& setting) {
+  if (setting.form == Form::whole_number) {
+    return "a whole number from " + std::to_string(setting.least) + " to " +
+           std::to_string(setting.largest);
+  }
+  if (setting.form != Form::words) return std::string(setting.values);
+  const auto words = words_of(setting.values);
+  std::ostringstream text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text << (i == 0 ? "'" : i + 1 == words.size() ? " or '" : ", '") << words[i] << '\'';
+  }
+  return text.str();
+}
+
+std::string described(const Setting& setting) {
+  std::ostringstream text;
+  text << (setting.scope == Scope::call ? std::string(setting.key) : variable_of(setting.key))
+       << ' ' << setting.meaning << ": " << expected(setting);
+  if (setting.standard.empty()) {
+    text << " (none by default)";
+  } else {
+    text << " (default '" << setting.standard << "')";
+  }
+  return text.str();
+}
+
+void refuse(const Setting& setting, std::string_view name, std::string_view text) {
+  fail(Fault::info, name, " is '", text, "', but ", expected(setting), " is expected");
+}
+
+void check(const Setting& setting, std::string_view name, std::string_view text) {
+  if (!can_be(setting, text)) refuse(setting, name, text);
+}
+
+std::string variable_of(std::string_view key) {
+  std::string variable(key);
+  std::transform(variable.begin(), variable.end(), variable.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  return variable;
+}
+
+std::optional<std::string> environment_value(std::string_view key) {
+  const char* text = std::getenv(variable_of(key).c_str());
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  return std::string(text);
+}
+
+std::string process_value(std::string_view key) {
+  return environment_value(key).value_or(std::string(setting(key).standard));
+}
+
+void check_environment() {
+  for (const Setting& row : table) {
+    if (row.scope != Scope::process) continue;
+    if (const auto text = environment_value(row.key)) check(row, variable_of(row.key), *text);
+  }
+}
+
+std::optional<std::int64_t> read_whole_number(std::string_view text) {
+  return read_number<std::int64_t>(text);
+}
+
+std::optional<double> read_seconds(std::string_view text) {
+  const auto value = read_number<double>(text);
+  return value && *value >= 0 ? value : std::nullopt;
+}
+
+bool is_yes(std::string_view text) {
+  return text == "1" || text == "yes" || text == "on" || text == "true";
+}
+
+std::vector<Given> given_by_process() {
+  std::vector<Given> given;
+  given.push_back({"the version of vicinal", VICINAL_VERSION_STRING});
+  for (const Setting& row : table) {
+    if (row.alike) given.push_back({variable_of(row.key), environment_value(row.key)});
+  }
+  return given;
+}
+
+}  // namespace vicinal

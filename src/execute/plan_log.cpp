@@ -1,0 +1,75 @@
+// "plan 0.3.1 by automatic: goes by leaders to 2 of 5 other regions, where that takes less time by the cost
+// model; sends 4 messages of 96 bytes to other regions and 1 of 8 inside its own, passes 64 through shared
+// memory". The first plan of graph 3 on communicator 0: the numbers are the same on all ranks.
+#include "execute/plan_log.hpp"
+
+#include <ostream>
+
+#include "base/log.hpp"
+#include "plan/checks.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// "plan 2.0.3": of the communicator's number 2 its graph 0's plan 3.
+void write_name(std::ostream& line, const mpi::ConversationKey& key) {
+  line << "plan " << key.graph / mpi::graphs_per_communicator << '.'
+       << key.graph % mpi::graphs_per_communicator << '.' << key.sequence;
+}
+
+void write_traffic(std::ostream& line, const Traffic& traffic, const char* unit,
+                   const char* where) {
+  if (traffic.messages == 0) {
+    line << "none " << where;
+    return;
+  }
+  line << traffic.messages << (traffic.messages == 1 ? " message" : " messages") << " of "
+       << traffic.elements << ' ' << unit << ' ' << where;
+}
+
+void write_statistics(std::ostream& line, const Plan& plan, const char* unit) {
+  const Statistics counted = statistics(plan);
+  line << "sends ";
+  write_traffic(line, counted.non_local, unit, "to other regions");
+  line << " and ";
+  write_traffic(line, counted.local, unit, "inside its own");
+  line << ", passes " << counted.shared_elements << ' ' << unit << " through shared memory";
+}
+
+}  // namespace
+
+void log_plan(const PlanningTask& task, const Plans& plans, const Conversation& conversation,
+              std::chrono::steady_clock::duration time) noexcept {
+  log_line(LogLevel::info, [&](std::ostream& line) {
+    const PlanOptions& options = task.options;
+    write_name(line, task.key);
+    line << " by " << plans.forward.planner;
+    if (!options.asked_for.empty()) {
+      line << " in place of " << options.asked_for
+           << ", since vicinal_progress is 'strict' and no progress thread runs";
+    } else if (plans.forward.planner != task.planner->name) {
+      line << ", chosen by " << task.planner->name;
+    }
+    line << ": ";
+    if (!plans.reason.empty()) line << plans.reason << "; ";
+    write_statistics(line, plans.forward, options.unit);
+    if (plans.reverse) {
+      line << "; in reverse ";
+      write_statistics(line, *plans.reverse, options.unit);
+    }
+    if (!options.shared_memory) {
+      line << "; vicinal_local is 'messages'";
+    } else if (!task.communicator->arena_fault().empty()) {
+      line << "; does without shared memory: " << task.communicator->arena_fault();
+    }
+  });
+  log_line(LogLevel::debug, [&](std::ostream& line) {
+    write_name(line, task.key);
+    line << " took " << std::chrono::duration<double, std::milli>(time).count() << " ms, "
+         << conversation.superstep() + 1 << " supersteps, and " << conversation.letters_sent()
+         << " letters of this rank";
+  });
+}
+
+}  // namespace vicinal

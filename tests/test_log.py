@@ -1,0 +1,102 @@
+"""What the library says of its own accord: nothing, but for warnings; and with VICINAL_LOG more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from launching import BUILD, abi_of, run_ranks
+
+LINE = re.compile(r"vicinal: rank (\d+): (.*)")
+COUNTS = "vicinal_strategy is 'aggregate', but blocking and nonblocking calls with counts go one message per edge"
+STRICT = "vicinal_strategy is 'aggregate', but vicinal_progress is 'strict' and no progress thread runs"
+APART = "but of 4 ranks 4 share no memory with others of their node: switched off by VICINAL_SHARED_MEMORY=0"
+
+
+def said(mpi: str, *asked: str, ranks: int = 4, check: bool = True, **env: str) -> str:
+    """What a program that asks for this writes on standard error and output."""
+    program = BUILD / "c_tests" / f"logged_{abi_of(mpi)}"
+    return run_ranks(mpi, ranks, [program, *asked], env=env, timeout=60, check=check).output
+
+
+def lines_of(text: str) -> list[tuple[int, str]]:
+    """Ranks and what they say; a line that is none of the log's fails, as one would that two ranks mixed."""
+    found = [(line, LINE.fullmatch(line)) for line in text.splitlines()]
+    strange = [line for line, match in found if match is None]
+    assert not strange, strange
+    return [(int(match[1]), match[2]) for _, match in found if match is not None]
+
+
+@pytest.mark.parametrize("env", [{}, {"VICINAL_LOG": "warn"}, {"VICINAL_SHARED_MEMORY": "0"}])
+def test_who_asks_for_nothing_hears_nothing(mpi: str, env: Mapping[str, str]) -> None:
+    assert said(mpi, **env) == ""
+
+
+@pytest.mark.parametrize(("asked", "env", "warnings"), [
+    (["vicinal_strategy", "aggregate"], {}, [COUNTS]),
+    (["vicinal_strategy", "aggregate", "vicinal_progress", "strict"], {}, [COUNTS, STRICT]),
+    ([], {"VICINAL_STRATEGY": "aggregate", "VICINAL_PROGRESS": "strict"}, [COUNTS, STRICT]),
+    (["vicinal_strategy", "direct", "vicinal_progress", "strict"], {}, []),
+    (["vicinal_progress", "strict"], {}, []),
+    (["vicinal_local", "shared"], {}, []),
+    (["vicinal_local", "messages"], {"VICINAL_SHARED_MEMORY": "0"}, []),
+    (["vicinal_local", "shared"], {"VICINAL_SHARED_MEMORY": "0"}, [f"vicinal_local is 'shared', {APART}"]),
+])
+def test_what_cannot_be_served_is_said_once_per_job(
+    mpi: str, asked: list[str], env: Mapping[str, str], warnings: list[str],
+) -> None:
+    heard = lines_of(said(mpi, *asked, **env))
+    assert [rank for rank, _ in heard] == [0] * len(warnings), heard
+    for warning in warnings:
+        assert sum(f"warning: {warning}" in text for _, text in heard) == 1, heard
+
+
+def test_a_line_per_plan_says_what_was_chosen_and_why(mpi: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert said(mpi, VICINAL_LOG=f"info:{log}") == ""
+    heard = lines_of(log.read_text())
+    assert not any(" took " in text for _, text in heard), "this is for debug"
+    for rank in range(4):
+        own = [text for other, text in heard if other == rank]
+        assert sum(f": rank {rank} of 4, on 1 node" in text for text in own) == 2, own
+        # Of each communicator: the request's, that of the graph's alltoalls, the halo's.
+        plans = [text for text in own if text.startswith("plan ")]
+        assert len(plans) == 6 and len({text.split()[1] for text in plans}) == 6, own
+        for text in plans:
+            assert " by automatic: goes by leaders to " in text and "by the cost model; sends " in text, text
+            assert ("; in reverse sends " in text) == ("in reverse" in text)
+        assert sum("of 1 other regions" in text for text in plans) >= 4, plans
+        assert sum("; in reverse sends " in text for text in plans) == 2, "the halos'"
+
+
+def test_a_plan_says_what_it_replaces_and_what_fell_back(mpi: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    env = {"VICINAL_LOG": f"info:{log}", "VICINAL_SHARED_MEMORY": "0"}
+    said(mpi, "vicinal_strategy", "split", "vicinal_progress", "strict", **env)
+    plans = [text for _, text in lines_of(log.read_text()) if text.startswith("plan ")]
+    replaced = [text for text in plans if " by direct in place of split, since vicinal_progress is 'strict'" in text]
+    assert len(replaced) == 2 * 2 * 4, plans  # the graph's calls are planned for its blocking ones
+    assert all("without shared memory: switched off by VICINAL_SHARED_MEMORY=0" in text for text in plans), plans
+    assert "sends 3 messages" in replaced[0] or "sends 2 messages" in replaced[0], replaced[0]
+
+
+def test_debugging_says_what_agreeing_has_cost(mpi: str, tmp_path: Path) -> None:
+    said(mpi, ranks=2, VICINAL_LOG=f"debug:{tmp_path / 'of-%r'}")
+    for rank in range(2):
+        heard = lines_of((tmp_path / f"of-{rank}").read_text())
+        assert {other for other, _ in heard} == {rank}
+        costs = [text for _, text in heard if " supersteps, and " in text]
+        assert len(costs) == 6, heard
+        for text in costs:
+            assert re.fullmatch(r"plan \d+\.\d+\.\d+ took \S+ ms, [1-9]\d* supersteps, and [1-9]\d* letters of this rank", text)
+
+
+def test_without_a_file_it_is_standard_error(mpi: str) -> None:
+    assert sum(text.startswith("plan ") for _, text in lines_of(said(mpi, ranks=2, VICINAL_LOG="info"))) == 12
+
+
+@pytest.mark.parametrize("wish", ["loud", "info:", "info:/nonexistent/log"])
+def test_a_wish_that_cannot_be_granted_is_refused(mpi: str, wish: str) -> None:
+    assert f"VICINAL_LOG is '{wish}', but " in said(mpi, check=False, VICINAL_LOG=wish)
