@@ -57,7 +57,8 @@
  *   vicinal_verify        whether all ranks of an exchange prove each new plan together: '1' or '0'
  *                         (default '0'). It is before the plan is used, at the cost of gathering all
  *                         their plans on one rank.
- * Environment only; a value that cannot be read fails where a communicator is first used:
+ * Environment only; a value that cannot be read fails where a communicator is first used (that of
+ * VICINAL_DUMP_SIGNAL, where a graph is):
  *   VICINAL_REPORT_WAITS    when a rank that waits says for whom: a number of seconds, or 0 for never
  *                           (default '30').
  *   VICINAL_SHARED_MEMORY   whether ranks of a host share memory at all: '1' or '0' (default '1'). Where
@@ -65,7 +66,8 @@
  *   VICINAL_PROGRESS_THREAD whether a thread of the library's own progresses exchanges: '1', 'yes', 'on',
  *                           'true', '0', 'no', 'off' or 'false' (default '0'). It needs
  *                           MPI_THREAD_MULTIPLE, and ends at the beginning of MPI_Finalize: the library
- *                           intercepts that call. To be the same on all ranks.
+ *                           intercepts that call, and for that has to come before MPI on the
+ *                           linker's command line. To be the same on all ranks.
  *   VICINAL_DUMP_SIGNAL     what has a rank say what it waits for: the number of a signal that can be
  *                           caught (none by default). See vicinal_dump.
  *   VICINAL_LOG             what is written of plans and settings, and where: 'warn', 'info' or 'debug',

@@ -6,7 +6,6 @@
 //   open<Offer, Expectation>(letter, Either{[&](Offer offer) {...}, [&](Expectation expectation) {...}});
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -33,7 +32,9 @@ constexpr std::int64_t kind_of(std::string_view name) {
 
 template <class Contents>
 Letter letter_to(int peer, const Contents& contents) {
-  Letter letter{peer, {kind_of(Contents::name)}};
+  Letter letter{peer, {}};
+  letter.words.reserve(16);
+  letter.words.push_back(kind_of(Contents::name));
   WordWriter(letter.words).write(contents);
   return letter;
 }
@@ -48,9 +49,7 @@ template <class Contents>
 Contents contents_of(const Letter& letter) {
   require(holds<Contents>(letter), Fault::internal, "a letter from rank ", letter.peer, " is no ",
           Contents::name);
-  const std::string what =
-      "a letter (" + std::string(Contents::name) + ") from rank " + std::to_string(letter.peer);
-  WordReader reader(std::span(letter.words).subspan(1), what);
+  WordReader reader(std::span(letter.words).subspan(1), Contents::name, letter.peer);
   auto contents = reader.read<Contents>();
   reader.finish();
   return contents;

@@ -71,9 +71,9 @@ class WordWriter {
 
 class WordReader {
  public:
-  /// `what` the words are, for the fault of those that are none.
-  WordReader(std::span<const std::int64_t> words, std::string_view what)
-      : words_(words), what_(what) {}
+  /// `what` the words are and which rank wrote them, if another did, for the fault of those that are none.
+  WordReader(std::span<const std::int64_t> words, std::string_view what, int writer = -1)
+      : words_(words), what_(what), writer_(writer) {}
 
   template <class Value>
   void read(Value& value) {
@@ -81,6 +81,10 @@ class WordReader {
       value = static_cast<Value>(next());
     } else if constexpr (detail::Optional<Value>) {
       if (next() != 0) read(value.emplace());
+    } else if constexpr (std::is_same_v<Value, Words>) {
+      const auto read = words_.first(size());
+      value.assign(read.begin(), read.end());
+      words_ = words_.subspan(read.size());
     } else if constexpr (detail::List<Value>) {
       value.resize(size());
       for (auto& entry : value) read(entry);
@@ -98,12 +102,12 @@ class WordReader {
   [[nodiscard]] std::span<const std::int64_t> rest() const { return words_; }
   /// For the end: there must be none left.
   void finish() const {
-    require(words_.empty(), Fault::internal, what_, " has ", words_.size(), " words too many");
+    if (!words_.empty()) refuse("has ", words_.size(), " words too many");
   }
 
  private:
   std::int64_t next() {
-    require(!words_.empty(), Fault::internal, what_, " ends too early");
+    if (words_.empty()) refuse("ends too early");
     const std::int64_t word = words_.front();
     words_ = words_.subspan(1);
     return word;
@@ -111,13 +115,20 @@ class WordReader {
   /// Of a list, each of whose entries is a word or more.
   std::size_t size() {
     const std::int64_t size = next();
-    require(size >= 0 && static_cast<std::size_t>(size) <= words_.size(), Fault::internal, what_,
-            " announces ", size, " entries, but ", words_.size(), " words are left");
+    if (size < 0 || static_cast<std::size_t>(size) > words_.size()) {
+      refuse("announces ", size, " entries, but ", words_.size(), " words are left");
+    }
     return static_cast<std::size_t>(size);
+  }
+  template <class... Parts>
+  [[noreturn]] void refuse(const Parts&... parts) const {
+    if (writer_ < 0) fail(Fault::internal, what_, " ", parts...);
+    fail(Fault::internal, "a letter (", what_, ") from rank ", writer_, " ", parts...);
   }
 
   std::span<const std::int64_t> words_;
   std::string_view what_;
+  int writer_;
 };
 
 }  // namespace vicinal

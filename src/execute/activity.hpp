@@ -97,7 +97,7 @@ void progress() noexcept;
 /// does not allow several threads.
 void prepare_process();
 
-/// Whether the progress thread runs.
+/// Whether the environment wants the progress thread. It runs from the first graph to the end of MPI.
 [[nodiscard]] bool has_progress_thread();
 
 /// Writes what every activity and every thread of this process waits for, for diagnosing a hang.

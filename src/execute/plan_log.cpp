@@ -61,7 +61,7 @@ void log_plan(const PlanningTask& task, const Plans& plans, const Conversation& 
     if (!options.shared_memory) {
       line << "; vicinal_local is 'messages'";
     } else if (!task.communicator->arena_fault().empty()) {
-      line << "; does without shared memory: " << task.communicator->arena_fault();
+      line << "; shared memory: " << task.communicator->arena_fault();
     }
   });
   log_line(LogLevel::debug, [&](std::ostream& line) {

@@ -83,6 +83,8 @@ class ErrorsReturn {
 
 int close_all(MPI_Comm, int, void*, void*) {
   stop_threads_hook();
+  if (!is_alive()) return MPI_SUCCESS;
+  const ErrorsReturn errors_return;
   finish_chores(patience_at_end);
   drop_chores();
   end_hook();
@@ -91,8 +93,6 @@ int close_all(MPI_Comm, int, void*, void*) {
     const std::lock_guard lock(registry().mutex);
     live = registry().live;
   }
-  if (!is_alive()) return MPI_SUCCESS;
-  const ErrorsReturn errors_return;
   Window::free_all();
   for (Communicator* communicator : live) communicator->close();
   return MPI_SUCCESS;
@@ -133,10 +133,10 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
           "the communicator is an inter-communicator; neighborhoods need an intra-communicator, "
           "which MPI_Intercomm_merge makes of it");
   claim_process();
-  announce_if_alone();
   do_chores(chores_left());
   Handle made(new Communicator, retire);
   made->make(user);
+  announce_if_alone();
   auto kept = std::make_unique<Handle>(made);
   check(MPI_Comm_set_attr(user, key, kept.get()), "MPI_Comm_set_attr");
   static_cast<void>(kept.release());

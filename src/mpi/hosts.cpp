@@ -34,8 +34,8 @@ std::optional<Error> fault_of_environment() {
   try {
     check_environment();
     open_log(world_rank());
-  } catch (const Error& error) {
-    return error;
+  } catch (const std::exception& fault) {
+    return as_error(fault);
   }
   return std::nullopt;
 }
@@ -132,13 +132,18 @@ void Communicator::join_host() {
 
 void Communicator::warn_of_shared_memory(const char* asked) const {
   if (rank_ != 0) return;
-  std::vector<int> ranks_of(places_.node_of.size());  // by node
-  for (const int node : places_.node_of) ++ranks_of[static_cast<std::size_t>(node)];
+  std::vector<int> ranks_of(places_.node_of.size()), sharing(places_.node_of.size());  // by node
+  for (std::size_t rank = 0; rank < host_of_.size(); ++rank) {
+    const int node = places_.node_of[rank];
+    ++ranks_of[static_cast<std::size_t>(node)];
+    if (host_of_[rank] == node) ++sharing[static_cast<std::size_t>(node)];
+  }
   int without = 0;
   bool own_node = false;
   for (std::size_t rank = 0; rank < host_of_.size(); ++rank) {
     const int node = places_.node_of[rank];
-    if (host_of_[rank] == node || ranks_of[static_cast<std::size_t>(node)] == 1) continue;
+    const bool shares = host_of_[rank] == node && sharing[static_cast<std::size_t>(node)] > 1;
+    if (shares || ranks_of[static_cast<std::size_t>(node)] == 1) continue;
     ++without;
     own_node = own_node || node == places_.node_of.front();
   }
@@ -153,7 +158,7 @@ void Communicator::log_places() const {
     const std::set<int> nodes(places_.node_of.begin(), places_.node_of.end());
     line << "communicator " << number_ << ": rank " << rank_ << " of " << size_ << ", on "
          << nodes.size() << (nodes.size() == 1 ? " node" : " nodes");
-    if (!arena_fault_.empty()) line << "; does without shared memory: " << arena_fault_;
+    if (!arena_fault_.empty()) line << "; shared memory: " << arena_fault_;
   });
 }
 

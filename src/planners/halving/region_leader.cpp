@@ -108,7 +108,7 @@ void RegionLeader::count_common(const std::map<int, Ranks>& destinations,
 std::size_t RegionLeader::member_place(int rank) const {
   const auto found = std::lower_bound(members_.begin(), members_.end(), rank);
   require(found != members_.end() && *found == rank, Fault::internal, "rank ", rank,
-          " is named in a letter to a region_leader of whose region it is not");
+          " is named in a letter to a region leader of whose region it is not");
   return static_cast<std::size_t>(found - members_.begin());
 }
 

@@ -1,5 +1,5 @@
 // The letters of a negotiation. Each carries its sender's status, so that a fault travels with whatever would have
-// been said.
+// been said; only an introduction has the region's, since both sides' verdicts go by that.
 #pragma once
 
 #include <optional>
