@@ -86,7 +86,7 @@ def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tupl
         "empty regions": ([*spmv, "--ranks-per-region", 0], ("--ranks-per-region", "'0'")),
         "unknown strategy": ([*spmv, "--strategy", "magic"], ("magic", "direct", "split")),
         "allgathers only": ([*explain, "--strategy", "distance-halving"], ("distance-halving", "reverse")),
-        "no reverse": ([*spmv, "--strategy", "distance-halving-pruned"], ("partial sums",)),
+        "no reverse": ([*spmv, "--strategy", "distance-halving"], ("nobody behind wants",)),
         "unknown regions": ([*spmv, "--regions", "rooms:3"], ("rooms:3", "blocks:K")),
         "short list": ([*spmv, "--regions", "list:0,0,1"], ("3 labels", "4 ranks")),
         "bad list": ([*explain[:4], "--regions", "list:0,0,x,1"], ('"x"',)),

@@ -20,8 +20,7 @@
  *                         'aggregate-plain', 'two-step', 'split', 'common-neighbor', 'distance-halving',
  *                         'distance-halving-pruned', 'bruck', 'dissemination', 'recursive-doubling',
  *                         'ring', 'hierarchical', 'multi-lane' or 'locality-bruck' (default 'automatic').
- *                         'distance-halving-pruned' and 'common-neighbor' serve exchanges without a
- *                         reverse, 'distance-halving' allgathers, those from 'bruck' on allgathers over
+ *                         'distance-halving' serves allgathers, those from 'bruck' on allgathers over
  *                         all ranks.
  *   vicinal_allgather     the planner of allgathers over all ranks: 'automatic', 'direct',
  *                         'nearest-first', 'aggregate', 'aggregate-plain', 'two-step', 'split',

@@ -8,7 +8,7 @@
 // Source: Collom et al. 2023, algorithms 4 to 6 and section 3.3. Unlike algorithm 5, starting never
 // waits for the contributors.
 #include "planners/all.hpp"
-#include "planners/relay/write_plan.hpp"
+#include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
 

@@ -8,7 +8,7 @@
 // block into a region once and in the fewest steps; ring where every region has a single rank and
 // blocks are so large that steps do not matter.
 #include "planners/all.hpp"
-#include "planners/relay/write_plan.hpp"
+#include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
 

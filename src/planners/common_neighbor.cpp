@@ -14,27 +14,13 @@
 // mechanism for MPI neighborhood collectives". There, groups of a given size K are formed over the
 // whole communicator; here they stay inside a region, so that handing over is cheap.
 #include "planners/all.hpp"
-#include "planners/common_neighbor/negotiator.hpp"
+#include "planners/common_neighbor/negotiation.hpp"
 
 namespace vicinal {
 
 Task<Plans> plan_common_neighbor(PlanRequest request) {
-  const int rank = request.neighborhood.rank;
-  const int size = request.neighborhood.machine->size();
-  common_neighbor::CommonNeighborNegotiator self(request);
-  if (self.takes_part()) {
-    Conversation& talk = request.conversation;
-    std::vector<Letter> outbox = self.write_links();
-    self.read_links(co_await talk.exchange(std::move(outbox), self.expected_links()));
-
-    outbox = self.write_supplies();
-    self.read_supplies(co_await talk.exchange(std::move(outbox), self.expected_supplies()));
-
-    outbox = self.write_arrivals();
-    self.read_arrivals(co_await talk.exchange(std::move(outbox), self.expected_arrivals()));
-  }
-  Plans plans{write_plan(self.finish(), rank, size), std::nullopt};
-  co_return plans;
+  common_neighbor::CommonNeighborNegotiation negotiation(request);
+  co_return co_await negotiation.run();
 }
 
 }  // namespace vicinal

@@ -4,7 +4,7 @@
 // region. Cost per rank: one message per neighbour, every value as often as it is wanted.
 // Source: Collom et al. 2023, algorithms 1 to 3.
 #include "planners/all.hpp"
-#include "planners/relay/write_plan.hpp"
+#include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
 

@@ -7,7 +7,7 @@
 //
 // Source: Träff 2006, "Efficient allgather for regular SMP-clusters"; Bienz et al. 2022, section 2.2.
 #include "planners/all.hpp"
-#include "planners/allgather/write_plan.hpp"
+#include "planners/allgather/negotiation.hpp"
 
 namespace vicinal::allgather {
 

@@ -16,7 +16,7 @@
 #include <algorithm>
 
 #include "planners/all.hpp"
-#include "planners/allgather/write_plan.hpp"
+#include "planners/allgather/negotiation.hpp"
 
 namespace vicinal::allgather {
 

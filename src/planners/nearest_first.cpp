@@ -7,8 +7,7 @@
 #include <algorithm>
 
 #include "planners/all.hpp"
-#include "planners/relay/negotiator.hpp"
-#include "planners/relay/write_plan.hpp"
+#include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
 

@@ -4,16 +4,36 @@
 #include <cstdint>
 
 #include "base/records.hpp"
+#include "base/runs.hpp"
 
 namespace vicinal {
+
+/// A slot for either direction: one element that several ranks read forward becomes several
+/// contributions in reverse, so the two differ in size.
+struct SlotPair {
+  std::int64_t forward = -1;
+  std::int64_t reverse = -1;
+};
+void fields(auto&& take, Is<SlotPair> auto& it) { take(it.forward, it.reverse); }
 
 /// A message, a slot in the arena of their host, or nothing.
 struct Passage {
   std::int64_t tag = -1;
-  std::int64_t slot = -1;
+  SlotPair slot;
   int peer_index = -1;  ///< in the slot: that of the rank that is not its owner
-  [[nodiscard]] bool shared() const { return slot >= 0; }
+  Index extent = 0;     ///< of the slot, or of the message
+  Index offset = 0;  ///< slot: where that rank's area begins, in a direction where each has its own
+  [[nodiscard]] bool shared() const { return slot.forward >= 0; }
+
+  static Passage message(std::int64_t tag, Index extent) {
+    Passage passage;
+    passage.tag = tag;
+    passage.extent = extent;
+    return passage;
+  }
 };
-void fields(auto&& take, Is<Passage> auto& it) { take(it.tag, it.slot, it.peer_index); }
+void fields(auto&& take, Is<Passage> auto& it) {
+  take(it.tag, it.slot, it.peer_index, it.extent, it.offset);
+}
 
 }  // namespace vicinal

@@ -11,7 +11,7 @@
 #include <bit>
 
 #include "planners/all.hpp"
-#include "planners/allgather/write_plan.hpp"
+#include "planners/allgather/negotiation.hpp"
 
 namespace vicinal::allgather {
 

@@ -6,7 +6,7 @@
 //
 // Source: Chan et al. 2007; Bienz et al. 2022, section 2. The order by regions is ours.
 #include "planners/all.hpp"
-#include "planners/allgather/write_plan.hpp"
+#include "planners/allgather/negotiation.hpp"
 
 namespace vicinal::allgather {
 

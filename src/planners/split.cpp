@@ -6,7 +6,7 @@
 // Source: Lockhart et al. 2023 (split node-aware communication); Ghazimirsaeed et al. 2020 (dividing
 // a leader's load).
 #include "planners/all.hpp"
-#include "planners/relay/write_plan.hpp"
+#include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
 

@@ -7,8 +7,8 @@ namespace vicinal {
 
 namespace {
 
-constexpr std::string_view no_partial_sums =
-    "its reverse would need partial sums at agents, which are not planned";
+constexpr std::string_view carries_unwanted =
+    "it passes on what nobody behind wants, for which nothing would come back";
 
 /// An allgather over all ranks of a communicator.
 constexpr Planner among_all(std::string_view name, std::string_view summary,
@@ -30,12 +30,12 @@ constexpr std::array<Planner, 17> table{{
     {"split", "aggregate with several leaders for large region pairs", plan_split},
     {"automatic", "split or direct, by the cost model, for each region pair", plan_automatic},
     {"distance-halving", "allgather through one agent per halving of the regions",
-     plan_distance_halving, no_partial_sums,
+     plan_distance_halving, carries_unwanted,
      "it passes on all that a rank sends as one block; use distance-halving-pruned"},
     {"distance-halving-pruned", "the same, passing on what is wanted, for all patterns",
-     plan_distance_halving_pruned, no_partial_sums},
+     plan_distance_halving_pruned},
     {"common-neighbor", "ranks of a region deliver for each other to the neighbours they share",
-     plan_common_neighbor, "it combines what is sent and has no way back for replies"},
+     plan_common_neighbor},
     among_all("bruck", "allgather in log2 p steps, to the ranks before", plan_bruck),
     among_all("dissemination", "allgather in log2 p steps, to the ranks after", plan_dissemination),
     among_all("recursive-doubling", "allgather in log2 p steps, by exchanges between two",

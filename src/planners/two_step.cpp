@@ -5,7 +5,7 @@
 // message per sending rank and far region, each of the rank's items once.
 // Source: Bienz, Gropp and Olson 2020 (node-aware two-step communication).
 #include "planners/all.hpp"
-#include "planners/relay/write_plan.hpp"
+#include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
 

@@ -1,6 +1,6 @@
 // What a rank does in an allgather, before it is a plan: which blocks it gives to whom, and takes
 // from whom, in which order. An algorithm writes the schedule of one rank from what every rank
-// knows, the machine, so nothing is asked and nothing is agreed; write_plan.hpp makes a plan of it.
+// knows, the machine, so nothing is asked and nothing is agreed; negotiation.hpp makes a plan of it.
 //
 // Algorithms are written for a team: some ranks that each hold some blocks, and in the end all hold
 // what any of them held. So one can serve as a part of another.

@@ -8,9 +8,9 @@ namespace vicinal::common_neighbor {
 
 namespace {
 
-void append_piece(std::vector<Piece>& pieces, Piece piece) {
+void append_piece(std::vector<LinkPiece>& pieces, LinkPiece piece) {
   if (!pieces.empty()) {
-    Piece& last = pieces.back();
+    LinkPiece& last = pieces.back();
     if (last.offset + last.count == piece.offset && last.position + last.count == piece.position) {
       last.count += piece.count;
       return;
@@ -28,9 +28,9 @@ struct Stretch {
 };
 
 /// By position; none overlaps another.
-std::vector<Stretch> named_stretches(const std::vector<Piece>& pieces_by_position) {
+std::vector<Stretch> named_stretches(const std::vector<LinkPiece>& pieces_by_position) {
   std::vector<Stretch> stretches;
-  for (const Piece& piece : pieces_by_position) {
+  for (const LinkPiece& piece : pieces_by_position) {
     if (stretches.empty() || stretches.back().position + stretches.back().count <= piece.position) {
       stretches.push_back({piece.position, piece.count, piece.offset, 0});
       continue;
@@ -44,8 +44,8 @@ std::vector<Stretch> named_stretches(const std::vector<Piece>& pieces_by_positio
 
 }  // namespace
 
-std::map<int, std::vector<Piece>> pieces_by_peer(const Stream& stream, bool packed) {
-  std::map<int, std::vector<Piece>> pieces;
+std::map<int, std::vector<LinkPiece>> pieces_by_peer(const Stream& stream, bool packed) {
+  std::map<int, std::vector<LinkPiece>> pieces;
   Index position = 0;
   for (const StreamRun& run : stream.runs) {
     for (const Occurrence& place : run.occurrences) {
@@ -56,8 +56,8 @@ std::map<int, std::vector<Piece>> pieces_by_peer(const Stream& stream, bool pack
   return pieces;
 }
 
-MessagePart lay_out(std::vector<Piece> pieces, Index begin) {
-  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+MessagePart lay_out(std::vector<LinkPiece> pieces, Index begin) {
+  std::sort(pieces.begin(), pieces.end(), [](const LinkPiece& a, const LinkPiece& b) {
     return std::tie(a.position, a.offset) < std::tie(b.position, b.offset);
   });
   std::vector<Stretch> stretches = named_stretches(pieces);
@@ -74,13 +74,13 @@ MessagePart lay_out(std::vector<Piece> pieces, Index begin) {
     part.count += stretch->count;
   }
   auto holder = stretches.begin();
-  for (Piece& piece : pieces) {
+  for (LinkPiece& piece : pieces) {
     while (holder->position + holder->count <= piece.position) ++holder;
     piece.position = holder->in_message + (piece.position - holder->position);
   }
   std::sort(pieces.begin(), pieces.end(),
-            [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
-  for (const Piece& piece : pieces) append_piece(part.pieces, piece);
+            [](const LinkPiece& a, const LinkPiece& b) { return a.offset < b.offset; });
+  for (const LinkPiece& piece : pieces) append_piece(part.pieces, piece);
   return part;
 }
 

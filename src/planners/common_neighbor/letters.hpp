@@ -1,15 +1,14 @@
-// What is said in the three supersteps of negotiator.hpp. An expectation is that of the relay family.
+// What is said in the three supersteps of negotiation.hpp.
 #pragma once
 
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/letters.hpp"
 #include "planners/common_neighbor/groups.hpp"
 #include "planners/common_neighbor/layout.hpp"
+#include "planners/faults.hpp"
 #include "planners/passage.hpp"
-#include "planners/relay/letters.hpp"
 
 namespace vicinal::common_neighbor {
 
@@ -28,19 +27,16 @@ struct SupplyLetter {
   struct Link {
     int destination = 0;
     Index count = 0;
-    std::vector<Piece> pieces;  ///< in what is supplied
+    std::vector<LinkPiece> pieces;  ///< in what is supplied
   };
   Status status;
   Passage passage;
-  Index extent = 0;  ///< of the slot or message
   std::vector<Link> links;
 };
 void fields(auto&& take, Is<SupplyLetter::Link> auto& it) {
   take(it.destination, it.count, it.pieces);
 }
-void fields(auto&& take, Is<SupplyLetter> auto& it) {
-  take(it.status, it.passage, it.extent, it.links);
-}
+void fields(auto&& take, Is<SupplyLetter> auto& it) { take(it.status, it.passage, it.links); }
 
 /// Superstep 3, to the destination of a link: where it finds the items.
 struct ArrivalLetter {
@@ -49,11 +45,10 @@ struct ArrivalLetter {
   int origin = 0;  ///< whose link it is
   Index count = 0;
   Passage passage;
-  Index extent = 0;  ///< of the slot or message
-  std::vector<Piece> pieces;
+  std::vector<LinkPiece> pieces;
 };
 void fields(auto&& take, Is<ArrivalLetter> auto& it) {
-  take(it.status, it.origin, it.count, it.passage, it.extent, it.pieces);
+  take(it.status, it.origin, it.count, it.passage, it.pieces);
 }
 
 }  // namespace vicinal::common_neighbor

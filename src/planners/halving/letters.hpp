@@ -33,30 +33,26 @@ struct HopLetter {
     Words destinations;  ///< edge and rank of each in a word, as there may be very many
   };
   Status status;
-  Passage passage;
-  Index count = 0;
+  Passage passage;  ///< of as many elements as all parcels have
   std::vector<Load> parcels;
 };
 void fields(auto&& take, Is<HopLetter::Load> auto& it) {
   take(it.origin, it.count, it.destinations);
 }
-void fields(auto&& take, Is<HopLetter> auto& it) {
-  take(it.status, it.passage, it.count, it.parcels);
-}
+void fields(auto&& take, Is<HopLetter> auto& it) { take(it.status, it.passage, it.parcels); }
 
 /// To the destination of an edge: where it finds its items.
 struct DeliveryLetter {
   static constexpr std::string_view name = "edge's delivery";
   Status status;
-  Passage passage;
-  Index extent = 0;  ///< of the carrier's main buffer, or of the message
+  Passage passage;  ///< to the carrier's main buffer, or a message
   int origin = 0;
   int edge = 0;
   Index count = 0;
-  Index offset = 0;
+  Index offset = 0;  ///< in there
 };
 void fields(auto&& take, Is<DeliveryLetter> auto& it) {
-  take(it.status, it.passage, it.extent, it.origin, it.edge, it.count, it.offset);
+  take(it.status, it.passage, it.origin, it.edge, it.count, it.offset);
 }
 
 }  // namespace vicinal::halving

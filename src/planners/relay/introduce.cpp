@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/scramble.hpp"
-#include "planners/relay/negotiator.hpp"
+#include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
 
@@ -32,63 +32,19 @@ ContributedStream contributed(int rank, std::int64_t tag, const std::vector<int>
 
 }  // namespace
 
-Negotiator::Negotiator(PlanRequest& request, const RelayPolicy& policy)
-    : request_(request),
-      policy_(policy),
-      neighborhood_(request.neighborhood),
-      machine_(*request.neighborhood.machine),
-      rank_(request.neighborhood.rank),
-      faults_(rank_, request.options.unit) {
-  if (request.fault) {
-    faults_.blame(*request.fault);
-  } else {
-    out_links_ = out_links(request.pattern, policy.identity && request.pattern.identity);
-    in_links_ = in_links(request.pattern);
-  }
-  // Links exist by the graph's edges, whatever became of the pattern.
-  for (const int peer : neighborhood_.destinations)
-    out_links_.try_emplace(peer).first->second.peer = peer;
-  for (const int peer : neighborhood_.sources)
-    in_links_.try_emplace(peer).first->second.peer = peer;
-
-  for (const RegionLink& link : neighborhood_.out) {
-    OutPair& pair = out_.emplace_back();
-    pair.link = &link;
-    std::vector<const OutLink*> links;
-    for (const auto& [peer, out] : out_links_) {
-      if (machine_.region_of(peer) != link.region) continue;
-      links.push_back(&out);
-      pair.destinations.push_back(peer);
-    }
-    pair.contributes = !links.empty();
-    if (policy.decision != RelayPolicy::Decision::never) pair.stream = merge(links);
-  }
-  for (const RegionLink& link : neighborhood_.in) {
-    InPair& pair = in_.emplace_back();
-    pair.link = &link;
-    pair.consumes = std::binary_search(link.members.begin(), link.members.end(), rank_);
-  }
+Task<Done> RelayNegotiation::tell_loads() {
+  const Letter letter = letter_to(rank_, summary());
+  Letters outbox;
+  for (const int member : neighborhood_.active) outbox.push_back({member, letter.words});
+  Expected expected(neighborhood_.active, "summaries");
+  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<Summary>(inbox, [&](int member, const Summary& its) { add_load(member, its); });
+  agreed_ = faults_.status();
+  choose_leaders();
+  co_return Done{};
 }
 
-bool Negotiator::takes_part() const {
-  return !neighborhood_.destinations.empty() || !neighborhood_.sources.empty();
-}
-
-bool Negotiator::leads(const std::vector<int>& leaders) const {
-  return std::find(leaders.begin(), leaders.end(), rank_) != leaders.end();
-}
-
-OutPair& Negotiator::out_pair(int region) {
-  return *std::find_if(out_.begin(), out_.end(),
-                       [&](const OutPair& pair) { return pair.link->region == region; });
-}
-
-InPair& Negotiator::in_pair(int region) {
-  return *std::find_if(in_.begin(), in_.end(),
-                       [&](const InPair& pair) { return pair.link->region == region; });
-}
-
-Letters Negotiator::write_summaries() const {
+Summary RelayNegotiation::summary() const {
   Summary summary{faults_.status(), {}, {}};
   for (const OutPair& pair : out_) {
     Summary::Out& out = summary.out.emplace_back();
@@ -108,40 +64,33 @@ Letters Negotiator::write_summaries() const {
       in.fingerprint += fingerprint(peer, rank_, link.count);
     }
   }
-  const Letter letter = letter_to(rank_, summary);
-  Letters outbox;
-  for (const int member : neighborhood_.active) outbox.push_back({member, letter.words});
-  return outbox;
+  return summary;
 }
 
-Expected Negotiator::expected_summaries() const { return {neighborhood_.active, "summaries"}; }
-
-void Negotiator::read_summaries(const Letters& inbox) {
-  for (const Letter& letter : inbox) {
-    const auto summary = contents_of<Summary>(letter);
-    summary.status.pass_on(faults_.status());
-    for (std::size_t i = 0; i < out_.size(); ++i) {
-      OutPair& pair = out_[i];
-      const Summary::Out& theirs = summary.out.at(i);
-      pair.load.fingerprint += theirs.fingerprint;
-      const auto& members = pair.link->members;
-      if (!std::binary_search(members.begin(), members.end(), letter.peer)) continue;
-      pair.load.traffic.edges += theirs.edges;
-      pair.load.traffic.elements += theirs.elements;
-      pair.load.traffic.distinct += theirs.distinct;
-      pair.load.traffic.contributors += theirs.edges > 0 ? 1 : 0;
-      pair.load.distinct_of.push_back(theirs.distinct);
-    }
-    for (std::size_t i = 0; i < in_.size(); ++i) {
-      in_[i].load.traffic.elements += summary.in.at(i).elements;
-      in_[i].load.fingerprint += summary.in.at(i).fingerprint;
-    }
+void RelayNegotiation::add_load(int member, const Summary& summary) {
+  for (std::size_t i = 0; i < out_.size(); ++i) {
+    OutPair& pair = out_[i];
+    const Summary::Out& theirs = summary.out.at(i);
+    pair.load.fingerprint += theirs.fingerprint;
+    const auto& members = pair.link->members;
+    if (!std::binary_search(members.begin(), members.end(), member)) continue;
+    pair.load.traffic.edges += theirs.edges;
+    pair.load.traffic.elements += theirs.elements;
+    pair.load.traffic.distinct += theirs.distinct;
+    pair.load.traffic.contributors += theirs.edges > 0 ? 1 : 0;
+    pair.load.distinct_of.push_back(theirs.distinct);
   }
-  agreed_ = faults_.status();
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    in_[i].load.traffic.elements += summary.in.at(i).elements;
+    in_[i].load.fingerprint += summary.in.at(i).fingerprint;
+  }
+}
+
+void RelayNegotiation::choose_leaders() {
   std::vector<LinkLoad> out, in;
   for (const OutPair& pair : out_) out.push_back(pair.load);
   for (const InPair& pair : in_) in.push_back(pair.load);
-  const Leaders leaders = assign_leaders(neighborhood_, policy_, request_.options, out, in);
+  const Leaders leaders = assign_leaders(neighborhood_, policy_, options_, out, in);
   for (std::size_t i = 0; i < out_.size(); ++i) {
     out_[i].leaders = leaders.out[i];
     for (std::size_t part = 0; part < leaders.out[i].size(); ++part) {
@@ -151,7 +100,7 @@ void Negotiator::read_summaries(const Letters& inbox) {
   for (std::size_t i = 0; i < in_.size(); ++i) in_[i].leaders = leaders.in[i];
 }
 
-void Negotiator::cut_parts(OutPair& pair) {
+void RelayNegotiation::cut_parts(OutPair& pair) {
   const auto count = static_cast<Index>(pair.leaders.size());
   if (policy_.division == RelayPolicy::Division::contributor) {
     pair.sent_part[pair.led.front()] = pair.stream;
@@ -170,53 +119,62 @@ void Negotiator::cut_parts(OutPair& pair) {
   }
 }
 
-Introduction Negotiator::introduction(const OutPair& pair) const {
+Introduction RelayNegotiation::introduction(const OutPair& pair) const {
   return {agreed_,           true,        neighborhood_.region(), pair.load.fingerprint,
           pair.load.traffic, pair.leaders};
 }
 
-Introduction Negotiator::introduction(const InPair& pair) const {
+Introduction RelayNegotiation::introduction(const InPair& pair) const {
   return {agreed_, false, neighborhood_.region(), pair.load.fingerprint, {}, pair.leaders};
 }
 
-Letters Negotiator::write_streams_and_introductions() {
-  Letters outbox;
-  const auto introduce = [&](const auto& pair) {
+void RelayNegotiation::introduce(Letters& outbox) const {
+  const auto to_contact = [&](const auto& pair) {
     if (pair.leaders.front() != rank_) return;
     outbox.push_back(letter_to(pair.link->contact_there, introduction(pair)));
   };
-  for (OutPair& pair : out_) {
-    if (pair.contributes) {
-      cut_parts(pair);
-      for (const auto& [part, stream] : pair.sent_part) {
-        const int leader = pair.leaders[part];
-        const std::int64_t tag = via(leader) == Via::message ? new_tag() : -1;
-        pair.sent_tag[part] = tag;
-        outbox.push_back(
-            letter_to(leader, Contribution{faults_.status(), pair.link->region, part,
-                                           contributed(rank_, tag, pair.destinations, stream)}));
-      }
-    }
-    introduce(pair);
-  }
-  for (const InPair& pair : in_) introduce(pair);
-  return outbox;
+  for (const OutPair& pair : out_) to_contact(pair);
+  for (const InPair& pair : in_) to_contact(pair);
 }
 
-Expected Negotiator::expected_streams_and_introductions() const {
-  const bool own_only = policy_.division == RelayPolicy::Division::contributor;
+Task<Done> RelayNegotiation::hand_in_streams() {
+  Letters outbox;
   std::vector<int> contributors;
-  for (const OutPair& pair : out_) {
+  const bool own_only = policy_.division == RelayPolicy::Division::contributor;
+  for (OutPair& pair : out_) {
+    const auto& members = pair.link->members;
     for (std::size_t part = 0; part < pair.led.size(); ++part) {
-      const auto& members = pair.link->members;
       if (own_only) contributors.push_back(rank_);
       if (!own_only) contributors.insert(contributors.end(), members.begin(), members.end());
     }
+    if (!pair.contributes) continue;
+    cut_parts(pair);
+    for (const auto& [part, stream] : pair.sent_part) {
+      const int leader = pair.leaders[part];
+      const bool message = leader != rank_ && !shares_memory_with(leader);
+      const std::int64_t tag = message ? new_tag() : -1;
+      pair.sent_tag[part] = tag;
+      outbox.push_back(
+          letter_to(leader, Contribution{faults_.status(), pair.link->region, part,
+                                         contributed(rank_, tag, pair.destinations, stream)}));
+    }
   }
+  introduce(outbox);
   Expected expected;
   expected.add(kind_of(Contribution::name), std::move(contributors), "streams");
+  expect_introductions(expected);
 
-  // Who introduces a region is its own affair, so it is not named.
+  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<Contribution, Introduction>(
+      inbox, Either{[&](int, Contribution it) {
+                      out_pair(it.region).contributed[it.part].push_back(std::move(it.stream));
+                    },
+                    [&](int, Introduction it) { learn(std::move(it)); }});
+  co_return Done{};
+}
+
+/// Who introduces a region is its own affair, so it is not named.
+void RelayNegotiation::expect_introductions(Expected& expected) const {
   struct Unknown {
     int region;
     bool sends;
@@ -245,76 +203,54 @@ Expected Negotiator::expected_streams_and_introductions() const {
         }
         return text;
       });
-  return expected;
 }
 
-void Negotiator::learn(Introduction far) {
+void RelayNegotiation::learn(Introduction far) {
   (far.from_sender ? in_pair(far.region).far : out_pair(far.region).far) = std::move(far);
 }
 
-void Negotiator::read_streams_and_introductions(const Letters& inbox) {
-  for (const Letter& letter : inbox) {
-    open<Contribution, Introduction>(
-        letter, Either{[&](Contribution it) {
-                         it.status.pass_on(faults_.status());
-                         out_pair(it.region).contributed[it.part].push_back(std::move(it.stream));
-                       },
-                       [&](Introduction it) { learn(std::move(it)); }});
-  }
-}
-
-Letters Negotiator::forward_introductions() const {
-  // A contact rank passes on what it heard to those of its region who lead the pair.
+Task<Done> RelayNegotiation::pass_introductions_on() {
   Letters outbox;
+  std::vector<int> contacts;
   const auto pass_on = [&](const auto& pair) {
     if (pair.link->contact_here != rank_) return;
     for (const int leader : pair.leaders) outbox.push_back(letter_to(leader, pair.far));
   };
-  for (const OutPair& pair : out_) pass_on(pair);
-  for (const InPair& pair : in_) pass_on(pair);
-  return outbox;
-}
-
-Expected Negotiator::expected_introductions() const {
-  std::vector<int> contacts;
   for (const OutPair& pair : out_) {
+    pass_on(pair);
     contacts.insert(contacts.end(), pair.led.size(), pair.link->contact_here);
   }
   for (const InPair& pair : in_) {
+    pass_on(pair);
     if (leads(pair.leaders)) contacts.push_back(pair.link->contact_here);
   }
-  return {std::move(contacts), "introductions"};
-}
+  Expected expected(std::move(contacts), "introductions");
+  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<Introduction>(inbox, [&](int, Introduction it) { learn(std::move(it)); });
 
-void Negotiator::read_introductions(const Letters& inbox) {
-  for (const Letter& letter : inbox) learn(contents_of<Introduction>(letter));
   for (OutPair& pair : out_) {
-    if (!pair.led.empty()) {
-      pair.verdict =
-          judge(pair.load, pair.far, pair.load.traffic, static_cast<Index>(pair.leaders.size()));
-    }
+    if (pair.led.empty()) continue;
+    pair.verdict = reach_verdict(pair.load, pair.far, pair.load.traffic,
+                                 static_cast<Index>(pair.leaders.size()));
   }
   for (InPair& pair : in_) {
-    if (leads(pair.leaders)) {
-      pair.verdict =
-          judge(pair.load, pair.far, pair.far.traffic, static_cast<Index>(pair.far.leaders.size()));
-    }
+    if (!leads(pair.leaders)) continue;
+    pair.verdict = reach_verdict(pair.load, pair.far, pair.far.traffic,
+                                 static_cast<Index>(pair.far.leaders.size()));
   }
-  for (const OutPair& pair : out_) pair.far.status.pass_on(faults_.status());
-  for (const InPair& pair : in_) pair.far.status.pass_on(faults_.status());
+  co_return Done{};
 }
 
-Verdict Negotiator::judge(const LinkLoad& own, const Introduction& far, const PairTraffic& traffic,
-                          Index parts) const {
+Verdict RelayNegotiation::reach_verdict(const LinkLoad& own, const Introduction& far,
+                                        const PairTraffic& traffic, Index parts) const {
   // By what both sides know of each other: faults that were found since do not change it.
   if (!agreed_.good() || !far.status.good()) return Verdict::dead;
   // Counts that differ: the edges go straight, so that the ranks at their ends find out which.
   if (own.fingerprint != far.fingerprint) return Verdict::straight;
   if (traffic.edges <= parts) return Verdict::straight;
   if (policy_.decision == RelayPolicy::Decision::fewer_messages) return Verdict::relayed;
-  const PlanOptions& options = request_.options;
-  const double straight = straight_seconds(traffic, options.element_bytes, options.profile);
-  const double relayed = relayed_seconds(traffic, parts, options.element_bytes, options.profile);
+  const double straight = straight_seconds(traffic, options_.element_bytes, options_.profile);
+  const double relayed = relayed_seconds(traffic, parts, options_.element_bytes, options_.profile);
   return relayed < straight ? Verdict::relayed : Verdict::straight;
 }
 

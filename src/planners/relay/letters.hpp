@@ -9,8 +9,8 @@
 #include "base/letters.hpp"
 #include "cost/relay.hpp"
 #include "planners/faults.hpp"
-#include "planners/relay/links.hpp"
-#include "planners/relay/routes.hpp"
+#include "planners/links.hpp"
+#include "planners/passage.hpp"
 
 namespace vicinal {
 
@@ -21,7 +21,6 @@ enum class Verdict : std::int64_t {
 };
 
 void fields(auto&& take, Is<Occurrence> auto& it) { take(it.peer, it.offset); }
-void fields(auto&& take, Is<SlotPair> auto& it) { take(it.forward, it.reverse); }
 void fields(auto&& take, Is<PairTraffic> auto& it) {
   take(it.edges, it.elements, it.distinct, it.contributors);
 }
@@ -97,21 +96,12 @@ void fields(auto&& take, Is<Introduction> auto& it) {
 /// Sending leader to contributor.
 struct Placement {
   static constexpr std::string_view name = "placement";
-  struct Place {
-    SlotPair slot;
-    int peer_index = -1;  ///< for the leader itself the place of its outbound relay
-    Index extent = 0;
-    Index offset = 0;
-  };
   Status status;
   int region = 0;  ///< the other one
   std::size_t part = 0;
   Verdict verdict = Verdict::dead;
-  std::optional<Place> place;  ///< where there is something to relay
+  std::optional<Passage> place;  ///< where there is something to relay; `peer_index` as in Portion
 };
-void fields(auto&& take, Is<Placement::Place> auto& it) {
-  take(it.slot, it.peer_index, it.extent, it.offset);
-}
 void fields(auto&& take, Is<Placement> auto& it) {
   take(it.status, it.region, it.part, it.verdict, it.place);
 }
@@ -152,27 +142,22 @@ struct LateTag {
 };
 void fields(auto&& take, Is<LateTag> auto& it) { take(it.status, it.region, it.part, it.tag); }
 
-/// Where in a buffer, its owner's, a rank finds items.
+/// Where a rank finds items, in a slot of their carrier's or in a message.
 struct Portion {
   struct Entry {
     int origin = 0;
     Index offset = 0;    ///< in the link from there
-    Index position = 0;  ///< in the buffer
+    Index position = 0;  ///< in the slot or message
     Index count = 0;
   };
-  SlotPair slot;
-  int peer_index = -1;  ///< for the owner itself the place of its inbound relay
-  std::int64_t tag = -1;
-  Index extent = 0;
-  Index offset = 0;
+  Passage
+      passage;  ///< for the carrier itself `peer_index` is the place of the message among those it leads
   std::vector<Entry> entries;
 };
 void fields(auto&& take, Is<Portion::Entry> auto& it) {
   take(it.origin, it.offset, it.position, it.count);
 }
-void fields(auto&& take, Is<Portion> auto& it) {
-  take(it.slot, it.peer_index, it.tag, it.extent, it.offset, it.entries);
-}
+void fields(auto&& take, Is<Portion> auto& it) { take(it.passage, it.entries); }
 
 /// Receiving leader to consumer.
 struct Delivery {
@@ -191,13 +176,5 @@ struct Offer {
   std::optional<Portion> published;
 };
 void fields(auto&& take, Is<Offer> auto& it) { take(it.status, it.count, it.tag, it.published); }
-
-/// Receiver to sender of such a link.
-struct Expectation {
-  static constexpr std::string_view name = "expectation";
-  Status status;
-  Index count = 0;
-};
-void fields(auto&& take, Is<Expectation> auto& it) { take(it.status, it.count); }
 
 }  // namespace vicinal

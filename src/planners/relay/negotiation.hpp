@@ -1,4 +1,4 @@
-// How the ranks agree on routes, in five supersteps, three of them inside regions:
+// How the ranks agree on who carries what, in five supersteps, three of them inside regions:
 //
 //   1  every active rank tells its region what it sends to and gets from each other region; all
 //      members compute the same leaders
@@ -15,14 +15,131 @@
 // marking its letters, and nobody waits in vain.
 #pragma once
 
-#include "planners/planner.hpp"
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "planners/ground.hpp"
+#include "planners/relay/leaders.hpp"
+#include "planners/relay/letters.hpp"
 #include "planners/relay/policy.hpp"
-#include "planners/relay/routes.hpp"
 
 namespace vicinal {
 
-/// Collective over the active ranks of the graph. Throws the own fault, or one of kind `elsewhere`
-/// that names the rank at fault.
-Task<Routes> negotiate(PlanRequest request, RelayPolicy policy);
+/// Plans with a policy. Collective over the active ranks of the graph. Throws the own fault, or one of
+/// kind `elsewhere` that names the rank at fault.
+Task<Plans> plan_with(PlanRequest request, RelayPolicy policy, std::string_view planner);
+
+/// Orders `peers` (ascending) outward from `rank`: the nearest first, then alternately above and
+/// below (Shafie Khorassani 2024, algorithms 2 and 3).
+std::vector<int> nearest_first(int rank, std::vector<int> peers);
+
+/// A region pair as one rank sees it.
+struct OutPair {
+  const RegionLink* link = nullptr;
+  LinkLoad load;
+  std::vector<int> leaders;       ///< of the own region, by part
+  bool contributes = false;       ///< this rank has edges of the pair
+  Stream stream;                  ///< this rank's items for the far region
+  std::vector<int> destinations;  ///< this rank's links into the far region
+  std::vector<std::size_t> led;   ///< parts that this rank leads
+  Introduction far;               ///< known to the contact rank, then to the leaders
+  std::map<std::size_t, std::vector<ContributedStream>> contributed;  ///< by led part
+  Verdict verdict = Verdict::dead;
+  std::map<std::size_t, Stream> sent_part;  ///< this rank's items in each part it contributes to
+  std::map<std::size_t, std::int64_t> sent_tag;
+};
+
+struct InPair {
+  const RegionLink* link = nullptr;
+  LinkLoad load;
+  std::vector<int> leaders;  ///< of the own region
+  bool consumes = false;     ///< this rank has edges of the pair
+  Introduction far;
+  Verdict verdict = Verdict::dead;
+  std::vector<int> far_leaders;  ///< by part, known to leaders, and after superstep 4 to consumers
+  struct Arriving {
+    int leader = 0;  ///< that sends it
+    Layout layout;
+  };
+  std::vector<Arriving> arriving;  ///< parts that this rank receives
+};
+
+/// One rank's part in a negotiation.
+class RelayNegotiation : public Ground {
+ public:
+  RelayNegotiation(PlanRequest& request, const RelayPolicy& policy);
+
+  Task<Plans> run(std::string_view planner);
+
+ private:
+  using Entries = std::map<int, std::vector<Portion::Entry>>;  ///< by consumer
+
+  /// A message between leaders that this rank sends or receives.
+  struct Led {
+    int peer = 0;
+    std::int64_t tag = -1;
+    Index count = 0;
+    int store = -1;  ///< none where all of it is this rank's own
+  };
+
+  // The supersteps: introduce.cpp (1 to 3), place.cpp (4), settle.cpp (5).
+  Task<Done> tell_loads();
+  Task<Done> hand_in_streams();
+  Task<Done> pass_introductions_on();
+  Task<Done> place_contributions();
+  Task<Done> deliver();
+
+  [[nodiscard]] bool leads(const std::vector<int>& leaders) const;
+  OutPair& out_pair(int region);
+  InPair& in_pair(int region);
+
+  [[nodiscard]] Summary summary() const;
+  void add_load(int member, const Summary& summary);
+  void choose_leaders();
+  void cut_parts(OutPair& pair);
+  [[nodiscard]] Introduction introduction(const OutPair& pair) const;
+  [[nodiscard]] Introduction introduction(const InPair& pair) const;
+  void introduce(Letters& outbox) const;
+  void expect_introductions(Expected& expected) const;
+  void learn(Introduction far);
+  Verdict reach_verdict(const LinkLoad& own, const Introduction& far, const PairTraffic& traffic,
+                        Index parts) const;
+
+  void place(OutPair& pair, std::size_t part, Letters& outbox);
+  std::vector<Passage> lay_out(Led& message, const std::vector<ContributedStream>& streams,
+                               int region, std::size_t part);
+  [[nodiscard]] Expected expected_placements() const;
+  void contribute(int leader, const Placement& placement);
+
+  [[nodiscard]] bool goes_straight(int peer, bool outgoing) const;
+  [[nodiscard]] std::vector<int> in_order(std::vector<int> peers) const;
+  void hand_on(InPair& pair, InPair::Arriving& arriving, Letters& outbox);
+  std::map<int, Portion> portions_of(Led& message, Entries entries);
+  void offer_straight(const OutLink& link, Letters& outbox);
+  void offer_links(Letters& outbox);
+  bool publish(const std::vector<const OutLink*>& links, Letters& outbox);
+  [[nodiscard]] Expected expected_deliveries() const;
+  void take(int carrier, const Portion& portion, Phase phase);
+  void accept(int sender, const Offer& offer);
+  void send_led();
+  void check_covered() const;
+  [[nodiscard]] std::string reason() const;
+
+  const RelayPolicy& policy_;
+  Status agreed_;  ///< what all members of the region have heard of faults; verdicts go by it
+  std::vector<OutPair> out_;
+  std::vector<InPair> in_;
+  std::map<int, Index> covered_;  ///< by origin: items of the link that have found their way here
+  std::vector<Led> outbound_;
+  std::vector<Led> inbound_;
+  Letters late_tags_;  ///< of this rank, for leaders that have no slot
+  /// Contributions whose tags are yet to come: the place of the transfer, by contributor, region and part.
+  std::map<std::tuple<int, int, std::size_t>, std::size_t> untagged_;
+};
 
 }  // namespace vicinal

@@ -1,83 +1,11 @@
 // Superstep 4 of a negotiation: sending leaders tell contributors where to put their items, and
 // receiving leaders what the message will hold; receiving leaders tell consumers the verdict.
-#include "planners/relay/negotiator.hpp"
+#include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
 
-Via Negotiator::via(int other) const {
-  if (other == rank_) return Via::self;
-  const bool shared = request_.options.shared_memory && machine_.same_host(rank_, other);
-  return shared ? Via::shared : Via::message;
-}
-
-std::int64_t Negotiator::new_tag() {
-  return faults_.attempt(std::int64_t{-1}, [&] { return request_.site.new_tag(); });
-}
-
-std::optional<SlotPair> Negotiator::new_slots(int peers) {
-  return faults_.attempt_if_room([&] {
-    SlotPair slots{request_.site.new_slot(peers), -1};
-    if (request_.options.with_reverse) slots.reverse = request_.site.new_slot(peers);
-    return slots;
-  });
-}
-
-/// Contributors learn from their placement that there is no slot, and tell the leader their tags.
-void Negotiator::ask_for_messages(Relay& relay) {
-  for (Partner& partner : relay.partners) {
-    if (partner.via != Via::shared) continue;
-    partner.via = Via::message;
-    partner.peer_index = -1;
-    untagged_.push_back(partner.rank);
-  }
-}
-
-void Negotiator::place(OutPair& pair, std::size_t part, Letters& outbox) {
-  std::vector<ContributedStream>& streams = pair.contributed[part];
-  const bool relayed = pair.verdict == Verdict::relayed;
-  const auto& far = pair.far.leaders;
-  Relay relay;
-  if (relayed) {
-    relay.peer = far[part % far.size()];
-    relay.tag = new_tag();
-    int shared = 0;
-    for (const ContributedStream& stream : streams) {
-      const Via how = via(stream.rank);
-      if (stream.count > 0) {
-        const int index = how == Via::shared ? shared++ : -1;
-        relay.partners.push_back(
-            {stream.rank, how, index, stream.tag, relay.count, stream.count, {}});
-      }
-      relay.count += stream.count;
-    }
-    if (shared > 0) {
-      const auto slots = new_slots(shared);
-      if (slots) relay.slot = *slots;
-      if (!slots) ask_for_messages(relay);
-    }
-  }
-
-  auto partner = relay.partners.begin();
-  for (const ContributedStream& stream : streams) {
-    Placement placement{faults_.status(), pair.link->region, part, pair.verdict, std::nullopt};
-    if (relayed && stream.count > 0) {
-      const int index = partner->via == Via::self ? static_cast<int>(routes_.outbound.size())
-                                                  : partner->peer_index;
-      placement.place = {relay.slot, index, relay.count, partner->offset};
-      ++partner;
-    }
-    outbox.push_back(letter_to(stream.rank, placement));
-  }
-  if (!relayed) return;
-
-  outbox.push_back(letter_to(relay.peer, Layout{faults_.status(), neighborhood_.region(), part,
-                                                relay.tag, relay.count, std::move(streams)}));
-  if (relay.count == 0) return;
-  relay_of_[{pair.link->region, part}] = routes_.outbound.size();
-  routes_.outbound.push_back(std::move(relay));
-}
-
-Letters Negotiator::write_placements_layouts_verdicts() {
+Task<Done> RelayNegotiation::place_contributions() {
+  Expected expected = expected_placements();
   Letters outbox;
   for (OutPair& pair : out_) {
     for (const std::size_t part : pair.led) place(pair, part, outbox);
@@ -88,10 +16,21 @@ Letters Negotiator::write_placements_layouts_verdicts() {
     const PairVerdict verdict{faults_.status(), pair.link->region, pair.verdict, pair.far.leaders};
     for (const int member : pair.link->members) outbox.push_back(letter_to(member, verdict));
   }
-  return outbox;
+  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<Placement, Layout, PairVerdict>(
+      inbox, Either{[&](int leader, const Placement& it) { contribute(leader, it); },
+                    [&](int leader, Layout it) {
+                      in_pair(it.region).arriving.push_back({leader, std::move(it)});
+                    },
+                    [&](int, PairVerdict it) {
+                      InPair& pair = in_pair(it.region);
+                      pair.verdict = it.verdict;
+                      pair.far_leaders = std::move(it.leaders);
+                    }});
+  co_return Done{};
 }
 
-Expected Negotiator::expected_placements_layouts_verdicts() const {
+Expected RelayNegotiation::expected_placements() const {
   std::vector<int> placing, sending, judging;
   for (const OutPair& pair : out_) {
     for (const auto& [part, stream] : pair.sent_part) placing.push_back(pair.leaders[part]);
@@ -111,56 +50,108 @@ Expected Negotiator::expected_placements_layouts_verdicts() const {
   return expected;
 }
 
-void Negotiator::read_placements_layouts_verdicts(const Letters& inbox) {
-  const auto hear = [&](const auto& it) { it.status.pass_on(faults_.status()); };
-  for (const Letter& letter : inbox) {
-    open<Placement, Layout, PairVerdict>(letter, Either{[&](const Placement& it) {
-                                                          hear(it);
-                                                          read(letter.peer, it);
-                                                        },
-                                                        [&](Layout it) {
-                                                          hear(it);
-                                                          read(letter.peer, std::move(it));
-                                                        },
-                                                        [&](PairVerdict it) {
-                                                          hear(it);
-                                                          read(std::move(it));
-                                                        }});
+void RelayNegotiation::place(OutPair& pair, std::size_t part, Letters& outbox) {
+  std::vector<ContributedStream>& streams = pair.contributed[part];
+  const int region = pair.link->region;
+  const bool relayed = pair.verdict == Verdict::relayed;
+  Led message;
+  std::vector<Passage> places(streams.size());
+  if (relayed) {
+    message.peer = pair.far.leaders[part % pair.far.leaders.size()];
+    message.tag = new_tag();
+    places = lay_out(message, streams, region, part);
   }
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    Placement placement{faults_.status(), region, part, pair.verdict, std::nullopt};
+    if (relayed && streams[i].count > 0) placement.place = places[i];
+    outbox.push_back(letter_to(streams[i].rank, placement));
+  }
+  if (!relayed) return;
+  outbox.push_back(letter_to(message.peer, Layout{faults_.status(), neighborhood_.region(), part,
+                                                  message.tag, message.count, std::move(streams)}));
+  if (message.count > 0) outbound_.push_back(message);
 }
 
-void Negotiator::read(int leader, const Placement& placement) {
+/// Where the streams lie in the message, one after the other: in a slot as far as contributors share memory
+/// with this rank. Where there is no slot to be had, they learn it from their places, and tell their tags.
+std::vector<Passage> RelayNegotiation::lay_out(Led& message,
+                                               const std::vector<ContributedStream>& streams,
+                                               int region, std::size_t part) {
+  std::vector<Passage> places(streams.size());
+  std::vector<Window> windows;
+  bool others = false;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    const auto& [rank, tag, count, destinations, runs, occurrences] = streams[i];
+    places[i].offset = message.count;
+    if (rank == rank_) places[i].peer_index = static_cast<int>(outbound_.size());
+    if (count > 0 && shares_memory_with(rank)) {
+      places[i].peer_index = static_cast<int>(windows.size());
+      windows.push_back({{{message.count, 0, count}}, 0});
+    }
+    others |= rank != rank_ && count > 0;
+    message.count += count;
+  }
+  if (!others) return places;
+
+  std::optional<SlotPair> slots;
+  if (!windows.empty()) slots = new_slots(static_cast<int>(windows.size()));
+  message.store = slots ? transfers_.add(Store::own_slot(Store::Kind::taking_in, Phase::gather,
+                                                         *slots, message.count, std::move(windows)))
+                        : transfers_.hold(message.count);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    const auto& [rank, tag, count, destinations, runs, occurrences] = streams[i];
+    places[i].extent = message.count;
+    if (rank == rank_ || count == 0) continue;
+    if (slots && shares_memory_with(rank)) {
+      places[i].slot = *slots;
+      continue;
+    }
+    if (shares_memory_with(rank)) untagged_[{rank, region, part}] = transfers_.list.size();
+    transfers_.take(Phase::gather, true, rank, tag, count,
+                    {{message.store, {{0, places[i].offset, count}}}});
+  }
+  return places;
+}
+
+/// What this rank hands to a leader, or has itself for a message that it leads.
+void RelayNegotiation::contribute(int leader, const Placement& placement) {
   OutPair& pair = out_pair(placement.region);
   pair.verdict = placement.verdict;
   if (!placement.place) return;
+  const Passage& place = *placement.place;
   const Stream& stream = pair.sent_part.at(placement.part);
-  Share share;
-  share.owner = leader;
-  share.via = via(leader);
-  share.slot = placement.place->slot;
-  share.peer_index = placement.place->peer_index;
-  share.extent = placement.place->extent;
-  share.offset = placement.place->offset;
-  share.tag = pair.sent_tag.at(placement.part);
-  if (share.via == Via::shared && share.slot.forward < 0) {
-    share.via = Via::message;
-    share.tag = new_tag();
-    late_tags_.push_back(
-        letter_to(leader, LateTag{faults_.status(), pair.link->region, placement.part, share.tag}));
+  if (leader == rank_) {
+    const Led& message = outbound_[static_cast<std::size_t>(place.peer_index)];
+    if (message.store < 0) {
+      transfers_.give(Phase::non_local, false, message.peer, message.tag, message.count,
+                      {{Plan::source, stream.pack()}});
+    } else {
+      transfers_.move(Phase::gather, Plan::source, message.store,
+                      shifted(stream.pack(), place.offset));
+    }
+  } else if (place.shared()) {
+    const int slot =
+        transfers_.add(Store::far_slot(Store::Kind::taking_in, Phase::gather, leader, place, {}));
+    transfers_.move(Phase::gather, Plan::source, slot, shifted(stream.pack(), place.offset));
+  } else {
+    std::int64_t tag = pair.sent_tag.at(placement.part);
+    if (shares_memory_with(leader)) {
+      tag = new_tag();
+      late_tags_.push_back(
+          letter_to(leader, LateTag{faults_.status(), placement.region, placement.part, tag}));
+    }
+    transfers_.give(Phase::gather, true, leader, tag, stream.count,
+                    {{Plan::source, stream.pack()}});
   }
-  share.count = stream.count;
-  share.runs = stream.pack();
-  routes_.contributions.push_back(std::move(share));
 }
 
-void Negotiator::read(int leader, Layout layout) {
-  in_pair(layout.region).arriving.push_back({leader, std::move(layout)});
-}
-
-void Negotiator::read(PairVerdict verdict) {
-  InPair& pair = in_pair(verdict.region);
-  pair.verdict = verdict.verdict;
-  pair.far_leaders = std::move(verdict.leaders);
+/// The messages of this rank's own leading that are not all its own.
+void RelayNegotiation::send_led() {
+  for (const Led& message : outbound_) {
+    if (message.store < 0) continue;
+    transfers_.give(Phase::non_local, false, message.peer, message.tag, message.count,
+                    {{message.store, {{0, 0, message.count}}}});
+  }
 }
 
 }  // namespace vicinal

@@ -2,7 +2,7 @@
 // of straight edges compare their counts.
 #include <algorithm>
 
-#include "planners/relay/negotiator.hpp"
+#include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
 
@@ -21,77 +21,41 @@ void append(std::vector<Portion::Entry>& entries, const Portion::Entry& entry) {
   entries.push_back(entry);
 }
 
+std::vector<CopyRun> picks_of(const std::vector<Portion::Entry>& entries) {
+  std::vector<CopyRun> runs;
+  for (const Portion::Entry& entry : entries) runs.push_back({entry.position, 0, entry.count});
+  return picks_of(std::move(runs));
+}
+
 }  // namespace
 
-/// Those who take something from a buffer of this rank, and what each of them has to know.
-std::map<int, Portion> Negotiator::add_partners(std::vector<Partner>& partners,
-                                                const SlotPair& slot, Entries entries, Index extent,
-                                                int own_index) {
-  std::map<int, Portion> portions;
-  int next_index = 0;
-  Index reverse_offset = 0;
-  for (auto& [consumer, its] : entries) {
-    Partner partner;
-    partner.rank = consumer;
-    partner.via = via(consumer);
-    if (partner.via == Via::shared && slot.forward < 0) partner.via = Via::message;
-    for (const Portion::Entry& entry : its) {
-      append_run(partner.picks, {entry.position, partner.count, entry.count});
-      partner.count += entry.count;
-    }
-    if (partner.count > 0 && partner.via == Via::message) partner.tag = new_tag();
-    if (partner.count > 0 && partner.via == Via::shared) {
-      partner.peer_index = next_index++;
-      partner.offset = reverse_offset;
-      reverse_offset += partner.count;
-    }
-    const int index = partner.via == Via::self ? own_index : partner.peer_index;
-    portions[consumer] = {slot, index, partner.tag, extent, partner.offset, std::move(its)};
-    if (partner.count > 0) partners.push_back(std::move(partner));
+Task<Done> RelayNegotiation::deliver() {
+  Letters outbox = std::move(late_tags_);
+  for (InPair& pair : in_) {
+    for (InPair::Arriving& arriving : pair.arriving) hand_on(pair, arriving, outbox);
+    pair.arriving.clear();
   }
-  return portions;
+  offer_links(outbox);
+  for (const auto& [peer, link] : in_links_) {
+    if (peer == rank_ || !goes_straight(peer, false)) continue;
+    outbox.push_back(letter_to(peer, Expectation{faults_.status(), link.count}));
+  }
+  Expected expected = expected_deliveries();
+  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<Delivery, Offer, Expectation, LateTag>(
+      inbox,
+      Either{[&](int leader, const Delivery& it) { take(leader, it.portion, Phase::scatter); },
+             [&](int sender, const Offer& it) { accept(sender, it); },
+             [&](int receiver, const Expectation& it) { compare(receiver, it); },
+             [&](int contributor, const LateTag& it) {
+               const auto place = untagged_.at({contributor, it.region, it.part});
+               transfers_.list[place].tag = it.tag;
+             }});
+  co_return Done{};
 }
 
-void Negotiator::deliver(InPair& pair, InPair::Arriving& arriving, Letters& outbox) {
-  const Layout& layout = arriving.layout;
-  Entries entries;
-  if (policy_.division != RelayPolicy::Division::contributor) {
-    for (const int member : pair.link->members) entries[member];
-  }
-  Index position = 0;
-  for (const ContributedStream& stream : layout.streams) {
-    if (policy_.division == RelayPolicy::Division::contributor) {
-      for (const int destination : stream.destinations) entries[destination];
-    }
-    auto occurrence = stream.occurrences.begin();
-    for (const ContributedStream::Run& run : stream.runs) {
-      for (std::size_t i = 0; i < run.occurrences; ++i, ++occurrence) {
-        append(entries[occurrence->peer], {stream.rank, occurrence->offset, position, run.count});
-      }
-      position += run.count;
-    }
-  }
-  Relay relay;
-  relay.peer = arriving.leader;
-  relay.tag = layout.tag;
-  relay.count = layout.count;
-  int shared = 0;
-  for (const auto& [consumer, its] : entries) {
-    if (via(consumer) == Via::shared && !its.empty()) ++shared;
-  }
-  if (shared > 0) relay.slot = new_slots(shared).value_or(SlotPair{});
-  const auto portions = add_partners(relay.partners, relay.slot, std::move(entries), relay.count,
-                                     static_cast<int>(routes_.inbound.size()));
-  for (const auto& [consumer, portion] : portions) {
-    outbox.push_back(letter_to(consumer, Delivery{faults_.status(), portion}));
-  }
-  if (relay.count > 0) routes_.inbound.push_back(std::move(relay));
-}
-
-bool Negotiator::goes_straight(int peer, bool outgoing) const {
-  if (policy_.decision == RelayPolicy::Decision::never || machine_.same_region(peer, rank_)) {
-    return true;
-  }
+bool RelayNegotiation::goes_straight(int peer, bool outgoing) const {
+  if (policy_.decision == RelayPolicy::Decision::never || same_region(peer)) return true;
   const int region = machine_.region_of(peer);
   const auto straight = [&](const auto& pair) {
     return pair.link->region == region && pair.verdict == Verdict::straight;
@@ -100,69 +64,8 @@ bool Negotiator::goes_straight(int peer, bool outgoing) const {
                   : std::any_of(in_.begin(), in_.end(), straight);
 }
 
-void Negotiator::offer_straight(const OutLink& link, bool local, Letters& outbox) {
-  Straight straight{link.peer, local, -1, link.count, link.pack()};
-  if (link.count > 0) straight.tag = new_tag();
-  outbox.push_back(
-      letter_to(link.peer, Offer{faults_.status(), link.count, straight.tag, std::nullopt}));
-  if (link.count > 0) routes_.sends.push_back(std::move(straight));
-}
-
-void Negotiator::offer_links(Letters& outbox) {
-  std::vector<const OutLink*> published;
-  for (auto& [peer, link] : out_links_) {
-    if (peer == rank_ || !goes_straight(peer, true)) continue;
-    const bool local = machine_.same_region(peer, rank_);
-    if (local && policy_.share_local && via(peer) == Via::shared && link.count > 0) {
-      published.push_back(&link);
-      continue;
-    }
-    offer_straight(link, local, outbox);
-  }
-  if (published.empty()) return;
-  Publication publication;
-  if (const auto slot = new_slots(static_cast<int>(published.size()))) {
-    publication.slot = *slot;
-  } else {
-    for (const OutLink* link : published) offer_straight(*link, true, outbox);
-    return;
-  }
-
-  const Stream stream = merge(published);
-  Entries entries;
-  Index position = 0;
-  for (const StreamRun& run : stream.runs) {
-    for (const Occurrence& place : run.occurrences) {
-      append(entries[place.peer], {rank_, place.offset, position, run.count});
-    }
-    position += run.count;
-  }
-  publication.extent = stream.count;
-  publication.pack = stream.pack();
-  for (const auto& [reader, portion] :
-       add_partners(publication.readers, publication.slot, std::move(entries), stream.count, -1)) {
-    outbox.push_back(
-        letter_to(reader, Offer{faults_.status(), out_links_.at(reader).count, -1, portion}));
-  }
-  routes_.publication = std::move(publication);
-}
-
-Letters Negotiator::write_deliveries_and_offers() {
-  Letters outbox = std::move(late_tags_);
-  for (InPair& pair : in_) {
-    for (InPair::Arriving& arriving : pair.arriving) deliver(pair, arriving, outbox);
-    pair.arriving.clear();
-  }
-  offer_links(outbox);
-  for (const auto& [peer, link] : in_links_) {
-    if (peer == rank_ || !goes_straight(peer, false)) continue;
-    outbox.push_back(letter_to(peer, Expectation{faults_.status(), link.count}));
-  }
-  return outbox;
-}
-
-Expected Negotiator::expected_deliveries_and_offers() const {
-  std::vector<int> offering, expecting, delivering;
+Expected RelayNegotiation::expected_deliveries() const {
+  std::vector<int> offering, expecting, delivering, untagged;
   for (const auto& [peer, link] : in_links_) {
     if (peer != rank_ && goes_straight(peer, false)) offering.push_back(peer);
   }
@@ -177,113 +80,195 @@ Expected Negotiator::expected_deliveries_and_offers() const {
       delivering.push_back(pair.leaders[part % pair.leaders.size()]);
     }
   }
+  for (const auto& [contribution, place] : untagged_) untagged.push_back(std::get<0>(contribution));
   Expected expected;
   expected.add(kind_of(Delivery::name), std::move(delivering), "deliveries");
   expected.add(kind_of(Offer::name), std::move(offering), "offers");
   expected.add(kind_of(Expectation::name), std::move(expecting), "expectations");
-  expected.add(kind_of(LateTag::name), untagged_, "tags");
+  expected.add(kind_of(LateTag::name), std::move(untagged), "tags");
   return expected;
 }
 
-/// This rank's part in a buffer of another one; nothing where it takes nothing from there.
-std::optional<Share> Negotiator::take(int owner, const Portion& portion) {
-  Share share;
-  share.owner = owner;
-  share.via = via(owner);
-  share.slot = portion.slot;
-  share.peer_index = portion.peer_index;
-  share.tag = portion.tag;
-  share.extent = portion.extent;
-  share.offset = portion.offset;
-  if (share.via == Via::shared && share.slot.forward < 0) share.via = Via::message;
+/// What comes from another leader, and where each consumer finds its part of it.
+void RelayNegotiation::hand_on(InPair& pair, InPair::Arriving& arriving, Letters& outbox) {
+  const Layout& layout = arriving.layout;
+  const bool own_only = policy_.division == RelayPolicy::Division::contributor;
+  Entries entries;
+  if (!own_only) {
+    for (const int member : pair.link->members) entries[member];
+  }
+  Index position = 0;
+  for (const ContributedStream& stream : layout.streams) {
+    if (own_only) {
+      for (const int destination : stream.destinations) entries[destination];
+    }
+    auto occurrence = stream.occurrences.begin();
+    for (const ContributedStream::Run& run : stream.runs) {
+      for (std::size_t i = 0; i < run.occurrences; ++i, ++occurrence) {
+        append(entries[occurrence->peer], {stream.rank, occurrence->offset, position, run.count});
+      }
+      position += run.count;
+    }
+  }
+  Led message{arriving.leader, layout.tag, layout.count, -1};
+  const auto portions = portions_of(message, std::move(entries));
+  for (const auto& [consumer, portion] : portions) {
+    outbox.push_back(letter_to(consumer, Delivery{faults_.status(), portion}));
+  }
+  if (message.count > 0) inbound_.push_back(message);
+}
+
+std::map<int, Portion> RelayNegotiation::portions_of(Led& message, Entries entries) {
+  std::map<int, Portion> portions;
+  std::map<int, std::vector<CopyRun>> picks;  // of those who take something
+  std::vector<Window> windows;
+  for (auto& [consumer, its] : entries) {
+    Portion& portion = portions[consumer];
+    if (consumer == rank_) portion.passage.peer_index = static_cast<int>(inbound_.size());
+    if (!its.empty() && consumer != rank_) picks[consumer] = picks_of(its);
+    if (picks.contains(consumer) && shares_memory_with(consumer)) {
+      portion.passage.peer_index = static_cast<int>(windows.size());
+      windows.push_back({picks[consumer], 0});
+    }
+    portion.entries = std::move(its);
+  }
+  if (picks.empty()) return portions;
+
+  std::optional<SlotPair> slots;
+  if (!windows.empty()) slots = new_slots(static_cast<int>(windows.size()));
+  lay_end_to_end(windows);
+  message.store = slots ? transfers_.add(Store::own_slot(Store::Kind::handing_out, Phase::scatter,
+                                                         *slots, message.count, windows))
+                        : transfers_.hold(message.count);
+  transfers_.take(Phase::non_local, false, message.peer, message.tag, message.count,
+                  {{message.store, {{0, 0, message.count}}}});
+  for (auto& [consumer, its] : picks) {
+    Portion& portion = portions[consumer];
+    if (slots && shares_memory_with(consumer)) {
+      portion.passage.slot = *slots;
+      portion.passage.extent = message.count;
+      portion.passage.offset = windows[static_cast<std::size_t>(portion.passage.peer_index)].offset;
+      continue;
+    }
+    for (Portion::Entry& entry : portion.entries) entry.position = place_in(its, entry.position);
+    portion.passage = Passage::message(new_tag(), total(its));
+    transfers_.give(Phase::scatter, true, consumer, portion.passage.tag, portion.passage.extent,
+                    {{message.store, std::move(its)}});
+  }
+  return portions;
+}
+
+std::vector<int> RelayNegotiation::in_order(std::vector<int> peers) const {
+  return policy_.order == RelayPolicy::Order::nearest_first ? nearest_first(rank_, std::move(peers))
+                                                            : peers;
+}
+
+void RelayNegotiation::offer_links(Letters& outbox) {
+  std::vector<int> straight;
+  std::vector<const OutLink*> published;
+  for (const auto& [peer, link] : out_links_) {
+    if (peer == rank_ || !goes_straight(peer, true)) continue;
+    if (policy_.share_local && same_region(peer) && shares_memory_with(peer) && link.count > 0) {
+      published.push_back(&link);
+    } else {
+      straight.push_back(peer);
+    }
+  }
+  for (const int peer : in_order(std::move(straight))) offer_straight(out_links_.at(peer), outbox);
+  if (published.empty() || publish(published, outbox)) return;
+  for (const OutLink* link : published) offer_straight(*link, outbox);
+}
+
+void RelayNegotiation::offer_straight(const OutLink& link, Letters& outbox) {
+  const bool local = same_region(link.peer);
+  const std::int64_t tag = link.count > 0 ? new_tag() : -1;
+  outbox.push_back(letter_to(link.peer, Offer{faults_.status(), link.count, tag, std::nullopt}));
+  if (link.count == 0) return;
+  transfers_.give(local ? Phase::local : Phase::direct, local, link.peer, tag, link.count,
+                  {{Plan::source, link.pack()}});
+}
+
+/// Lays links of the own region open, without any message. Nothing where there is no room for that.
+bool RelayNegotiation::publish(const std::vector<const OutLink*>& links, Letters& outbox) {
+  const auto slots = new_slots(static_cast<int>(links.size()));
+  if (!slots) return false;
+  const Stream stream = merge(links);
+  Entries entries;
+  Index position = 0;
+  for (const StreamRun& run : stream.runs) {
+    for (const Occurrence& place : run.occurrences) {
+      append(entries[place.peer], {rank_, place.offset, position, run.count});
+    }
+    position += run.count;
+  }
+  std::vector<Window> windows;
+  for (const auto& [reader, its] : entries) windows.push_back({picks_of(its), 0});
+  lay_end_to_end(windows);
+  int index = 0;
+  for (auto& [reader, its] : entries) {
+    const Passage passage{-1, *slots, index, stream.count,
+                          windows[static_cast<std::size_t>(index)].offset};
+    ++index;
+    outbox.push_back(letter_to(reader, Offer{faults_.status(), out_links_.at(reader).count, -1,
+                                             Portion{passage, std::move(its)}}));
+  }
+  const int slot = transfers_.add(Store::own_slot(Store::Kind::handing_out, Phase::local, *slots,
+                                                  stream.count, std::move(windows)));
+  transfers_.move(Phase::local, Plan::source, slot, stream.pack());
+  return true;
+}
+
+/// This rank's part of what another has, or of a message that it leads itself.
+void RelayNegotiation::take(int carrier, const Portion& portion, Phase phase) {
+  std::vector<CopyRun> runs;
   for (const auto& [origin, offset, position, count] : portion.entries) {
     const auto link = in_links_.find(origin);
     if (link == in_links_.end() || offset + count > link->second.count) continue;
-    append_slots(share.runs, link->second, offset, count, position);
-    append_slots(share.order, link->second, offset, count, share.count);
-    share.count += count;
+    append_slots(runs, link->second, offset, count, position);
     covered_[origin] += count;
   }
-  if (share.count == 0) return std::nullopt;
-  return share;
+  if (runs.empty()) return;
+  const Passage& passage = portion.passage;
+  if (carrier == rank_) {
+    const Led& message = inbound_[static_cast<std::size_t>(passage.peer_index)];
+    if (message.store >= 0) {
+      transfers_.move(phase, message.store, Plan::target, std::move(runs));
+    } else {
+      transfers_.take(Phase::non_local, false, message.peer, message.tag, message.count,
+                      {{Plan::target, std::move(runs)}});
+    }
+  } else if (passage.shared()) {
+    const int slot = transfers_.add(Store::far_slot(Store::Kind::handing_out, phase, carrier,
+                                                    passage, picks_of(portion.entries)));
+    transfers_.move(phase, slot, Plan::target, std::move(runs));
+  } else {
+    transfers_.take(phase, true, carrier, passage.tag, passage.extent,
+                    {{Plan::target, std::move(runs)}});
+  }
 }
 
-void Negotiator::read(int sender, const Offer& offer) {
+void RelayNegotiation::accept(int sender, const Offer& offer) {
   const InLink& link = in_links_.at(sender);
   if (!offer.status.good()) return;
   faults_.compare(sender, rank_, offer.count, link.count);
   if (offer.count != link.count || offer.count == 0) return;
   if (offer.published) {
-    if (auto share = take(sender, *offer.published)) routes_.readings.push_back(std::move(*share));
+    take(sender, *offer.published, Phase::local);
     return;
   }
   covered_[sender] += offer.count;
-  routes_.receives.push_back(
-      {sender, machine_.same_region(sender, rank_), offer.tag, offer.count, link.slots});
+  const bool local = same_region(sender);
+  transfers_.take(local ? Phase::local : Phase::direct, local, sender, offer.tag, offer.count,
+                  {{Plan::target, link.slots}});
 }
 
-void Negotiator::read(int contributor, const LateTag& late) {
-  Relay& relay = routes_.outbound[relay_of_.at({late.region, late.part})];
-  for (Partner& partner : relay.partners) {
-    if (partner.rank == contributor) partner.tag = late.tag;
-  }
-}
-
-void Negotiator::read_deliveries_and_offers(const Letters& inbox) {
-  const auto hear = [&](const auto& it) { it.status.pass_on(faults_.status()); };
-  for (const Letter& letter : inbox) {
-    const int peer = letter.peer;
-    open<Delivery, Offer, Expectation, LateTag>(
-        letter, Either{[&](const Delivery& it) {
-                         hear(it);
-                         auto share = take(peer, it.portion);
-                         if (share) routes_.deliveries.push_back(std::move(*share));
-                       },
-                       [&](const Offer& it) {
-                         hear(it);
-                         read(peer, it);
-                       },
-                       [&](const Expectation& it) {
-                         hear(it);
-                         if (!it.status.good()) return;
-                         faults_.compare(rank_, peer, out_links_.at(peer).count, it.count);
-                       },
-                       [&](const LateTag& it) {
-                         hear(it);
-                         read(peer, it);
-                       }});
-  }
-}
-
-void Negotiator::check_covered() const {
+void RelayNegotiation::check_covered() const {
   for (const auto& [peer, link] : in_links_) {
     if (peer == rank_) continue;
     const Index covered = covered_.contains(peer) ? covered_.at(peer) : 0;
-    require(covered == link.count, Fault::internal, "of the ", link.count, " ",
-            request_.options.unit, " that rank ", rank_, " expects from rank ", peer, ", ", covered,
-            " have a route");
+    require(covered == link.count, Fault::internal, "of the ", link.count, " ", options_.unit,
+            " that rank ", rank_, " expects from rank ", peer, ", ", covered, " have a route");
   }
-}
-
-Routes Negotiator::finish() {
-  routes_.self = join_self(rank_, out_links_, in_links_, faults_);
-  for (const OutPair& pair : out_) {
-    routes_.regions += pair.contributes ? 1 : 0;
-    routes_.relayed_regions += pair.contributes && pair.verdict == Verdict::relayed ? 1 : 0;
-  }
-  faults_.settle();
-  check_covered();
-  if (policy_.order == RelayPolicy::Order::nearest_first) {
-    std::vector<int> peers;
-    for (const Straight& send : routes_.sends) peers.push_back(send.peer);
-    peers = nearest_first(rank_, std::move(peers));
-    std::sort(routes_.sends.begin(), routes_.sends.end(),
-              [&](const Straight& a, const Straight& b) {
-                return std::find(peers.begin(), peers.end(), a.peer) <
-                       std::find(peers.begin(), peers.end(), b.peer);
-              });
-  }
-  return std::move(routes_);
 }
 
 }  // namespace vicinal

@@ -74,7 +74,7 @@ TEST(a_message_part_holds_each_item_once_in_link_order) {
   CHECK_EQUAL(part.count, 4);
   CHECK((part.picks == std::vector<CopyRun>{{4, 100, 1}, {0, 101, 3}}));
   std::vector<Index> places(6, -1);
-  for (const Piece& piece : part.pieces) {
+  for (const LinkPiece& piece : part.pieces) {
     for (Index i = 0; i < piece.count; ++i) {
       places[static_cast<std::size_t>(piece.offset + i)] = piece.position + i;
     }

@@ -5,7 +5,7 @@
 #include "check.hpp"
 #include "plan/checks.hpp"
 #include "planners/all.hpp"
-#include "planners/relay/negotiator.hpp"
+#include "planners/relay/negotiation.hpp"
 #include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 

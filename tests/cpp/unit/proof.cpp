@@ -92,9 +92,9 @@ TEST(right_plans_are_proved_by_their_ranks) {
     const int size = random.between(1, 20);
     const bool identity = random.chance(0.5);
     const std::string regions = "blocks:" + std::to_string(random.between(1, size));
-    for (const char* planner : {"direct", "aggregate", "split", "common-neighbor"}) {
-      const bool one_way = std::string(planner) == "common-neighbor";
-      const Ranks ranks(planner, random.make(size, identity), regions, !one_way);
+    for (const char* planner :
+         {"direct", "aggregate", "split", "common-neighbor", "distance-halving-pruned"}) {
+      const Ranks ranks(planner, random.make(size, identity), regions, true);
       for (const std::string& outcome : ranks.prove_all())
         CHECK(outcome.empty() || outcome == "idle");
     }
@@ -107,10 +107,10 @@ TEST(a_wrong_plan_is_told_to_its_component_only) {
       Ranks ranks("aggregate", two_components(), "blocks:3", true);
       Plans& plans = ranks.plans[static_cast<std::size_t>(culprit)];
       Plan& plan = reverse ? *plans.reverse : plans.forward;
-      // A copy that takes the neighbouring element.
-      const auto copy = std::find_if(
-          plan.operations.begin(), plan.operations.end(),
-          [](const auto& it) { return it.kind == OperationKind::copy && it.from == Plan::source; });
+      // A copy, or what is one in reverse, that takes the neighbouring element.
+      const auto copy =
+          std::find_if(plan.operations.begin(), plan.operations.end(),
+                       [](const auto& it) { return !it.runs.empty() && it.from == Plan::source; });
       CHECK(copy != plan.operations.end());
       copy->runs.front().source += copy->runs.front().source > 0 ? -1 : 1;
       const std::vector<std::string> heard = ranks.prove_all();

@@ -7,8 +7,8 @@
 
 #include "check.hpp"
 #include "cost/grouping.hpp"
+#include "planners/links.hpp"
 #include "planners/relay/leaders.hpp"
-#include "planners/relay/links.hpp"
 
 namespace vicinal {
 namespace {

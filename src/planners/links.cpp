@@ -1,6 +1,6 @@
 // Links and streams. The sweep in `merge` is what makes "each value once" cost no more than sorting
 // the stretches that carry it.
-#include "planners/relay/links.hpp"
+#include "planners/links.hpp"
 
 #include <algorithm>
 #include <tuple>

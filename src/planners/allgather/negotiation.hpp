@@ -1,5 +1,4 @@
-// From a schedule to a plan: the ranks tell each other by what passage each transfer goes, and
-// every rank writes its operations out.
+// From a schedule to a plan: the ranks tell each other by what passage each transfer goes.
 #pragma once
 
 #include <string_view>

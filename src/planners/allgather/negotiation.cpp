@@ -1,0 +1,219 @@
+// What a rank takes goes straight to its place in the user's receive buffer, and what it passes on
+// is sent from there. A message holds its blocks in the order of their ranks, so with ranks placed
+// in blocks most messages are one stretch, or two, of either buffer.
+#include "planners/allgather/negotiation.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/scramble.hpp"
+#include "planners/ground.hpp"
+
+namespace vicinal::allgather {
+
+namespace {
+
+/// Giver to taker: by what way each transfer between them goes.
+struct Passages {
+  static constexpr std::string_view name = "passages";
+  Status status;
+  std::uint64_t fingerprint = 0;  ///< of the counts of all blocks
+  std::vector<Passage> passages;
+};
+void fields(auto&& take, Is<Passages> auto& it) { take(it.status, it.fingerprint, it.passages); }
+
+/// Where a rank's block lies in the receive buffer.
+struct Place {
+  Index offset = 0;
+  Index count = 0;
+};
+
+class AllgatherNegotiation : public Ground {
+ public:
+  AllgatherNegotiation(PlanRequest& request, void (*algorithm)(Schedule&))
+      : Ground(request),
+        schedule_(machine_, rank_, options_.shared_memory, options_.profile),
+        held_(rank_) {
+    try {
+      read_pattern();
+    } catch (const std::exception& fault) {
+      faults_.blame(fault);
+    }
+    algorithm(schedule_);
+    for (const Transfer& transfer : schedule_.transfers()) {
+      if (transfer.kind == Transfer::Kind::take) taken_from_[transfer.peers.front()];
+    }
+  }
+
+  Task<Plans> run(std::string_view planner) {
+    Letters outbox = write_letters();
+    std::vector<int> givers;
+    for (const auto& [giver, passages] : taken_from_) givers.push_back(giver);
+    Expected expected(std::move(givers), "tags and slots");
+    const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+    read<Passages>(inbox, [&](int giver, Passages its) { accept(giver, std::move(its)); });
+    if (faults_.good()) write_transfers();
+    co_return finish(planner);
+  }
+
+ private:
+  /// One give, with the slot that some takers read from and the messages to the others.
+  struct Given {
+    SlotPair slot;
+    std::size_t readers = 0;
+    std::vector<std::pair<int, std::int64_t>> messages;  ///< taker and tag
+  };
+
+  void read_pattern() {
+    const Pattern& pattern = request_.pattern;
+    places_.assign(static_cast<std::size_t>(machine_.size()), {});
+    require(static_cast<int>(pattern.in.size()) == machine_.size() &&
+                static_cast<int>(pattern.out.size()) == machine_.size(),
+            Fault::internal, "an allgather over all ranks was asked for with ", pattern.in.size(),
+            " sources and ", pattern.out.size(), " destinations on ", machine_.size(), " ranks");
+    for (const InEdge& edge : pattern.in) {
+      if (edge.count > 0) {
+        require(edge.slots.size() == 1 && edge.slots[0].count == edge.count, Fault::internal,
+                "the block of rank ", edge.rank, " does not lie in one piece");
+        place(edge.rank) = {edge.slots[0].target, edge.count};
+      }
+      fingerprint_ += scramble(scramble(static_cast<std::uint64_t>(edge.rank)) +
+                               static_cast<std::uint64_t>(edge.count));
+    }
+    for (const ItemRun& run : pattern.out.front().items) {
+      append_run(own_, {run.position, total(own_), run.count});
+    }
+    faults_.compare(rank_, rank_, total(own_), place(rank_).count);
+  }
+
+  Place& place(int rank) { return places_[static_cast<std::size_t>(rank)]; }
+
+  /// A letter to each taker.
+  Letters write_letters() {
+    std::map<int, std::vector<Passage>> passages;
+    for (const Transfer& transfer : schedule_.transfers()) {
+      if (transfer.kind == Transfer::Kind::give) open_passages(transfer, passages);
+    }
+    Letters outbox;
+    // All that can fail is done, and the status is known.
+    for (auto& [taker, its] : passages) {
+      outbox.push_back(letter_to(taker, Passages{faults_.status(), fingerprint_, std::move(its)}));
+    }
+    return outbox;
+  }
+
+  void open_passages(const Transfer& transfer, std::map<int, std::vector<Passage>>& passages) {
+    Given& given = given_.emplace_back();
+    int readers = 0;
+    for (const int taker : transfer.peers) readers += schedule_.shares_with(taker) ? 1 : 0;
+    const auto slots = readers > 0 ? new_slots(readers) : std::nullopt;
+    if (slots) given.slot = *slots;
+    for (const int taker : transfer.peers) {
+      if (slots && schedule_.shares_with(taker)) {
+        passages[taker].push_back({-1, *slots, static_cast<int>(given.readers++), 0, 0});
+      } else {
+        const std::int64_t tag = new_tag();
+        given.messages.emplace_back(taker, tag);
+        passages[taker].push_back(Passage::message(tag, 0));
+      }
+    }
+  }
+
+  void accept(int giver, Passages theirs) {
+    if (theirs.status.good() && !faults_.own() && theirs.fingerprint != fingerprint_) {
+      faults_.blame(
+          Error(Fault::count, "rank " + std::to_string(giver) +
+                                  " was given other counts for this allgather than rank " +
+                                  std::to_string(rank_) +
+                                  "; all ranks must give the same counts for all blocks"));
+    }
+    taken_from_.at(giver) = std::move(theirs.passages);
+  }
+
+  void write_transfers() {
+    transfers_.move(Phase::local, Plan::source, Plan::target, shifted(own_, place(rank_).offset));
+    std::map<int, std::size_t> taken;
+    std::size_t given = 0;
+    for (const Transfer& transfer : schedule_.transfers()) {
+      if (transfer.kind == Transfer::Kind::give) {
+        give(transfer.blocks, given_[given++]);
+      } else {
+        const int giver = transfer.peers.front();
+        take(transfer.blocks, giver, taken_from_.at(giver)[taken[giver]++]);
+      }
+    }
+  }
+
+  /// Where blocks that lie end to end belong in the receive buffer, those only of them that are wanted.
+  [[nodiscard]] std::vector<CopyRun> places_of(const Blocks& blocks, const Blocks& wanted) {
+    std::vector<CopyRun> runs;
+    Index offset = 0;
+    auto next = wanted.ranges().begin();
+    for (const Blocks::Range& range : blocks.ranges()) {
+      for (int rank = range.first; rank < range.last; ++rank) {
+        while (next != wanted.ranges().end() && next->last <= rank) ++next;
+        const bool is_wanted = next != wanted.ranges().end() && next->first <= rank;
+        if (is_wanted) append_run(runs, {offset, place(rank).offset, place(rank).count});
+        offset += place(rank).count;
+      }
+    }
+    return runs;
+  }
+
+  void give(const Blocks& blocks, const Given& given) {
+    // An own block need not wait until it is copied to the receive buffer.
+    const bool own = blocks == Blocks(rank_);
+    const int from = own ? Plan::source : Plan::target;
+    const std::vector<CopyRun> runs = own ? own_ : reversed(places_of(blocks, blocks));
+    const Index count = total(runs);
+    if (count == 0) return;
+    for (const auto& [taker, tag] : given.messages) {
+      const bool local = same_region(taker);
+      transfers_.give(local ? Phase::local : Phase::non_local, local, taker, tag, count,
+                      {{from, runs}});
+    }
+    if (given.readers == 0) return;
+    std::vector<Window> windows(given.readers, {all_picks(count), 0});
+    const int slot = transfers_.add(Store::own_slot(Store::Kind::handing_out, Phase::local,
+                                                    given.slot, count, std::move(windows)));
+    transfers_.move(Phase::local, from, slot, runs);
+  }
+
+  void take(const Blocks& blocks, int giver, Passage passage) {
+    const Blocks missing = blocks.without(held_);
+    held_.add(missing);
+    for (const Blocks::Range& range : blocks.ranges()) {
+      for (int rank = range.first; rank < range.last; ++rank) passage.extent += place(rank).count;
+    }
+    if (passage.extent == 0) return;
+    std::vector<CopyRun> runs = places_of(blocks, missing);
+    if (passage.shared()) {
+      const int slot = transfers_.add(
+          Store::far_slot(Store::Kind::handing_out, Phase::local, giver, passage, {}));
+      transfers_.move(Phase::local, slot, Plan::target, std::move(runs));
+      return;
+    }
+    const bool local = same_region(giver);
+    transfers_.take(local ? Phase::local : Phase::non_local, local, giver, passage.tag,
+                    passage.extent, {{Plan::target, std::move(runs)}});
+  }
+
+  Schedule schedule_;
+  std::vector<Place> places_;      ///< by rank
+  std::vector<CopyRun> own_;       ///< source buffer -> own block
+  std::uint64_t fingerprint_ = 0;  ///< of the counts of all blocks
+  std::vector<Given> given_;
+  std::map<int, std::vector<Passage>> taken_from_;
+  Blocks held_;
+};
+
+}  // namespace
+
+Task<Plans> plan_allgather(PlanRequest request, std::string_view planner,
+                           void (*algorithm)(Schedule&)) {
+  AllgatherNegotiation negotiation(request, algorithm);
+  co_return co_await negotiation.run(planner);
+}
+
+}  // namespace vicinal::allgather

@@ -1,0 +1,103 @@
+// The neighborhood operation (Sharifian et al. 2024, algorithm 4) as transfers: what each step hands to its agent and
+// brings from its origins, and what is delivered in the end.
+#include <algorithm>
+
+#include "planners/halving/negotiation.hpp"
+
+namespace vicinal::halving {
+
+/// Parcels laid end to end: what comes from the source, and what from the main buffer.
+std::vector<Piece> HalvingNegotiation::pieces_of(const std::vector<std::size_t>& parcels) const {
+  std::vector<CopyRun> own, passed_on;
+  Index offset = 0;
+  for (const std::size_t index : parcels) {
+    const Parcel& parcel = parcels_[index];
+    if (parcel.offset < 0) {
+      for (const CopyRun& run : parcel.source) {
+        append_run(own, {run.source, offset + run.target, run.count});
+      }
+    } else {
+      append_run(passed_on, {parcel.offset, offset, parcel.count});
+    }
+    offset += parcel.count;
+  }
+  std::vector<Piece> pieces;
+  if (!own.empty()) pieces.push_back({Plan::source, std::move(own)});
+  if (!passed_on.empty()) pieces.push_back({main_, std::move(passed_on)});
+  return pieces;
+}
+
+void HalvingNegotiation::pass_on() {
+  std::vector<CopyRun> copied;
+  for (const Parcel& parcel : parcels_) {
+    if (parcel.arrived || parcel.offset < 0) continue;
+    for (const CopyRun& run : parcel.source) {
+      append_run(copied, {run.source, parcel.offset + run.target, run.count});
+    }
+  }
+  transfers_.move(Phase::local, Plan::source, main_, std::move(copied));
+  std::size_t taken = 0;
+  for (const Hop& hop : hops_) {
+    while (taken < hop.arrivals) take(arrivals_[taken++]);
+    send(hop);
+  }
+  while (taken < arrivals_.size()) take(arrivals_[taken++]);
+}
+
+void HalvingNegotiation::take(const Arrival& arrival) {
+  const Passage& passage = arrival.passage;
+  if (!passage.shared()) {
+    transfers_.take(Phase::halving, false, arrival.origin, passage.tag, passage.extent,
+                    {{main_, {{0, arrival.offset, passage.extent}}}});
+    return;
+  }
+  const int slot =
+      transfers_.add(Store::far_slot(Store::Kind::handing_out, Phase::halving, arrival.origin,
+                                     passage, all_picks(passage.extent)));
+  transfers_.move(Phase::halving, slot, main_, {{0, arrival.offset, passage.extent}});
+}
+
+void HalvingNegotiation::send(const Hop& hop) {
+  const Passage& passage = hop.passage;
+  std::vector<Piece> pieces = pieces_of(hop.parcels);
+  if (!passage.shared()) {
+    transfers_.give(Phase::halving, false, hop.agent, passage.tag, passage.extent,
+                    std::move(pieces));
+    return;
+  }
+  const int slot =
+      transfers_.add(Store::own_slot(Store::Kind::handing_out, Phase::halving, passage.slot,
+                                     passage.extent, {{all_picks(passage.extent), 0}}));
+  for (Piece& piece : pieces) {
+    transfers_.move(Phase::halving, piece.store, slot, std::move(piece.runs));
+  }
+}
+
+void HalvingNegotiation::send_deliveries() {
+  for (const Delivery& delivery : deliveries_) {
+    const Passage& passage = delivery.passage;
+    if (passage.shared() || passage.extent == 0) continue;
+    const bool local = same_region(delivery.rank);
+    transfers_.give(local ? Phase::local : Phase::direct, local, delivery.rank, passage.tag,
+                    passage.extent, pieces_of(delivery.parcels));
+  }
+}
+
+void HalvingNegotiation::use_kept() {
+  for (const Kept& kept : kept_) {
+    const Parcel& parcel = parcels_[kept.parcel];
+    if (parcel.arrived) {
+      std::vector<CopyRun> runs;
+      for (const CopyRun& run : kept.runs) {
+        append_run(runs, {parcel.offset + run.source, run.target, run.count});
+      }
+      transfers_.move(Phase::halving, main_, Plan::target, std::move(runs));
+      continue;
+    }
+    const std::vector<CopyRun> from = reversed(parcel.source);
+    transfers_.move(Phase::direct, Plan::source, Plan::target,
+                    reversed(compose(reversed(kept.runs), from)));
+  }
+}
+
+}  // namespace vicinal::halving

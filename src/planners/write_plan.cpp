@@ -1,0 +1,304 @@
+// Each store is written as a buffer, when it is first needed, and keeps the operations that fill it. Who reads a part
+// of it comes after those. Where contributions are added up, what comes first to an element is copied and what comes
+// later is reduced into it, all in the order in which it is written here.
+#include "planners/write_plan.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "plan/builder.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// A store in the plan.
+struct Place {
+  struct Fill {
+    Index last = 0;  ///< one past
+    int operation = -1;
+  };
+  int buffer = -1;
+  std::vector<int> free;        ///< after these it may be written
+  std::map<Index, Fill> fills;  ///< by first element
+  std::vector<int> uses;        ///< that read it
+  // Where contributions are added up:
+  std::vector<bool> holds;  ///< by element, whether something has been copied there
+  int last = -1;            ///< the operation that came last
+};
+
+void append_new(std::vector<int>& operations, const std::vector<int>& more) {
+  operations.insert(operations.end(), more.begin(), more.end());
+  std::sort(operations.begin(), operations.end());
+  operations.erase(std::unique(operations.begin(), operations.end()), operations.end());
+}
+
+class PlanWriter {
+ public:
+  PlanWriter(const Transfers& transfers, int rank, int size, std::string_view planner)
+      : transfers_(transfers),
+        plan_(rank, size, planner, transfers.reverse),
+        places_(transfers.stores.size()),
+        arrived_(transfers.list.size()) {
+    for (const int users : {Plan::source, Plan::target}) place(users).buffer = users;
+    for (const Transfer& it : transfers.list) {
+      if (it.kind == Transfer::Kind::take) continue;
+      for (const Piece& piece : it.pieces) passes_target_on_ |= piece.store == Plan::target;
+    }
+  }
+
+  Plan write() {
+    for (std::size_t i = 0; i < transfers_.list.size(); ++i) {
+      if (transfers_.list[i].kind == Transfer::Kind::take) receive(i);
+    }
+    for (const Turn turn : {Turn::own, Turn::passed_on, Turn::kept}) {
+      for (std::size_t i = 0; i < transfers_.list.size(); ++i) {
+        if (turn_of(transfers_.list[i]) == turn) write(i);
+      }
+    }
+    for (std::size_t i = 0; i < places_.size(); ++i) close(static_cast<int>(i));
+    return plan_.finish();
+  }
+
+ private:
+  enum class Turn : std::uint8_t { own, passed_on, kept };
+
+  [[nodiscard]] Turn turn_of(const Transfer& it) const {
+    const auto is = [](int store) {
+      return [store](const Piece& at) { return at.store == store; };
+    };
+    const auto all = [&](int store) {
+      return std::all_of(it.pieces.begin(), it.pieces.end(), is(store));
+    };
+    const bool kept = it.kind == Transfer::Kind::take ? all(Plan::target) : it.to == Plan::target;
+    if (kept && !passes_target_on_) return Turn::kept;
+    return it.kind != Transfer::Kind::take && all(Plan::source) ? Turn::own : Turn::passed_on;
+  }
+
+  Place& place(int store) { return places_[static_cast<std::size_t>(store)]; }
+  [[nodiscard]] const Store& described(int store) const {
+    return transfers_.stores[static_cast<std::size_t>(store)];
+  }
+
+  /// The place of a store, with its buffer, and whatever waits for others there.
+  Place& open(int store) {
+    Place& it = place(store);
+    if (it.buffer >= 0) return it;
+    const Store& what = described(store);
+    const std::int64_t slot = transfers_.reverse ? what.slot.reverse : what.slot.forward;
+    const bool handing_out = what.kind == Store::Kind::handing_out;
+    if (!what.is_slot()) {
+      it.buffer = plan_.staging(what.extent);
+    } else if (what.is_far()) {
+      it.buffer = plan_.far_slot(slot, what.extent, what.owner, what.peer_index);
+      const int turn = plan_.await(what.phase, it.buffer, -1, handing_out ? 0 : 1);
+      if (handing_out) filled(it, 0, what.extent, turn);
+      if (!handing_out) it.free.push_back(turn);
+    } else {
+      const int peers = static_cast<int>(what.windows.size());
+      it.buffer = plan_.own_slot(slot, what.extent, peers);
+      for (int peer = 0; peer < peers; ++peer) {
+        const int turn = plan_.await(what.phase, it.buffer, peer, handing_out ? 1 : 0);
+        if (handing_out) it.free.push_back(turn);
+        if (handing_out) continue;
+        for (const CopyRun& run : what.windows[static_cast<std::size_t>(peer)].picks) {
+          filled(it, run.source, run.count, turn);
+        }
+      }
+    }
+    return it;
+  }
+
+  /// Tells the peers of a slot that this rank is done with it.
+  void close(int store) {
+    const Store& what = described(store);
+    if (!what.is_slot()) return;
+    Place& it = open(store);
+    const bool handing_out = what.kind == Store::Kind::handing_out;
+    const bool reads = handing_out == what.is_far();
+    std::vector<int> done;
+    if (reads && !it.uses.empty()) {
+      append_new(done, it.uses);
+    } else if (handing_out && !what.is_far()) {
+      for (const Window& window : what.windows) append_new(done, filling(it, window.picks));
+    } else {
+      append_new(done, filling(it, all_picks(what.extent)));
+    }
+    plan_.signal(what.phase, it.buffer, what.peer_index, std::move(done));
+  }
+
+  static void filled(Place& it, Index first, Index count, int operation) {
+    if (count > 0) it.fills[first] = {first + count, operation};
+  }
+
+  /// The operations that fill what runs read.
+  static std::vector<int> filling(const Place& it, const std::vector<CopyRun>& runs) {
+    std::vector<int> operations;
+    if (it.last >= 0) return {it.last};
+    if (it.fills.size() == 1) return {it.fills.begin()->second.operation};
+    for (const CopyRun& run : runs) {
+      auto fill = it.fills.upper_bound(run.source);
+      if (fill != it.fills.begin()) --fill;
+      for (; fill != it.fills.end() && fill->first < run.source + run.count; ++fill) {
+        if (fill->second.last > run.source) operations.push_back(fill->second.operation);
+      }
+    }
+    append_new(operations, {});
+    return operations;
+  }
+
+  [[nodiscard]] bool is_tracked(const Place& it) const {
+    return it.buffer != Plan::source && (it.buffer != Plan::target || passes_target_on_);
+  }
+
+  /// Brings what runs say from one place to another.
+  void put(Phase phase, Place& from, Place& to, std::vector<CopyRun> runs) {
+    if (runs.empty()) return;
+    std::vector<int> after = to.free;
+    append_new(after, filling(from, runs));
+    if (transfers_.reverse) {
+      add_up(phase, from, to, runs, std::move(after));
+      return;
+    }
+    std::vector<CopyRun> targets = is_tracked(to) ? runs : std::vector<CopyRun>{};
+    const int copied = plan_.copy(phase, from.buffer, to.buffer, std::move(runs), std::move(after));
+    from.uses.push_back(copied);
+    for (const CopyRun& run : targets) filled(to, run.target, run.count, copied);
+  }
+
+  void add_up(Phase phase, Place& from, Place& to, const std::vector<CopyRun>& runs,
+              std::vector<int> after) {
+    std::vector<CopyRun> first, more;
+    if (to.buffer == Plan::target) {
+      more = runs;
+    } else {
+      for (const CopyRun& run : runs) split(run, to.holds, first, more);
+    }
+    const auto chain = [&](int operation) {
+      from.uses.push_back(operation);
+      to.last = operation;
+      after.assign(1, operation);
+    };
+    if (to.last >= 0) after.push_back(to.last);
+    if (!first.empty()) chain(plan_.copy(phase, from.buffer, to.buffer, std::move(first), after));
+    if (!more.empty()) chain(plan_.reduce(phase, from.buffer, to.buffer, std::move(more), after));
+  }
+
+  /// What comes first to an element, and what comes later.
+  static void split(const CopyRun& run, std::vector<bool>& holds, std::vector<CopyRun>& first,
+                    std::vector<CopyRun>& more) {
+    const auto end = static_cast<std::size_t>(run.target + run.count);
+    if (holds.size() < end) holds.resize(end);
+    for (Index i = 0; i < run.count; ++i) {
+      const auto target = static_cast<std::size_t>(run.target + i);
+      append_run(holds[target] ? more : first, {run.source + i, run.target + i, 1});
+      holds[target] = true;
+    }
+  }
+
+  void write(std::size_t index) {
+    const Transfer& it = transfers_.list[index];
+    switch (it.kind) {
+      case Transfer::Kind::give: send(it); break;
+      case Transfer::Kind::take:
+        if (arrived_[index].buffer < 0) return;
+        for (const Piece& piece : it.pieces) {
+          put(it.phase, arrived_[index], open(piece.store), piece.runs);
+        }
+        break;
+      case Transfer::Kind::move: {
+        const Piece& piece = it.pieces.front();
+        Place& from = open(piece.store);
+        put(it.phase, from, open(it.to), piece.runs);
+        break;
+      }
+    }
+  }
+
+  /// A message that is one stretch of a store is received there, any other in a place of its own.
+  void receive(std::size_t index) {
+    const Transfer& it = transfers_.list[index];
+    if (is_one_stretch(it)) {
+      const Piece& piece = it.pieces.front();
+      Place& to = open(piece.store);
+      const Index offset = piece.runs.front().target;
+      const bool untouched = to.buffer != Plan::target && to.last < 0;
+      if (!transfers_.reverse || untouched) {
+        const int received = plan_.receive(it.phase, it.local, to.buffer, offset, it.count, it.peer,
+                                           it.tag, to.free);
+        if (is_tracked(to)) filled(to, offset, it.count, received);
+        if (!transfers_.reverse) return;
+        to.last = received;
+        to.holds.resize(static_cast<std::size_t>(offset + it.count));
+        std::fill(to.holds.begin() + offset, to.holds.end(), true);
+        return;
+      }
+    }
+    Place& message = arrived_[index];
+    message.buffer = plan_.staging(it.count);
+    filled(message, 0, it.count,
+           plan_.receive(it.phase, it.local, message.buffer, 0, it.count, it.peer, it.tag, {}));
+  }
+
+  static bool is_one_stretch(const Transfer& it) {
+    return it.pieces.size() == 1 && it.pieces.front().runs.size() == 1 &&
+           it.pieces.front().runs.front().count == it.count;
+  }
+
+  void send(const Transfer& it) {
+    if (is_one_stretch(it)) {
+      const Piece& piece = it.pieces.front();
+      Place& from = open(piece.store);
+      from.uses.push_back(plan_.send(it.phase, it.local, from.buffer, piece.runs.front().source,
+                                     it.count, it.peer, it.tag, filling(from, piece.runs)));
+      return;
+    }
+    Place& message = packed(it);
+    plan_.send(it.phase, it.local, message.buffer, 0, it.count, it.peer, it.tag,
+               filling(message, all_picks(it.count)));
+  }
+
+  /// Messages with the same content, as most are in an allgather, are put together once.
+  Place& packed(const Transfer& it) {
+    std::vector<Index> content;
+    for (const Piece& piece : it.pieces) {
+      content.insert(content.end(), {piece.store, static_cast<Index>(piece.runs.size())});
+      for (const CopyRun& run : piece.runs) {
+        content.insert(content.end(), {run.source, run.target, run.count});
+      }
+    }
+    const auto [entry, fresh] = packed_.try_emplace(std::move(content));
+    Place& message = entry->second;
+    if (!fresh) return message;
+    message.buffer = plan_.staging(it.count);
+    for (const Piece& piece : it.pieces) put(it.phase, open(piece.store), message, piece.runs);
+    return message;
+  }
+
+  const Transfers& transfers_;
+  PlanBuilder plan_;
+  std::vector<Place> places_;   ///< by store
+  std::vector<Place> arrived_;  ///< by transfer: messages that are yet to be unpacked
+  std::map<std::vector<Index>, Place> packed_;  ///< by content
+  bool passes_target_on_ = false;               ///< what comes to the target is read there
+};
+
+}  // namespace
+
+Plan write_plan(const Transfers& transfers, int rank, int size, std::string_view planner) {
+  return PlanWriter(transfers, rank, size, planner).write();
+}
+
+Plans write_plans(const Transfers& transfers, const PlanRequest& request, std::string_view planner,
+                  std::string reason) {
+  const int rank = request.neighborhood.rank, size = request.neighborhood.machine->size();
+  Plans plans{write_plan(transfers, rank, size, planner), std::nullopt, std::move(reason)};
+  if (request.options.with_reverse) {
+    plans.reverse = write_plan(reverse_of(transfers), rank, size, planner);
+  }
+  return plans;
+}
+
+}  // namespace vicinal
