@@ -34,8 +34,9 @@ class HaloCase {
 
   Settings settings() {
     static const std::vector<std::string> strategies{
-        "automatic",       "direct",   "nearest-first", "aggregate",
-        "aggregate-plain", "two-step", "split"};
+        "automatic", "direct",          "nearest-first",
+        "aggregate", "aggregate-plain", "two-step",
+        "split",     "common-neighbor", "distance-halving-pruned"};
     Random& common = trial_.common();
     Settings all;
     if (common.chance(80)) all.emplace_back("vicinal_strategy", common.pick(strategies));
