@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/conversation.hpp"
+#include "base/records.hpp"
 
 namespace vicinal {
 
@@ -17,18 +17,12 @@ struct Given {
   std::string name;
   std::optional<std::string> value;  ///< nothing where it was not given
 };
+void fields(auto&& take, Is<Given> auto& it) { take(it.name, it.value); }
 
 /// A number for a text, the same on all ranks; not negative.
 std::int64_t fingerprint(std::string_view text);
 /// The same for names and values; 0 for none.
 std::int64_t fingerprint(std::span<const Given> given);
-
-/// In letters: the names and values of all that was given.
-Words to_words(std::span<const Given> given);
-std::vector<Given> to_given(std::span<const std::int64_t> words);
-/// In letters: a text.
-Words to_words(std::string_view text);
-std::string to_text(std::span<const std::int64_t> words);
 
 /// "vicinal_strategy is 'aggregate' on rank 0, but 'direct' on rank 1; ...": the first of what the two
 /// ranks gave that differs. Empty where nothing does. Both have the same names in the same order.

@@ -31,12 +31,17 @@ constexpr std::int64_t kind_of(std::string_view name) {
 }
 
 template <class Contents>
+Words words_of(const Contents& contents) {
+  Words words;
+  words.reserve(16);
+  words.push_back(kind_of(Contents::name));
+  WordWriter(words).write(contents);
+  return words;
+}
+
+template <class Contents>
 Letter letter_to(int peer, const Contents& contents) {
-  Letter letter{peer, {}};
-  letter.words.reserve(16);
-  letter.words.push_back(kind_of(Contents::name));
-  WordWriter(letter.words).write(contents);
-  return letter;
+  return {peer, words_of(contents)};
 }
 
 template <class Contents>
@@ -44,15 +49,20 @@ bool holds(const Letter& letter) {
   return !letter.words.empty() && letter.words.front() == kind_of(Contents::name);
 }
 
-/// What a letter holds, which must be this.
+/// What words from another rank hold, which must be this.
 template <class Contents>
-Contents contents_of(const Letter& letter) {
-  require(holds<Contents>(letter), Fault::internal, "a letter from rank ", letter.peer, " is no ",
-          Contents::name);
-  WordReader reader(std::span(letter.words).subspan(1), Contents::name, letter.peer);
+Contents contents_of(const Words& words, int peer) {
+  require(!words.empty() && words.front() == kind_of(Contents::name), Fault::internal,
+          "a letter from rank ", peer, " is no ", Contents::name);
+  const std::span<const std::int64_t> all(words);
+  WordReader reader(all.subspan(1), Contents::name, peer);
   auto contents = reader.read<Contents>();
   reader.finish();
   return contents;
+}
+template <class Contents>
+Contents contents_of(const Letter& letter) {
+  return contents_of<Contents>(letter.words, letter.peer);
 }
 
 /// Calls `visit` with what a letter holds, which must be one of these.

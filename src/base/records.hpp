@@ -7,14 +7,16 @@
 //   };
 //   void fields(auto&& take, Is<Offer> auto& it) { take(it.status, it.places); }
 //
-// A field is a number, an enumerator, a record, or a list or an optional of these. What is read is checked
+// A field is a number, an enumerator, a text, a record, or a list or an optional of these. What is read is checked
 // against what is there.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -38,6 +40,11 @@ concept Number = std::is_integral_v<Value> || std::is_enum_v<Value>;
 template <class Value>
 concept List = requires(Value& list) { list.resize(list.size()); };
 
+/// Of a text of that many bytes.
+constexpr std::size_t words_for(std::size_t bytes) {
+  return (bytes + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
+}
+
 template <class Value>
 concept Optional = requires(Value& value) { value.reset(); };
 
@@ -57,6 +64,11 @@ class WordWriter {
     } else if constexpr (std::is_same_v<Value, Words>) {
       write(value.size());
       words_.insert(words_.end(), value.begin(), value.end());
+    } else if constexpr (std::is_same_v<Value, std::string>) {
+      write(value.size());
+      const std::size_t at = words_.size();
+      words_.resize(at + detail::words_for(value.size()), 0);
+      if (!value.empty()) std::memcpy(words_.data() + at, value.data(), value.size());
     } else if constexpr (detail::List<Value>) {
       write(value.size());
       for (const auto& entry : value) write(entry);
@@ -85,6 +97,12 @@ class WordReader {
       const auto read = words_.first(size());
       value.assign(read.begin(), read.end());
       words_ = words_.subspan(read.size());
+    } else if constexpr (std::is_same_v<Value, std::string>) {
+      const auto bytes = size(sizeof(std::int64_t));
+      const auto read = words_.first(detail::words_for(bytes));
+      value.resize(bytes);
+      if (bytes > 0) std::memcpy(value.data(), read.data(), bytes);
+      words_ = words_.subspan(read.size());
     } else if constexpr (detail::List<Value>) {
       value.resize(size());
       for (auto& entry : value) read(entry);
@@ -112,10 +130,10 @@ class WordReader {
     words_ = words_.subspan(1);
     return word;
   }
-  /// Of a list, each of whose entries is a word or more.
-  std::size_t size() {
+  /// Of a list, of whose entries so many are a word, at most.
+  std::size_t size(std::size_t entries_per_word = 1) {
     const std::int64_t size = next();
-    if (size < 0 || static_cast<std::size_t>(size) > words_.size()) {
+    if (size < 0 || static_cast<std::size_t>(size) > entries_per_word * words_.size()) {
       refuse("announces ", size, " entries, but ", words_.size(), " words are left");
     }
     return static_cast<std::size_t>(size);

@@ -2,7 +2,6 @@
 #include "mpi/difference.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "mpi/collectives.hpp"
@@ -11,13 +10,18 @@
 namespace vicinal::mpi {
 namespace {
 
-/// The words of rank `speaker`. Collective.
-Words told(MPI_Comm communicator, int speaker, Words words) {
+/// What rank `speaker` says. Collective.
+template <class Said>
+Said told(MPI_Comm communicator, int speaker, const Said& said) {
+  int rank = 0;
+  check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+  Words words;
+  if (rank == speaker) WordWriter(words).write(said);
   auto size = static_cast<std::int64_t>(words.size());
   broadcast(communicator, std::as_writable_bytes(std::span(&size, 1)), speaker);
   words.resize(static_cast<std::size_t>(size));
   broadcast(communicator, std::as_writable_bytes(std::span(words)), speaker);
-  return words;
+  return WordReader(words, "what a rank has given", speaker).read<Said>();
 }
 
 }  // namespace
@@ -32,16 +36,14 @@ void throw_difference(MPI_Comm communicator, std::span<const Given> mine) {
   require(differs != all.end(), Fault::internal,
           "ranks were said to have given different settings, but all are the same");
   const auto other = static_cast<int>(differs - all.begin());
-  std::array<std::vector<Given>, 2> given;
-  for (const int speaker : {0, other}) {
-    given[speaker == 0 ? 0 : 1] =
-        to_given(told(communicator, speaker, rank == speaker ? to_words(mine) : Words{}));
-  }
-  throw Error(Fault::info, difference(given[0], 0, given[1], other));
+  const std::vector<Given> own(mine.begin(), mine.end());
+  const std::vector<Given> one = told(communicator, 0, own),
+                           another = told(communicator, other, own);
+  throw Error(Fault::info, difference(one, 0, another, other));
 }
 
 void throw_told(MPI_Comm communicator, int speaker, const std::string& message) {
-  throw Error(Fault::info, to_text(told(communicator, speaker, to_words(message))));
+  throw Error(Fault::info, told(communicator, speaker, message));
 }
 
 }  // namespace vicinal::mpi

@@ -5,51 +5,76 @@ namespace vicinal {
 
 namespace {
 
-/// What the rank that differs has given goes up, and what the root makes of it comes down.
-class Difference final : public Consultation {
+/// What the rank that differs has given.
+struct GivenThere {
+  static constexpr std::string_view name = "what was given";
+  std::vector<Given> given;
+};
+void fields(auto&& take, Is<GivenThere> auto& it) { take(it.given); }
+
+/// What the root makes of it.
+struct Finding {
+  static constexpr std::string_view name = "what differs";
+  std::string text;
+};
+void fields(auto&& take, Is<Finding> auto& it) { take(it.text); }
+
+class Difference final : public Consultation<GivenThere, Finding> {
  public:
   Difference(const RankTree& tree, const std::vector<Given>& given, int other)
       : tree_(tree), given_(given), other_(other) {
-    if (tree.rank == other) report_ = to_words(given);
+    if (tree.rank == other) report_.given = given;
   }
-  void hear(int, std::span<const std::int64_t> report) override {
-    if (!report.empty()) report_.assign(report.begin(), report.end());
+  void hear(int, GivenThere report) override {
+    if (!report.given.empty()) report_ = std::move(report);
   }
-  Words report() override { return report_; }
+  GivenThere report() override { return report_; }
   void decide() override {
-    text_ = difference(given_, tree_.rank, to_given(report_), other_);
-    require(!text_.empty(), Fault::internal, "ranks ", tree_.rank, " and ", other_,
+    finding_.text = difference(given_, tree_.rank, report_.given, other_);
+    require(!finding_.text.empty(), Fault::internal, "ranks ", tree_.rank, " and ", other_,
             " have given different settings, but none of these differs");
   }
-  void learn(std::span<const std::int64_t> words) override { text_ = to_text(words); }
-  Words instruct(const RankTree::Child&) override { return to_words(std::string_view(text_)); }
+  void learn(Finding finding) override { finding_ = std::move(finding); }
+  Finding instruct(const RankTree::Child&) override { return finding_; }
 
-  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] const std::string& text() const { return finding_.text; }
 
  private:
   const RankTree& tree_;
   const std::vector<Given>& given_;
   int other_;
-  Words report_;
-  std::string text_;
+  GivenThere report_;
+  Finding finding_;
 };
 
-class Comparison final : public Consultation {
- public:
-  explicit Comparison(std::int64_t fingerprint) : fingerprint_(fingerprint) {}
-  void hear(int child, std::span<const std::int64_t> report) override {
-    fingerprint_.compare(child, {report[0], static_cast<int>(report[1])});
-  }
-  Words report() override { return {fingerprint_.own(), fingerprint_.other()}; }
-  void decide() override { other_ = fingerprint_.other(); }
-  void learn(std::span<const std::int64_t> words) override { other_ = static_cast<int>(words[0]); }
-  Words instruct(const RankTree::Child&) override { return {other_}; }
+struct Compared {
+  static constexpr std::string_view name = "fingerprint of what was given";
+  Fingerprint fingerprint;
+};
+void fields(auto&& take, Is<Compared> auto& it) { take(it.fingerprint); }
 
-  [[nodiscard]] int other() const { return other_; }
+struct Differing {
+  static constexpr std::string_view name = "who differs";
+  int rank = -1;
+};
+void fields(auto&& take, Is<Differing> auto& it) { take(it.rank); }
+
+class Comparison final : public Consultation<Compared, Differing> {
+ public:
+  explicit Comparison(std::int64_t fingerprint) : all_{Fingerprint(fingerprint)} {}
+  void hear(int child, Compared report) override {
+    all_.fingerprint.compare(child, report.fingerprint);
+  }
+  Compared report() override { return all_; }
+  void decide() override { differing_.rank = all_.fingerprint.other(); }
+  void learn(Differing differing) override { differing_ = differing; }
+  Differing instruct(const RankTree::Child&) override { return differing_; }
+
+  [[nodiscard]] int other() const { return differing_.rank; }
 
  private:
-  Fingerprint fingerprint_;
-  int other_ = -1;
+  Compared all_;
+  Differing differing_;
 };
 
 }  // namespace

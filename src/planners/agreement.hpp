@@ -13,6 +13,7 @@ namespace vicinal {
 /// The fingerprint of what was given on a rank and those below it.
 class Fingerprint {
  public:
+  Fingerprint() = default;
   explicit Fingerprint(std::int64_t own) : own_(own) {}
   Fingerprint(std::int64_t own, int other) : own_(own), other_(other) {}
   /// Takes in that of a child. Children come in ascending order.
@@ -22,9 +23,10 @@ class Fingerprint {
   [[nodiscard]] std::int64_t own() const { return own_; }
   /// The lowest rank that differs from the first one here; -1: none does.
   [[nodiscard]] int other() const { return other_; }
+  friend void fields(auto&& take, Is<Fingerprint> auto& it) { take(it.own_, it.other_); }
 
  private:
-  std::int64_t own_;
+  std::int64_t own_ = 0;
   int other_ = -1;
 };
 

@@ -10,21 +10,45 @@
 
 namespace vicinal {
 
-class Census final : public Consultation {
+/// Of a block of ranks.
+struct CensusReport {
+  static constexpr std::string_view name = "census";
+  std::uint64_t edge_sum = 0;
+  Fingerprint fingerprint;
+  Labels labels;
+};
+void fields(auto&& take, Is<CensusReport> auto& it) {
+  take(it.edge_sum, it.fingerprint, it.labels);
+}
+
+/// For a block of ranks.
+struct CensusResult {
+  static constexpr std::string_view name = "result of the census";
+  std::uint64_t edge_sum = 0;
+  int other_settings = -1;
+  bool whole = false;  ///< all ranks are one component, so that their tree is that of all
+  Labels labels;
+  std::vector<Relation> relations;
+};
+void fields(auto&& take, Is<CensusResult> auto& it) {
+  take(it.edge_sum, it.other_settings, it.whole, it.labels, it.relations);
+}
+
+class Census final : public Consultation<CensusReport, CensusResult> {
  public:
   /// `tree` is that of all `size` ranks. The edges are known to lead to ranks that there are.
   Census(const RankTree& tree, int size, std::span<const int> sources,
          std::span<const int> destinations, std::int64_t fingerprint);
-  void hear(int child, std::span<const std::int64_t> report) override;
-  Words report() override;
+  void hear(int child, CensusReport report) override;
+  CensusReport report() override { return all_; }
   void decide() override;
-  void learn(std::span<const std::int64_t> words) override;
-  Words instruct(const RankTree::Child& child) override;
+  void learn(CensusResult result) override;
+  CensusResult instruct(const RankTree::Child& child) override;
 
   /// Whether some edge is not known at both ends equally often.
-  [[nodiscard]] bool edges_differ() const { return edge_sum_ != 0; }
+  [[nodiscard]] bool edges_differ() const { return result_.edge_sum != 0; }
   /// The lowest rank with other settings than rank 0; -1: none.
-  [[nodiscard]] int other_settings() const { return fingerprint_.other(); }
+  [[nodiscard]] int other_settings() const { return result_.other_settings; }
   /// The lowest rank of this rank's component; -1 where this rank has no edges.
   [[nodiscard]] int component() const;
   /// This rank's place in the tree of its component.
@@ -35,11 +59,8 @@ class Census final : public Consultation {
 
   const RankTree& tree_;
   int size_;
-  std::uint64_t edge_sum_;
-  Fingerprint fingerprint_;
-  Labels labels_;
-  bool whole_ = false;  ///< all ranks are one component, so that their tree is that of all
-  std::vector<Relation> relations_;
+  CensusReport all_;     ///< of this rank and those below it
+  CensusResult result_;  ///< as far as it concerns them
 };
 
 }  // namespace vicinal

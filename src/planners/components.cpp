@@ -100,21 +100,6 @@ int label_of(const Labels& labels, int rank) {
   return own.empty() ? -1 : own.front().label;
 }
 
-void append(Words& words, const Labels& labels) {
-  words.push_back(static_cast<std::int64_t>(labels.size()));
-  for (const LabelRun& run : labels) words.insert(words.end(), {run.first, run.count, run.label});
-}
-
-Labels take_labels(std::span<const std::int64_t>& words) {
-  Labels labels(static_cast<std::size_t>(words.front()));
-  words = words.subspan(1);
-  for (LabelRun& run : labels) {
-    run = {static_cast<int>(words[0]), static_cast<int>(words[1]), static_cast<int>(words[2])};
-    words = words.subspan(3);
-  }
-  return labels;
-}
-
 std::vector<Relation> relations(const Labels& labels, int first, int level) {
   std::vector<Relation> result;
   std::unordered_map<int, int> speakers;  // by label, of the whole block

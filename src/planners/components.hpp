@@ -18,6 +18,7 @@ struct LabelRun {
   int label = 0;
   friend bool operator==(const LabelRun&, const LabelRun&) = default;
 };
+void fields(auto&& take, Is<LabelRun> auto& it) { take(it.first, it.count, it.label); }
 /// What is known of the components of some ranks: runs in ascending order, as few as possible.
 using Labels = std::vector<LabelRun>;
 
@@ -33,10 +34,6 @@ Labels part(const Labels& labels, int first, int last);
 /// The component of a rank; -1 where nothing is known of it.
 int label_of(const Labels& labels, int rank);
 
-void append(Words& words, const Labels& labels);
-/// Reads labels and steps over them.
-Labels take_labels(std::span<const std::int64_t>& words);
-
 /// That two ranks are one above the other in the tree of their component, for one of them to know.
 struct Relation {
   int rank = 0;   ///< who is to know
@@ -44,6 +41,7 @@ struct Relation {
   int other = 0;
   bool parent = false;  ///< whether the other one is above
 };
+void fields(auto&& take, Is<Relation> auto& it) { take(it.rank, it.level, it.other, it.parent); }
 
 /// The relations inside the block of `fan` blocks of `level` that begins at rank `first`, by what is
 /// known of all its ranks' components. Each component of the larger block has for its speaker the

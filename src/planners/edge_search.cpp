@@ -2,9 +2,10 @@
 // only those that do not, and those that lead out of the block, go further up.
 #include "planners/edge_search.hpp"
 
+#include <compare>
 #include <map>
 #include <sstream>
-#include <utility>
+#include <vector>
 
 #include "base/scramble.hpp"
 
@@ -17,16 +18,43 @@ struct Named {
   std::int64_t by_source = -1;
   std::int64_t by_destination = -1;
 };
-using Edges = std::map<std::pair<int, int>, Named>;  ///< by source and destination
+void fields(auto&& take, Is<Named> auto& it) { take(it.by_source, it.by_destination); }
 
-constexpr std::size_t words_of_edge = 4;
+struct Ends {
+  int source = -1;
+  int destination = -1;
+  friend auto operator<=>(const Ends&, const Ends&) = default;
+};
+void fields(auto&& take, Is<Ends> auto& it) { take(it.source, it.destination); }
+
+struct NamedEdge {
+  Ends ends;
+  Named named;
+};
+void fields(auto&& take, Is<NamedEdge> auto& it) { take(it.ends, it.named); }
+
+/// Those of a block that are not done with.
+struct OddEdges {
+  static constexpr std::string_view name = "odd edges";
+  std::vector<NamedEdge> edges;
+};
+void fields(auto&& take, Is<OddEdges> auto& it) { take(it.edges); }
+
+/// Those that a block has to do with, and one for everybody.
+struct FoundEdges {
+  static constexpr std::string_view name = "edges found";
+  NamedEdge first;
+  std::vector<NamedEdge> edges;
+};
+void fields(auto&& take, Is<FoundEdges> auto& it) { take(it.first, it.edges); }
+
 constexpr std::size_t most_told = 4;
 
 std::string edges(std::int64_t count) {
   return std::to_string(count) + (count == 1 ? " edge" : " edges");
 }
 
-class EdgeSearch final : public Consultation {
+class EdgeSearch final : public Consultation<OddEdges, FoundEdges> {
  public:
   EdgeSearch(int rank, std::span<const int> sources, std::span<const int> destinations)
       : rank_(rank) {
@@ -34,18 +62,18 @@ class EdgeSearch final : public Consultation {
     for (const int peer : sources) count(edges_[{peer, rank}].by_destination);
     settle_within();
   }
-  void hear(int, std::span<const std::int64_t> report) override {
-    for (; !report.empty(); report = report.subspan(words_of_edge)) {
-      Named& named = edges_[ends(report)];
-      if (report[2] >= 0) named.by_source = report[2];
-      if (report[3] >= 0) named.by_destination = report[3];
+  void hear(int, OddEdges report) override {
+    for (const NamedEdge& edge : report.edges) {
+      Named& named = edges_[edge.ends];
+      if (edge.named.by_source >= 0) named.by_source = edge.named.by_source;
+      if (edge.named.by_destination >= 0) named.by_destination = edge.named.by_destination;
     }
     settle_within();
   }
-  Words report() override {
-    Words words;
-    for (const auto& [ends, named] : edges_) append(words, ends, named);
-    return words;
+  OddEdges report() override {
+    OddEdges report;
+    for (const auto& [ends, named] : edges_) report.edges.push_back({ends, named});
+    return report;
   }
   void decide() override {
     for (auto& [ends, named] : edges_) {
@@ -54,53 +82,40 @@ class EdgeSearch final : public Consultation {
     }
     require(!edges_.empty(), Fault::internal,
             "the sum over all edges is not 0, but both ends of each know it");
-    first_ = *edges_.begin();
+    first_ = {edges_.begin()->first, edges_.begin()->second};
   }
-  void learn(std::span<const std::int64_t> words) override {
+  void learn(FoundEdges found) override {
+    first_ = found.first;
     edges_.clear();
-    first_ = {ends(words), {words[2], words[3]}};
-    for (words = words.subspan(words_of_edge); !words.empty();
-         words = words.subspan(words_of_edge)) {
-      edges_[ends(words)] = {words[2], words[3]};
-    }
+    for (const NamedEdge& edge : found.edges) edges_[edge.ends] = edge.named;
   }
-  Words instruct(const RankTree::Child& child) override {
-    Words words;
-    append(words, first_.first, first_.second);
+  FoundEdges instruct(const RankTree::Child& child) override {
+    FoundEdges found{first_, {}};
     const std::int64_t end = child.rank + block_size(child.level);
     const auto within = [&](int rank) { return rank >= child.rank && rank < end; };
     for (const auto& [ends, named] : edges_) {
-      if (within(ends.first) || within(ends.second)) append(words, ends, named);
+      if (within(ends.source) || within(ends.destination)) found.edges.push_back({ends, named});
     }
-    return words;
+    return found;
   }
 
   [[nodiscard]] std::string text() const {
     std::ostringstream text;
     std::size_t told = 0, own = 0;
     for (const auto& [ends, named] : edges_) {
-      if (ends.first != rank_ && ends.second != rank_) continue;
+      if (ends.source != rank_ && ends.destination != rank_) continue;
       if (++own > most_told) continue;
       text << (told++ > 0 ? "; " : "") << sentence(ends, named);
     }
     if (own > most_told) text << "; and so with " << own - most_told << " more";
-    if (own == 0) text << sentence(first_.first, first_.second);
+    if (own == 0) text << sentence(first_.ends, first_.named);
     text << "; both ends of a graph's edges must name them, and equally often";
     return text.str();
   }
 
  private:
   static void count(std::int64_t& named) { named = named < 0 ? 1 : named + 1; }
-  static std::pair<int, int> ends(std::span<const std::int64_t> words) {
-    return {static_cast<int>(words[0]), static_cast<int>(words[1])};
-  }
-  static void append(Words& words, const std::pair<int, int>& ends, const Named& named) {
-    for (const std::int64_t word : {std::int64_t{ends.first}, std::int64_t{ends.second},
-                                    named.by_source, named.by_destination}) {
-      words.push_back(word);
-    }
-  }
-  static std::string sentence(const std::pair<int, int>& ends, const Named& named) {
+  static std::string sentence(const Ends& ends, const Named& named) {
     std::ostringstream text;
     const auto [from, to] = ends;
     text << "rank " << from << " has " << edges(named.by_source) << " to rank " << to
@@ -114,8 +129,8 @@ class EdgeSearch final : public Consultation {
   }
 
   int rank_;
-  Edges edges_;
-  std::pair<std::pair<int, int>, Named> first_;
+  std::map<Ends, Named> edges_;
+  NamedEdge first_;
 };
 
 }  // namespace

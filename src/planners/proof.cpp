@@ -1,12 +1,13 @@
 // The consultation in which plans go up and the verdict comes down.
 #include "planners/proof.hpp"
 
+#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/given.hpp"
 #include "plan/checks.hpp"
-#include "plan/words.hpp"
+#include "plan/records.hpp"
 #include "planners/faults.hpp"
 #include "planners/rank_tree.hpp"
 
@@ -25,65 +26,67 @@ Plan idle_plan(int rank, const Plan& like) {
   return plan;
 }
 
-class Proof final : public Consultation {
+/// One rank's part of what is to be proved.
+struct Claim {
+  Plan forward;
+  std::optional<Plan> reverse;
+  Pattern pattern;
+};
+void fields(auto&& take, Is<Claim> auto& it) { take(it.forward, it.reverse, it.pattern); }
+
+struct Claims {
+  static constexpr std::string_view name = "plans to be proved";
+  std::vector<Claim> claims;
+};
+void fields(auto&& take, Is<Claims> auto& it) { take(it.claims); }
+
+struct ProofVerdict {
+  static constexpr std::string_view name = "verdict on plans";
+  std::string text;  ///< what is wrong with them; "" for nothing
+};
+void fields(auto&& take, Is<ProofVerdict> auto& it) { take(it.text); }
+
+class Proof final : public Consultation<Claims, ProofVerdict> {
  public:
-  Proof(int rank, const Plans& plans, const Pattern& pattern) : rank_(rank) {
-    words_.push_back(plans.reverse ? 1 : 0);
-    write_words(words_, plans.forward);
-    if (plans.reverse) write_words(words_, *plans.reverse);
-    write_words(words_, pattern);
+  Proof(const Plans& plans, const Pattern& pattern) {
+    all_.claims.push_back({plans.forward, plans.reverse, pattern});
   }
 
-  void hear(int, std::span<const std::int64_t> report) override {
-    words_.insert(words_.end(), report.begin(), report.end());
+  void hear(int, Claims report) override {
+    std::move(report.claims.begin(), report.claims.end(), std::back_inserter(all_.claims));
   }
-  Words report() override { return std::move(words_); }
+  Claims report() override { return std::move(all_); }
   void decide() override {
-    read();
+    std::vector<Plan> forward, reverse;
+    std::vector<Pattern> patterns;
+    for (Claim& claim : all_.claims) {
+      patterns.resize(static_cast<std::size_t>(claim.forward.size));
+      patterns[static_cast<std::size_t>(claim.forward.rank)] = std::move(claim.pattern);
+      if (claim.reverse) place(reverse, std::move(*claim.reverse));
+      place(forward, std::move(claim.forward));
+    }
     try {
-      verify(forward_, patterns_);
-      if (!reverse_.empty()) verify(reverse_, patterns_);
+      verify(forward, patterns);
+      if (!reverse.empty()) verify(reverse, patterns);
     } catch (const Error& error) {
-      verdict_ = error.what();
+      verdict_.text = error.what();
     }
   }
-  void learn(std::span<const std::int64_t> words) override { verdict_ = to_text(words); }
-  Words instruct(const RankTree::Child&) override { return to_words(std::string_view(verdict_)); }
+  void learn(ProofVerdict verdict) override { verdict_ = std::move(verdict); }
+  ProofVerdict instruct(const RankTree::Child&) override { return verdict_; }
 
-  /// What is wrong with the plans; "" for nothing.
-  [[nodiscard]] const std::string& verdict() const { return verdict_; }
+  [[nodiscard]] const std::string& verdict() const { return verdict_.text; }
 
  private:
-  void read() {
-    std::span<const std::int64_t> left(words_);
-    while (!left.empty()) {
-      const bool both = left.front() != 0;
-      left = left.subspan(1);
-      place(forward_, read_plan(left));
-      if (both) place(reverse_, read_plan(left));
-      const auto rank = static_cast<std::size_t>(last_);
-      patterns_.resize(forward_.size());
-      patterns_[rank] = read_pattern(left);
-    }
-    words_ = {};
-  }
-  void place(std::vector<Plan>& all, Plan plan) {
-    require(plan.rank >= 0 && plan.rank < plan.size, Fault::internal, "the plan of rank ",
-            plan.rank, " of ", plan.size, " is to be proved by rank ", rank_);
+  static void place(std::vector<Plan>& all, Plan plan) {
     for (int rank = static_cast<int>(all.size()); rank < plan.size; ++rank) {
       all.push_back(idle_plan(rank, plan));
     }
-    last_ = plan.rank;
     all.at(static_cast<std::size_t>(plan.rank)) = std::move(plan);
   }
 
-  int rank_;
-  Words words_;  ///< of this rank and those below it
-  std::vector<Plan> forward_;
-  std::vector<Plan> reverse_;
-  std::vector<Pattern> patterns_;
-  int last_ = 0;  ///< the rank whose plan was read last
-  std::string verdict_;
+  Claims all_;  ///< of this rank and those below it
+  ProofVerdict verdict_;
 };
 
 }  // namespace
@@ -93,7 +96,7 @@ Task<Done> prove(Conversation& talk, const Neighborhood& neighborhood, const Pla
   talk.set_purpose("proving plans");
   FaultRecord faults(neighborhood.rank, "elements", "proving the plans");
   if (fault) faults.blame(*fault);
-  Proof proof(neighborhood.rank, plans, pattern);
+  Proof proof(plans, pattern);
   co_await consult(talk, neighborhood.tree, faults, proof);
   faults.settle();
   if (!proof.verdict().empty()) {

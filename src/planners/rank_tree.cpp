@@ -5,18 +5,20 @@ namespace vicinal {
 
 namespace {
 
-constexpr std::size_t status_words = 2;
+/// Child to parent, and back.
+struct Report {
+  static constexpr std::string_view name = "report";
+  Status status;
+  Words contents;  ///< none where the status is not good
+};
+void fields(auto&& take, Is<Report> auto& it) { take(it.status, it.contents); }
 
-Words begin_letter(const FaultRecord& faults) {
-  return {faults.status().fault(), faults.status().rank()};
-}
-
-std::span<const std::int64_t> read_status(const Letter& letter, FaultRecord& faults) {
-  if (letter.words[0] >= 0) {
-    faults.status().report(static_cast<Fault>(letter.words[0]), static_cast<int>(letter.words[1]));
-  }
-  return std::span(letter.words).subspan(status_words);
-}
+struct Decision {
+  static constexpr std::string_view name = "decision";
+  Status status;
+  Words contents;
+};
+void fields(auto&& take, Is<Decision> auto& it) { take(it.status, it.contents); }
 
 std::vector<int> children_at(const RankTree& tree, int level) {
   std::vector<int> ranks;
@@ -26,32 +28,23 @@ std::vector<int> children_at(const RankTree& tree, int level) {
   return ranks;
 }
 
-/// A letter to a rank: the status, and where that is good, what `write` gives.
-template <class Write>
-std::vector<Letter> letter_to(int rank, const FaultRecord& faults, Write write) {
-  Words words = begin_letter(faults);
-  if (faults.good()) {
-    const Words contents = write();
-    words.insert(words.end(), contents.begin(), contents.end());
-  }
+std::vector<Letter> write_report(const RankTree& tree, FaultRecord& faults,
+                                 AnyConsultation& about) {
+  Words contents;
+  if (faults.good()) contents = faults.attempt(Words(), [&] { return about.report_words(); });
   std::vector<Letter> outbox;
-  outbox.push_back({rank, std::move(words)});
+  outbox.push_back(letter_to(tree.parent, Report{faults.status(), std::move(contents)}));
   return outbox;
 }
 
-std::vector<Letter> write_report(const RankTree& tree, FaultRecord& faults, Consultation& about) {
-  Words report;
-  if (faults.good()) report = faults.attempt(Words(), [&] { return about.report(); });
-  return letter_to(tree.parent, faults, [&] { return report; });
-}
-
-std::vector<Letter> write_instructions(const RankTree& tree, int level, const FaultRecord& faults,
-                                       Consultation& about) {
+std::vector<Letter> write_decisions(const RankTree& tree, int level, const FaultRecord& faults,
+                                    AnyConsultation& about) {
   std::vector<Letter> outbox;
   for (const RankTree::Child& child : tree.children) {
     if (child.level != level) continue;
-    auto letter = letter_to(child.rank, faults, [&] { return about.instruct(child); });
-    outbox.push_back(std::move(letter.front()));
+    Words contents;
+    if (faults.good()) contents = about.instruct_words(child);
+    outbox.push_back(letter_to(child.rank, Decision{faults.status(), std::move(contents)}));
   }
   return outbox;
 }
@@ -80,7 +73,7 @@ RankTree whole_tree(int rank, int size) {
 }
 
 Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults,
-                   Consultation& about) {
+                   AnyConsultation& about) {
   for (int level = 0; level < tree.level; ++level) {
     const std::vector<int> children = children_at(tree, level);
     if (children.empty()) {
@@ -89,9 +82,10 @@ Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults
     }
     const std::vector<Letter> inbox = co_await talk.exchange({}, Expected(children, "reports"));
     for (const Letter& letter : inbox) {
-      const auto report = read_status(letter, faults);
+      const auto report = contents_of<Report>(letter);
+      report.status.pass_on(faults.status());
       if (!faults.good()) continue;
-      faults.attempt(0, [&] { return about.hear(letter.peer, report), 0; });
+      faults.attempt(0, [&] { return about.hear_words(letter.peer, report.contents), 0; });
     }
   }
   if (tree.parent < 0) {
@@ -102,15 +96,16 @@ Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults
     talk.skip(2 * (tree.levels - 1 - tree.level));
     const std::vector<Letter> inbox =
         co_await talk.exchange({}, Expected(tree.parent, "decision on what all have reported"));
-    const auto decision = read_status(inbox.front(), faults);
-    if (faults.good()) about.learn(decision);
+    const auto decision = contents_of<Decision>(inbox.front());
+    decision.status.pass_on(faults.status());
+    if (faults.good()) about.learn_words(tree.parent, decision.contents);
   }
   for (int level = tree.level - 1; level >= 0; --level) {
-    std::vector<Letter> instructions = write_instructions(tree, level, faults, about);
-    if (instructions.empty()) {
+    std::vector<Letter> decisions = write_decisions(tree, level, faults, about);
+    if (decisions.empty()) {
       talk.skip(1);
     } else {
-      co_await talk.exchange(std::move(instructions));
+      co_await talk.exchange(std::move(decisions));
     }
   }
   co_return Done{};

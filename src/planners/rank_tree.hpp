@@ -6,10 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "base/conversation.hpp"
+#include "base/letters.hpp"
 #include "planners/faults.hpp"
 
 namespace vicinal {
@@ -35,20 +34,39 @@ RankTree whole_tree(int rank, int size);
 /// How many ranks a block of that level has, at most.
 std::int64_t block_size(int level);
 
-/// What the ranks of a tree find out together. Words are those of one letter.
-class Consultation {
+/// What the ranks of a tree find out together, in words for consult(); see Consultation.
+class AnyConsultation {
  public:
-  virtual ~Consultation() = default;
-  /// Takes in what a child reports for its block. Children report in ascending order.
-  virtual void hear(int child, std::span<const std::int64_t> report) = 0;
-  /// What this rank and its children have to say.
-  virtual Words report() = 0;
+  virtual ~AnyConsultation() = default;
+  virtual void hear_words(int child, const Words& report) = 0;
+  virtual Words report_words() = 0;
   /// At the root: all have reported.
   virtual void decide() = 0;
-  /// Elsewhere: what the root has decided, as far as it concerns this rank's block.
-  virtual void learn(std::span<const std::int64_t> words) = 0;
+  virtual void learn_words(int parent, const Words& decision) = 0;
+  virtual Words instruct_words(const RankTree::Child& child) = 0;
+};
+
+/// Reports and decisions are letters (letters.hpp) without a status, which consult() adds.
+template <class Report, class Decision>
+class Consultation : public AnyConsultation {
+ public:
+  /// Takes in what a child reports for its block. Children report in ascending order.
+  virtual void hear(int child, Report report) = 0;
+  /// What this rank and its children have to say.
+  virtual Report report() = 0;
+  /// Elsewhere than at the root: what that has decided, as far as it concerns this rank's block.
+  virtual void learn(Decision decision) = 0;
   /// The same for a child's block.
-  virtual Words instruct(const RankTree::Child& child) = 0;
+  virtual Decision instruct(const RankTree::Child& child) = 0;
+
+  void hear_words(int child, const Words& words) final {
+    hear(child, contents_of<Report>(words, child));
+  }
+  Words report_words() final { return words_of(report()); }
+  void learn_words(int parent, const Words& words) final {
+    learn(contents_of<Decision>(words, parent));
+  }
+  Words instruct_words(const RankTree::Child& child) final { return words_of(instruct(child)); }
 };
 
 struct Done {};
@@ -57,6 +75,6 @@ struct Done {};
 /// with the letters: then nothing is decided, and each rank has it in its record. What is thrown on the
 /// way down only concerns this rank and those below it, who are left waiting.
 Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults,
-                   Consultation& about);
+                   AnyConsultation& about);
 
 }  // namespace vicinal

@@ -167,26 +167,34 @@ void check_knowledge(const Machine& machine, const Edges& edges,
   }
 }
 
+struct Counted {
+  static constexpr std::string_view name = "sum";
+  std::int64_t sum = 0;
+  std::int64_t ranks = 1;
+};
+void fields(auto&& take, Is<Counted> auto& it) { take(it.sum, it.ranks); }
+
 /// Sums the ranks of the tree, and counts them.
-class Sum final : public Consultation {
+class Sum final : public Consultation<Counted, Counted> {
  public:
-  explicit Sum(int rank) : sum_(rank) {}
-  void hear(int child, std::span<const std::int64_t> report) override {
+  explicit Sum(int rank) : all_{rank} {}
+  void hear(int child, Counted report) override {
     CHECK(child > last_child_);
     last_child_ = child;
-    sum_ += report[0];
-    ranks_ += report[1];
+    all_.sum += report.sum;
+    all_.ranks += report.ranks;
   }
-  Words report() override { return {sum_, ranks_}; }
+  Counted report() override { return all_; }
   void decide() override {}
-  void learn(std::span<const std::int64_t> words) override { sum_ = words[0], ranks_ = words[1]; }
-  Words instruct(const RankTree::Child&) override { return {sum_, ranks_}; }
-  [[nodiscard]] std::pair<std::int64_t, std::int64_t> result() const { return {sum_, ranks_}; }
+  void learn(Counted decision) override { all_ = decision; }
+  Counted instruct(const RankTree::Child&) override { return all_; }
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> result() const {
+    return {all_.sum, all_.ranks};
+  }
 
  private:
   int last_child_ = -1;
-  std::int64_t sum_;
-  std::int64_t ranks_ = 1;
+  Counted all_;
 };
 
 using Sums = std::pair<std::int64_t, std::int64_t>;

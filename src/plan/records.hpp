@@ -1,7 +1,10 @@
-// The lists of fields of plans and patterns.
-#include "plan/words.hpp"
+// The lists of fields of plans and patterns, for letters: for whoever looks at the plans of several ranks
+// together while the ranks run.
+#pragma once
 
 #include "base/records.hpp"
+#include "pattern/pattern.hpp"
+#include "plan/plan.hpp"
 
 namespace vicinal {
 
@@ -19,27 +22,6 @@ void fields(auto&& take, Is<Operation> auto& it) {
 }
 void fields(auto&& take, Is<Plan> auto& it) {
   take(it.rank, it.size, it.planner, it.reverse, it.buffers, it.operations);
-}
-
-namespace {
-
-template <class Record>
-Record read(std::span<const std::int64_t>& words, std::string_view what) {
-  WordReader reader(words, what);
-  auto record = reader.read<Record>();
-  words = reader.rest();
-  return record;
-}
-
-}  // namespace
-
-void write_words(Words& words, const Plan& plan) { WordWriter(words).write(plan); }
-void write_words(Words& words, const Pattern& pattern) { WordWriter(words).write(pattern); }
-Plan read_plan(std::span<const std::int64_t>& words) {
-  return read<Plan>(words, "a plan in a letter");
-}
-Pattern read_pattern(std::span<const std::int64_t>& words) {
-  return read<Pattern>(words, "a pattern in a letter");
 }
 
 }  // namespace vicinal

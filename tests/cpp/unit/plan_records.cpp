@@ -1,5 +1,5 @@
-// Plans and patterns as words: what is read is what was written, and anything else is refused.
-#include "plan/words.hpp"
+// Plans and patterns as records: what is read is what was written, and anything else is refused.
+#include "plan/records.hpp"
 
 #include <sstream>
 
@@ -54,15 +54,15 @@ Pattern rich_pattern() {
 }  // namespace
 
 TEST(plans_are_read_as_they_were_written) {
-  Words words{17};
-  write_words(words, rich_plan());
-  write_words(words, rich_pattern());
-  write_words(words, testing::empty_plans(2, 0, 0)[0]);
-  words.push_back(18);
-  std::span<const std::int64_t> left(words);
-  left = left.subspan(1);
-  CHECK_EQUAL(json_of(read_plan(left)), json_of(rich_plan()));
-  const Pattern pattern = read_pattern(left), expected = rich_pattern();
+  Words words;
+  WordWriter writer(words);
+  writer.write(rich_plan());
+  writer.write(rich_pattern());
+  writer.write(testing::empty_plans(2, 0, 0)[0]);
+  WordReader reader(words, "plans");
+  CHECK_EQUAL(json_of(reader.read<Plan>()), json_of(rich_plan()));
+  const auto pattern = reader.read<Pattern>();
+  const Pattern expected = rich_pattern();
   CHECK(pattern.identity);
   CHECK_EQUAL(pattern.out.size(), expected.out.size());
   for (std::size_t i = 0; i < expected.out.size(); ++i) {
@@ -73,27 +73,25 @@ TEST(plans_are_read_as_they_were_written) {
   CHECK_EQUAL(pattern.in[0].rank, 2);
   CHECK_EQUAL(pattern.in[0].count, 3);
   CHECK(pattern.in[0].slots == expected.in[0].slots);
-  CHECK_EQUAL(json_of(read_plan(left)), json_of(testing::empty_plans(2, 0, 0)[0]));
-  CHECK_EQUAL(left.size(), std::size_t{1});
-  CHECK_EQUAL(left.front(), 18);
+  CHECK_EQUAL(json_of(reader.read<Plan>()), json_of(testing::empty_plans(2, 0, 0)[0]));
+  reader.finish();
 }
 
 TEST(words_that_are_no_plan_are_refused) {
   Words words;
-  write_words(words, rich_plan());
+  WordWriter(words).write(rich_plan());
   for (std::size_t size = 0; size < words.size(); ++size) {
-    std::span<const std::int64_t> left = std::span<const std::int64_t>(words).first(size);
+    WordReader reader(std::span<const std::int64_t>(words).first(size), "a plan");
     bool refused = false;
     try {
-      read_plan(left);
+      reader.read<Plan>();
     } catch (const Error& error) {
       refused = error.fault() == Fault::internal;
     }
     CHECK(refused);
   }
   words[2] = -1;  // letters of the planner's name
-  std::span<const std::int64_t> left(words);
-  CHECK_THROWS(Fault::internal, read_plan(left), "announces -1 entries");
+  CHECK_THROWS(Fault::internal, WordReader(words, "a plan").read<Plan>(), "announces -1 entries");
 }
 
 }  // namespace vicinal
