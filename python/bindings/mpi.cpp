@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "discovery/agreement.hpp"
+#include "discovery/findings.hpp"
 #include "errors.hpp"
 #include "execute/execution.hpp"
 #include "mpi/backoff.hpp"

@@ -329,7 +329,7 @@ void bind_halo(nb::module_& module) {
       .def("start", &PythonHalo::start, "x"_a.none(), "ghosts"_a.none())
       .def("start_reverse", &PythonHalo::start_reverse, "x"_a.none(), "ghosts"_a.none(),
            "op"_a.none())
-      .def("come_to_rest",
+      .def("wait_idle",
            [](const PythonHalo& it, bool reverse) {
              Halo& halo = it.state().halo();
              const nb::gil_scoped_release released;

@@ -131,7 +131,7 @@ class Halo:
         try:
             exchange = self._halo.start(x, ghosts)
         except Exception:
-            self._halo.come_to_rest(False)  # the others may need this rank to the end of it
+            self._halo.wait_idle(False)  # the others may need this rank to the end of it
             raise
         return exchange.wait()
 
@@ -149,7 +149,7 @@ class Halo:
         try:
             exchange = self._halo.start_reverse(x, ghosts, op)
         except Exception:
-            self._halo.come_to_rest(True)
+            self._halo.wait_idle(True)
             raise
         return exchange.wait()
 

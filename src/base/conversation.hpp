@@ -70,9 +70,9 @@ class Conversation {
     std::string_view purpose;   ///< what the conversation is about: "planning aggregate"
   };
 
-  class Exchange {
+  class Superstep {
    public:
-    Exchange(Conversation& conversation) : conversation_(conversation) {}
+    Superstep(Conversation& conversation) : conversation_(conversation) {}
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<> handle) { conversation_.waiting_ = handle; }
     std::vector<Letter> await_resume() { return std::move(conversation_.pending_.inbox); }
@@ -82,11 +82,11 @@ class Conversation {
   };
 
   /// Sends the outbox, and resumes when the letters of this superstep that are expected are there.
-  Exchange exchange(std::vector<Letter> outbox, Expected expected = {}) {
+  Superstep exchange(std::vector<Letter> outbox, Expected expected = {}) {
     letters_sent_ += outbox.size();
     pending_ = {std::move(outbox), std::move(expected), {}, purpose_};
     ++superstep_;
-    return Exchange(*this);
+    return Superstep(*this);
   }
 
   /// Passes over supersteps in which this rank neither sends nor gets a letter.

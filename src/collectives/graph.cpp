@@ -60,9 +60,9 @@ Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
       machine = communicator_->machine("node");
     }
     Conversation conversation;
-    auto task =
-        meet(conversation, machine, communicator_->rank(), std::move(from), std::move(to),
-             {given_settings(settings_, communicator_->default_regions()), std::move(fault)});
+    auto task = make_neighborhood(
+        conversation, machine, communicator_->rank(), std::move(from), std::move(to),
+        {given_settings(settings_, communicator_->default_regions()), std::move(fault)});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
   } catch (const SettledFault&) {
     throw;  // all know

@@ -5,7 +5,7 @@
 
 #include "base/product.hpp"
 #include "collectives/execution_request.hpp"
-#include "discovery/agreement.hpp"
+#include "discovery/findings.hpp"
 #include "mpi/datatype.hpp"
 
 namespace vicinal {

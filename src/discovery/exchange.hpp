@@ -31,7 +31,7 @@
 
 #include "base/conversation.hpp"
 #include "cost/exchange_method.hpp"
-#include "discovery/agreement.hpp"
+#include "discovery/findings.hpp"
 #include "discovery/parcels.hpp"
 #include "mpi/communicator.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "discovery/agreement.hpp"
+#include "discovery/findings.hpp"
 #include "discovery/index_runs.hpp"
 #include "discovery/ownership.hpp"
 

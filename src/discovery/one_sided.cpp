@@ -56,8 +56,8 @@ struct KeptWindow {
 
 /// Compares the sizes of all ranks, and learns of findings. All have entered when it is complete.
 /// Returns the window that all have, or a new one.
-mpi::Window& meet(mpi::Communicator& communicator, std::int64_t bytes,
-                  const std::optional<Finding>& mine) {
+mpi::Window& agreed_window(mpi::Communicator& communicator, std::int64_t bytes,
+                           const std::optional<Finding>& mine) {
   auto& own = communicator.extension<KeptWindow>();
   if (own.window == nullptr) own.window = mpi::Window::find(communicator.handle());
   const std::int64_t number = own.window == nullptr ? -1 : own.window->number();
@@ -99,7 +99,7 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
     slots.resize(outbox.size() * slot_bytes);
     requests.reserve(outbox.size());
   });
-  mpi::Window& window = meet(communicator, bytes, finding);
+  mpi::Window& window = agreed_window(communicator, bytes, finding);
   const int rank = communicator.rank();
   const std::int64_t one = 1;
   for (std::size_t i = 0; i < outbox.size(); ++i) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/runs.hpp"
-#include "discovery/agreement.hpp"
 #include "discovery/exchange.hpp"
+#include "discovery/findings.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {

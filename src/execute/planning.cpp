@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "execute/plan_log.hpp"
-#include "planners/agreement.hpp"
+#include "planners/comparison.hpp"
 #include "planners/plan_alike.hpp"
 #include "planners/proof.hpp"
 

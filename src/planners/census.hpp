@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "planners/agreement.hpp"
+#include "planners/comparison.hpp"
 #include "planners/components.hpp"
 
 namespace vicinal {

@@ -69,9 +69,10 @@ std::set<int> Neighborhood::dependents() const {
   return ranks;
 }
 
-Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine,
-                        int rank, std::vector<int> sources, std::vector<int> destinations,
-                        Premises premises) {
+Task<Neighborhood> make_neighborhood(Conversation& conversation,
+                                     std::shared_ptr<const Machine> machine, int rank,
+                                     std::vector<int> sources, std::vector<int> destinations,
+                                     Premises premises) {
   conversation.set_purpose("creating a graph");
   FaultRecord faults(rank, "edges", "creating the graph");
   if (premises.fault) {

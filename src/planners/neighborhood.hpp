@@ -52,8 +52,9 @@ struct Premises {
 /// Builds the neighborhood. Collective over the communicator: ranks without neighbours take part, so
 /// that nobody needs them later. Throws a SettledFault on every rank where one brings a fault, where
 /// settings differ (info), or where an edge is not known at both ends equally often (count).
-Task<Neighborhood> meet(Conversation& conversation, std::shared_ptr<const Machine> machine,
-                        int rank, std::vector<int> sources, std::vector<int> destinations,
-                        Premises premises = {});
+Task<Neighborhood> make_neighborhood(Conversation& conversation,
+                                     std::shared_ptr<const Machine> machine, int rank,
+                                     std::vector<int> sources, std::vector<int> destinations,
+                                     Premises premises = {});
 
 }  // namespace vicinal

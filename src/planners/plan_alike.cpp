@@ -1,7 +1,7 @@
 // The ranks of a component consult along the tree that they have had since the graph was created.
 #include "planners/plan_alike.hpp"
 
-#include "planners/agreement.hpp"
+#include "planners/comparison.hpp"
 
 namespace vicinal {
 

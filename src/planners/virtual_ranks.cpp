@@ -17,7 +17,7 @@ std::vector<Plans> plan_virtually(const Planner& planner, std::shared_ptr<const 
     std::vector<int> sources, destinations;
     for (const InEdge& edge : pattern.in) sources.push_back(edge.rank);
     for (const OutEdge& edge : pattern.out) destinations.push_back(edge.rank);
-    return meet(talk, machine, rank, std::move(sources), std::move(destinations));
+    return make_neighborhood(talk, machine, rank, std::move(sources), std::move(destinations));
   });
   std::vector<VirtualSite> sites(static_cast<std::size_t>(size));
   return run_virtual<Plans>(size, [&](int rank, Conversation& talk) {

@@ -41,8 +41,8 @@ class AllgatherNegotiation : public Ground {
       faults_.blame(fault);
     }
     algorithm(schedule_);
-    for (const Transfer& transfer : schedule_.transfers()) {
-      if (transfer.kind == Transfer::Kind::take) taken_from_[transfer.peers.front()];
+    for (const Step& step : schedule_.steps()) {
+      if (step.kind == Step::Kind::take) taken_from_[step.peers.front()];
     }
   }
 
@@ -92,8 +92,8 @@ class AllgatherNegotiation : public Ground {
   /// A letter to each taker.
   Letters write_letters() {
     std::map<int, std::vector<Passage>> passages;
-    for (const Transfer& transfer : schedule_.transfers()) {
-      if (transfer.kind == Transfer::Kind::give) open_passages(transfer, passages);
+    for (const Step& step : schedule_.steps()) {
+      if (step.kind == Step::Kind::give) open_passages(step, passages);
     }
     Letters outbox;
     // All that can fail is done, and the status is known.
@@ -103,13 +103,13 @@ class AllgatherNegotiation : public Ground {
     return outbox;
   }
 
-  void open_passages(const Transfer& transfer, std::map<int, std::vector<Passage>>& passages) {
+  void open_passages(const Step& step, std::map<int, std::vector<Passage>>& passages) {
     Given& given = given_.emplace_back();
     int readers = 0;
-    for (const int taker : transfer.peers) readers += schedule_.shares_with(taker) ? 1 : 0;
+    for (const int taker : step.peers) readers += schedule_.shares_with(taker) ? 1 : 0;
     const auto slots = readers > 0 ? new_slots(readers) : std::nullopt;
     if (slots) given.slot = *slots;
-    for (const int taker : transfer.peers) {
+    for (const int taker : step.peers) {
       if (slots && schedule_.shares_with(taker)) {
         passages[taker].push_back({-1, *slots, static_cast<int>(given.readers++), 0, 0});
       } else {
@@ -135,12 +135,12 @@ class AllgatherNegotiation : public Ground {
     transfers_.move(Phase::local, Plan::source, Plan::target, shifted(own_, place(rank_).offset));
     std::map<int, std::size_t> taken;
     std::size_t given = 0;
-    for (const Transfer& transfer : schedule_.transfers()) {
-      if (transfer.kind == Transfer::Kind::give) {
-        give(transfer.blocks, given_[given++]);
+    for (const Step& step : schedule_.steps()) {
+      if (step.kind == Step::Kind::give) {
+        give(step.blocks, given_[given++]);
       } else {
-        const int giver = transfer.peers.front();
-        take(transfer.blocks, giver, taken_from_.at(giver)[taken[giver]++]);
+        const int giver = step.peers.front();
+        take(step.blocks, giver, taken_from_.at(giver)[taken[giver]++]);
       }
     }
   }

@@ -10,12 +10,12 @@ namespace vicinal::allgather {
 
 void Schedule::give(Blocks blocks, std::vector<int> takers) {
   if (blocks.empty() || takers.empty()) return;
-  transfers_.push_back({Transfer::Kind::give, std::move(blocks), std::move(takers)});
+  steps_.push_back({Step::Kind::give, std::move(blocks), std::move(takers)});
 }
 
 void Schedule::take(Blocks blocks, int giver) {
   if (blocks.empty()) return;
-  transfers_.push_back({Transfer::Kind::take, std::move(blocks), {giver}});
+  steps_.push_back({Step::Kind::take, std::move(blocks), {giver}});
 }
 
 int Team::place_of(int rank) const {

@@ -17,7 +17,7 @@ namespace vicinal::allgather {
 
 /// Blocks on their way to other ranks, or from one. A rank may be given blocks that it has already,
 /// and ignores them.
-struct Transfer {
+struct Step {
   enum class Kind { give, take } kind = Kind::give;
   Blocks blocks;
   std::vector<int> peers;  ///< whom to, or the one from whom
@@ -34,7 +34,7 @@ class Schedule {
   void give(Blocks blocks, std::vector<int> takers);
   void take(Blocks blocks, int giver);
 
-  [[nodiscard]] const std::vector<Transfer>& transfers() const { return transfers_; }
+  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] const Profile& profile() const { return profile_; }
@@ -50,7 +50,7 @@ class Schedule {
   int rank_;
   bool shared_memory_;
   const Profile& profile_;
-  std::vector<Transfer> transfers_;
+  std::vector<Step> steps_;
 };
 
 struct Team {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "discovery/agreement.hpp"
 #include "discovery/exchange.hpp"
+#include "discovery/findings.hpp"
 #include "discovery/ownership.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"

@@ -110,7 +110,7 @@ std::vector<std::optional<Error>> outcomes(const std::shared_ptr<const Machine>&
     std::vector<int> sources, destinations;
     for (const InEdge& edge : pattern.in) sources.push_back(edge.rank);
     for (const OutEdge& edge : pattern.out) destinations.push_back(edge.rank);
-    return meet(talk, machine, rank, std::move(sources), std::move(destinations));
+    return make_neighborhood(talk, machine, rank, std::move(sources), std::move(destinations));
   });
   for (auto i = sites.size(); i < static_cast<std::size_t>(size); ++i) {
     sites.push_back(std::make_unique<VirtualSite>());

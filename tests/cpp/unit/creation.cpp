@@ -78,8 +78,8 @@ Task<Outcome> attempt(Conversation& talk, std::shared_ptr<const Machine> machine
                       std::vector<int> sources, std::vector<int> destinations, Premises premises) {
   std::optional<Error> error;
   try {
-    co_return co_await meet(talk, std::move(machine), rank, std::move(sources),
-                            std::move(destinations), std::move(premises));
+    co_return co_await make_neighborhood(talk, std::move(machine), rank, std::move(sources),
+                                         std::move(destinations), std::move(premises));
   } catch (const SettledFault& fault) {
     error = fault;
   }
@@ -380,8 +380,8 @@ TEST(creation_takes_few_letters) {
     return [](Conversation& mine, auto graph) -> Task<std::size_t> {
       co_await std::move(graph);
       co_return mine.letters_sent();
-    }(talk, meet(talk, machine, rank, edges.sources[static_cast<std::size_t>(rank)],
-                 edges.destinations[static_cast<std::size_t>(rank)]));
+    }(talk, make_neighborhood(talk, machine, rank, edges.sources[static_cast<std::size_t>(rank)],
+                              edges.destinations[static_cast<std::size_t>(rank)]));
   });
   CHECK_EQUAL(std::accumulate(letters.begin(), letters.end(), std::size_t{0}),
               static_cast<std::size_t>(2 * (size - 1) + members * size));

@@ -51,7 +51,7 @@ Selection select(const std::shared_ptr<const Machine>& machine, const OutEdges& 
   }
   const auto neighborhoods = run_virtual<Neighborhood>(size, [&](int rank, Conversation& talk) {
     const auto r = static_cast<std::size_t>(rank);
-    return meet(talk, machine, rank, sources[r], graph[r]);
+    return make_neighborhood(talk, machine, rank, sources[r], graph[r]);
   });
   std::vector<Halves> halves;
   std::vector<int> region_leader_of;

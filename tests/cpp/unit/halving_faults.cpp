@@ -53,7 +53,7 @@ Outcomes plan_all(const char* name, const std::shared_ptr<const Machine>& machin
     std::vector<int> sources, destinations;
     for (const InEdge& edge : pattern.in) sources.push_back(edge.rank);
     for (const OutEdge& edge : pattern.out) destinations.push_back(edge.rank);
-    return meet(talk, machine, rank, std::move(sources), std::move(destinations));
+    return make_neighborhood(talk, machine, rank, std::move(sources), std::move(destinations));
   });
   std::vector<PoorSite> sites;
   for (int rank = 0; rank < size; ++rank) {

@@ -64,7 +64,7 @@ struct Setting {
       const Pattern& pattern = patterns[static_cast<std::size_t>(rank)];
       for (const InEdge& edge : pattern.in) sources.push_back(edge.rank);
       for (const OutEdge& edge : pattern.out) destinations.push_back(edge.rank);
-      return meet(talk, machine, rank, std::move(sources), std::move(destinations));
+      return make_neighborhood(talk, machine, rank, std::move(sources), std::move(destinations));
     });
   }
 };

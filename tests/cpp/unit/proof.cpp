@@ -33,7 +33,7 @@ struct Ranks {
       std::vector<int> sources, destinations;
       for (const InEdge& edge : pattern.in) sources.push_back(edge.rank);
       for (const OutEdge& edge : pattern.out) destinations.push_back(edge.rank);
-      return meet(talk, machine, rank, std::move(sources), std::move(destinations));
+      return make_neighborhood(talk, machine, rank, std::move(sources), std::move(destinations));
     });
     PlanOptions options;
     options.with_reverse = with_reverse;

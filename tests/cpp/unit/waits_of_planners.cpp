@@ -102,7 +102,8 @@ TEST(planners_say_whom_they_wait_for) {
           const Pattern& pattern = patterns[static_cast<std::size_t>(rank)];
           for (const InEdge& edge : pattern.in) sources.push_back(edge.rank);
           for (const OutEdge& edge : pattern.out) destinations.push_back(edge.rank);
-          return meet(talk, machine, rank, std::move(sources), std::move(destinations));
+          return make_neighborhood(talk, machine, rank, std::move(sources),
+                                   std::move(destinations));
         });
     for (const Planner& planner : planners()) {
       PlanOptions options;
@@ -140,8 +141,9 @@ TEST(allgathers_say_whom_they_wait_for) {
   Seen creation;
   std::vector<int> all{0, 1, 2, 3, 4, 5};
   const auto neighborhoods = run_watched<Neighborhood>(
-      size, "creating a graph", creation,
-      [&](int rank, Conversation& talk) { return meet(talk, machine, rank, all, all); });
+      size, "creating a graph", creation, [&](int rank, Conversation& talk) {
+        return make_neighborhood(talk, machine, rank, all, all);
+      });
   PlanOptions options;
   options.complete = options.one_block = true;
   for (const Planner& planner : planners()) {

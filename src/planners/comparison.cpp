@@ -1,5 +1,5 @@
 // The consultations about what was given.
-#include "planners/agreement.hpp"
+#include "planners/comparison.hpp"
 
 namespace vicinal {
 
@@ -13,13 +13,13 @@ struct GivenThere {
 void fields(auto&& take, Is<GivenThere> auto& it) { take(it.given); }
 
 /// What the root makes of it.
-struct Finding {
+struct Differences {
   static constexpr std::string_view name = "what differs";
   std::string text;
 };
-void fields(auto&& take, Is<Finding> auto& it) { take(it.text); }
+void fields(auto&& take, Is<Differences> auto& it) { take(it.text); }
 
-class Difference final : public Consultation<GivenThere, Finding> {
+class Difference final : public Consultation<GivenThere, Differences> {
  public:
   Difference(const RankTree& tree, const std::vector<Given>& given, int other)
       : tree_(tree), given_(given), other_(other) {
@@ -30,21 +30,21 @@ class Difference final : public Consultation<GivenThere, Finding> {
   }
   GivenThere report() override { return report_; }
   void decide() override {
-    finding_.text = difference(given_, tree_.rank, report_.given, other_);
-    require(!finding_.text.empty(), Fault::internal, "ranks ", tree_.rank, " and ", other_,
+    differences_.text = difference(given_, tree_.rank, report_.given, other_);
+    require(!differences_.text.empty(), Fault::internal, "ranks ", tree_.rank, " and ", other_,
             " have given different settings, but none of these differs");
   }
-  void learn(Finding finding) override { finding_ = std::move(finding); }
-  Finding instruct(const RankTree::Child&) override { return finding_; }
+  void learn(Differences differences) override { differences_ = std::move(differences); }
+  Differences instruct(const RankTree::Child&) override { return differences_; }
 
-  [[nodiscard]] const std::string& text() const { return finding_.text; }
+  [[nodiscard]] const std::string& text() const { return differences_.text; }
 
  private:
   const RankTree& tree_;
   const std::vector<Given>& given_;
   int other_;
   GivenThere report_;
-  Finding finding_;
+  Differences differences_;
 };
 
 struct Compared {

@@ -1,6 +1,6 @@
 // The vote of a rank is its number where it has a finding, so the least vote names who tells the
 // others.
-#include "discovery/agreement.hpp"
+#include "discovery/findings.hpp"
 
 #include <algorithm>
 #include <array>
