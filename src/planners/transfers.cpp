@@ -32,6 +32,26 @@ void Transfers::take(Phase phase, bool local, int peer, std::int64_t tag, Index 
   list.back().kind = Transfer::Kind::take;
 }
 
+namespace {
+
+std::vector<Piece> only(Piece piece) {
+  std::vector<Piece> pieces;
+  pieces.push_back(std::move(piece));
+  return pieces;
+}
+
+}  // namespace
+
+void Transfers::give(Phase phase, bool local, int peer, std::int64_t tag, Index count,
+                     Piece piece) {
+  give(phase, local, peer, tag, count, only(std::move(piece)));
+}
+
+void Transfers::take(Phase phase, bool local, int peer, std::int64_t tag, Index count,
+                     Piece piece) {
+  take(phase, local, peer, tag, count, only(std::move(piece)));
+}
+
 void Transfers::move(Phase phase, int from, int to, std::vector<CopyRun> runs) {
   if (runs.empty()) return;
   Transfer& transfer = list.emplace_back();

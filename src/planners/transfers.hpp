@@ -7,7 +7,7 @@
 // message of three elements on to two ranks of its host:
 //
 //   const int slot = transfers.add(Store::own_slot(Store::Kind::handing_out, Phase::scatter, slots, 3, windows));
-//   transfers.take(Phase::non_local, false, far_leader, tag, 3, {{slot, {{0, 0, 3}}}});
+//   transfers.take(Phase::non_local, false, far_leader, tag, 3, Piece{slot, {{0, 0, 3}}});
 //
 // and one of the two, which wants the last element of them at place 7:
 //
@@ -72,6 +72,7 @@ struct Piece {
   int store = -1;
   std::vector<CopyRun>
       runs;  ///< give: store -> message; take: message -> store; move: store -> store
+  friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 struct Transfer {
@@ -104,6 +105,8 @@ struct Transfers {
             std::vector<Piece> pieces);
   void take(Phase phase, bool local, int peer, std::int64_t tag, Index count,
             std::vector<Piece> pieces);
+  void give(Phase phase, bool local, int peer, std::int64_t tag, Index count, Piece piece);
+  void take(Phase phase, bool local, int peer, std::int64_t tag, Index count, Piece piece);
   void move(Phase phase, int from, int to, std::vector<CopyRun> runs);
 };
 

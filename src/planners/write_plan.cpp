@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
+#include "base/scramble.hpp"
 #include "plan/builder.hpp"
 
 namespace vicinal {
@@ -40,8 +42,7 @@ class PlanWriter {
   PlanWriter(const Transfers& transfers, int rank, int size, std::string_view planner)
       : transfers_(transfers),
         plan_(rank, size, planner, transfers.reverse),
-        places_(transfers.stores.size()),
-        arrived_(transfers.list.size()) {
+        places_(transfers.stores.size()) {
     for (const int users : {Plan::source, Plan::target}) place(users).buffer = users;
     for (const Transfer& it : transfers.list) {
       if (it.kind == Transfer::Kind::take) continue;
@@ -63,6 +64,7 @@ class PlanWriter {
   }
 
  private:
+  using Runs = std::vector<CopyRun>;
   enum class Turn : std::uint8_t { own, passed_on, kept };
 
   [[nodiscard]] Turn turn_of(const Transfer& it) const {
@@ -162,10 +164,17 @@ class PlanWriter {
       add_up(phase, from, to, runs, std::move(after));
       return;
     }
-    std::vector<CopyRun> targets = is_tracked(to) ? runs : std::vector<CopyRun>{};
+    const std::vector<CopyRun> targets = is_tracked(to) ? joined_targets(runs) : Runs{};
     const int copied = plan_.copy(phase, from.buffer, to.buffer, std::move(runs), std::move(after));
     from.uses.push_back(copied);
     for (const CopyRun& run : targets) filled(to, run.target, run.count, copied);
+  }
+
+  /// Where runs lead, in as few stretches as follow one another.
+  static Runs joined_targets(const Runs& runs) {
+    Runs targets;
+    for (const CopyRun& run : runs) append_run(targets, {run.target, run.target, run.count});
+    return targets;
   }
 
   void add_up(Phase phase, Place& from, Place& to, const std::vector<CopyRun>& runs,
@@ -201,11 +210,12 @@ class PlanWriter {
   void write(std::size_t index) {
     const Transfer& it = transfers_.list[index];
     switch (it.kind) {
-      case Transfer::Kind::give: send(it); break;
+      case Transfer::Kind::give: send(index); break;
       case Transfer::Kind::take:
-        if (arrived_[index].buffer < 0) return;
-        for (const Piece& piece : it.pieces) {
-          put(it.phase, arrived_[index], open(piece.store), piece.runs);
+        if (const auto message = messages_.find(index); message != messages_.end()) {
+          for (const Piece& piece : it.pieces) {
+            put(it.phase, message->second, open(piece.store), piece.runs);
+          }
         }
         break;
       case Transfer::Kind::move: {
@@ -236,7 +246,7 @@ class PlanWriter {
         return;
       }
     }
-    Place& message = arrived_[index];
+    Place& message = messages_[index];
     message.buffer = plan_.staging(it.count);
     filled(message, 0, it.count,
            plan_.receive(it.phase, it.local, message.buffer, 0, it.count, it.peer, it.tag, {}));
@@ -247,7 +257,8 @@ class PlanWriter {
            it.pieces.front().runs.front().count == it.count;
   }
 
-  void send(const Transfer& it) {
+  void send(std::size_t index) {
+    const Transfer& it = transfers_.list[index];
     if (is_one_stretch(it)) {
       const Piece& piece = it.pieces.front();
       Place& from = open(piece.store);
@@ -255,34 +266,43 @@ class PlanWriter {
                                      it.count, it.peer, it.tag, filling(from, piece.runs)));
       return;
     }
-    Place& message = packed(it);
+    const Place& message = messages_[packed(index)];
     plan_.send(it.phase, it.local, message.buffer, 0, it.count, it.peer, it.tag,
                filling(message, all_picks(it.count)));
   }
 
-  /// Messages with the same content, as most are in an allgather, are put together once.
-  Place& packed(const Transfer& it) {
-    std::vector<Index> content;
-    for (const Piece& piece : it.pieces) {
-      content.insert(content.end(), {piece.store, static_cast<Index>(piece.runs.size())});
-      for (const CopyRun& run : piece.runs) {
-        content.insert(content.end(), {run.source, run.target, run.count});
-      }
+  /// Messages with the same content, as most are in an allgather, are put together once: the first of them.
+  std::size_t packed(std::size_t index) {
+    const Transfer& it = transfers_.list[index];
+    const auto [begin, end] = packed_.equal_range(fingerprint(it));
+    for (auto same = begin; same != end; ++same) {
+      if (transfers_.list[same->second].pieces == it.pieces) return same->second;
     }
-    const auto [entry, fresh] = packed_.try_emplace(std::move(content));
-    Place& message = entry->second;
-    if (!fresh) return message;
+    packed_.emplace(fingerprint(it), index);
+    Place& message = messages_[index];
     message.buffer = plan_.staging(it.count);
     for (const Piece& piece : it.pieces) put(it.phase, open(piece.store), message, piece.runs);
-    return message;
+    return index;
+  }
+
+  static std::uint64_t fingerprint(const Transfer& it) {
+    std::uint64_t sum = 0;
+    const auto add = [&](Index number) {
+      sum = scramble(sum + static_cast<std::uint64_t>(number));
+    };
+    for (const Piece& piece : it.pieces) {
+      add(piece.store);
+      for (const CopyRun& run : piece.runs) add(run.source ^ (run.count << 32U));
+    }
+    return sum;
   }
 
   const Transfers& transfers_;
   PlanBuilder plan_;
-  std::vector<Place> places_;   ///< by store
-  std::vector<Place> arrived_;  ///< by transfer: messages that are yet to be unpacked
-  std::map<std::vector<Index>, Place> packed_;  ///< by content
-  bool passes_target_on_ = false;               ///< what comes to the target is read there
+  std::vector<Place> places_;              ///< by store
+  std::map<std::size_t, Place> messages_;  ///< by transfer: those that are packed or unpacked
+  std::unordered_multimap<std::uint64_t, std::size_t> packed_;  ///< transfers, by content
+  bool passes_target_on_ = false;  ///< what comes to the target is read there
 };
 
 }  // namespace

@@ -140,7 +140,7 @@ SupplyLetter CommonNeighborNegotiation::message_supply(int deliverer,
   const Stream stream = merge(links);
   const std::int64_t tag = new_tag();
   transfers_.give(Phase::gather, true, deliverer, tag, stream.count,
-                  {{Plan::source, stream.pack()}});
+                  Piece{Plan::source, stream.pack()});
   return supply_of(Passage::message(tag, stream.count), destinations, pieces_by_peer(stream, true));
 }
 
@@ -175,7 +175,7 @@ void CommonNeighborNegotiation::accept(int supplier, SupplyLetter letter) {
   if (!passage.shared()) {
     const int store = supplied_[supplier] = transfers_.hold(passage.extent);
     transfers_.take(Phase::gather, true, supplier, passage.tag, passage.extent,
-                    {{store, all_picks(passage.extent)}});
+                    Piece{store, all_picks(passage.extent)});
   }
   for (SupplyLetter::Link& link : letter.links) {
     if (passage.shared()) exhibit_of(supplier, passage, link.pieces);
@@ -313,7 +313,7 @@ void CommonNeighborNegotiation::accept(int carrier, const ArrivalLetter& arrival
   if (fresh) {
     const bool local = same_region(carrier);
     transfers_.take(local ? Phase::local : Phase::non_local, local, carrier, passage.tag,
-                    passage.extent, {{Plan::target, std::move(runs)}});
+                    passage.extent, Piece{Plan::target, std::move(runs)});
     return;
   }
   for (const CopyRun& run : runs) {

@@ -48,7 +48,7 @@ void HalvingNegotiation::take(const Arrival& arrival) {
   const Passage& passage = arrival.passage;
   if (!passage.shared()) {
     transfers_.take(Phase::halving, false, arrival.origin, passage.tag, passage.extent,
-                    {{main_, {{0, arrival.offset, passage.extent}}}});
+                    Piece{main_, {{0, arrival.offset, passage.extent}}});
     return;
   }
   const int slot =
