@@ -3,7 +3,6 @@
 
 #include "base/error.hpp"
 #include "base/product.hpp"
-#include "plan/strided.hpp"
 
 namespace vicinal {
 
@@ -34,9 +33,6 @@ std::vector<CopyRun> spread(const Operation& operation, const Binding& binding) 
 
 }  // namespace
 
-BoundPlan::StagedForm::StagedForm(const Plan& original)
-    : plan(with_staged_messages(original)), graph(plan) {}
-
 BoundPlan::BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
                      const std::vector<std::shared_ptr<SlotHeader>>& headers, int channel)
     : communicator_(std::move(communicator)), channel_(channel), direct_(plan) {
@@ -53,27 +49,39 @@ BoundPlan::BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan
 }
 
 void BoundPlan::choose_graph(const Binding& binding) {
-  const bool strided = binding.pieces > 1;
-  if (strided && !staged_) staged_ = std::make_unique<StagedForm>(direct_.plan);
-  const CompiledGraph& wanted = strided ? staged_->graph : direct_;
-  if (&wanted != graph_) take_up(wanted);
+  MemoryKind& source = kind_of(binding.source);
+  MemoryKind& target = kind_of(binding.target);
+  const bool reachable = source.is_reachable() && target.is_reachable();
+  const CompiledGraph* wanted = &direct_;
+  if (binding.pieces > 1 || !reachable) {
+    const bool foreign_operator = !reachable && binding.combine.user_op != MPI_OP_NULL;
+    auto& form = staged_[foreign_operator ? 1 : 0];
+    const Staged what = foreign_operator ? Staged::messages_and_reductions : Staged::messages;
+    if (!form) form = std::make_unique<StagedForm>(direct_.plan, what);
+    wanted = &form->graph;
+  }
+  if (wanted != graph_) take_up(*wanted);
+  if (source_kind_ != &source || target_kind_ != &target) bound_ = std::min(bound_, Bound::slots);
+  source_kind_ = &source;
+  target_kind_ = &target;
 }
 
 void BoundPlan::take_up(const CompiledGraph& graph) {
   std::vector<Copy> copies;
   for (const int number : graph.copies) {
     const Operation& operation = graph.plan.operations[at(number)];
-    copies.push_back({operation.from, operation.to, {}});
+    copies.push_back({operation.from, operation.to, {}, nullptr});
   }
   std::vector<Reduction> reductions;
   for (const int number : graph.reductions) {
     const Operation& operation = graph.plan.operations[at(number)];
-    reductions.push_back({operation.from, operation.to, {}});
+    reductions.push_back({operation.from, operation.to, {}, nullptr});
   }
   mpi::RequestSet requests(communicator_->handle(), graph.messages.size());
-  staging_.assign(at(graph.staging), {});
+  std::vector<MemoryBlock> staging(at(graph.staging));
   copies_ = std::move(copies);
   reductions_ = std::move(reductions);
+  staging_ = std::move(staging);
   requests_ = std::move(requests);
   graph_ = &graph;
   bound_ = std::min(bound_, Bound::slots);
@@ -105,12 +113,15 @@ void BoundPlan::bind_geometry(std::int64_t next) {
 
 void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
   const std::vector<Buffer>& buffers = graph_->plan.buffers;
+  MemoryKind& kind = (source_kind_->is_reachable() ? target_kind_ : source_kind_)->staging();
   // All that is moved lies in these, so that nothing below can be more than can be counted.
   for (const Buffer& buffer : buffers) product(buffer.extent, binding_.element_bytes);
   for (int i = 0; i < static_cast<int>(buffers.size()); ++i) {
     const Buffer& buffer = buffers[at(i)];
     if (buffer.space == Space::staging) {
-      staging_[place(i)].resize(static_cast<std::size_t>(buffer.extent * binding_.element_bytes));
+      const auto bytes = static_cast<std::size_t>(buffer.extent * binding_.element_bytes);
+      MemoryBlock& block = staging_[place(i)];
+      if (!block.serves(kind, bytes)) block = MemoryBlock(kind, bytes);
     } else if (buffer.space == Space::shared && renew_slots) {
       if (is_far(buffer)) {
         far_[place(i)].bind(binding_.element_bytes);
@@ -124,18 +135,45 @@ void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
 void BoundPlan::compile_steps() {
   const bool strided = binding_.pieces > 1;
   const std::int64_t unit = strided ? binding_.piece_unit : binding_.element_bytes;
+  const auto unit_bytes = static_cast<std::size_t>(unit);
   const std::vector<Operation>& operations = graph_->plan.operations;
-  const auto runs = [&](const Operation& operation) {
+  const auto runs_of = [&](const Operation& operation) {
     return strided ? spread(operation, binding_) : operation.runs;
   };
   for (std::size_t i = 0; i < copies_.size(); ++i) {
-    copies_[i].runs =
-        compile(runs(operations[at(graph_->copies[i])]), static_cast<std::size_t>(unit));
+    const Operation& operation = operations[at(graph_->copies[i])];
+    const std::vector<CopyRun> runs = runs_of(operation);
+    copies_[i].transfer = kind_for(operation).prepare_copy(runs, unit_bytes);
+    copies_[i].runs = copies_[i].transfer ? CompiledRuns() : compile(runs, unit_bytes);
   }
+  const Combine& combine = binding_.combine;
   for (std::size_t i = 0; i < reductions_.size(); ++i) {
+    const Operation& operation = operations[at(graph_->reductions[i])];
+    const std::vector<CopyRun> runs = runs_of(operation);
+    reductions_[i].transfer =
+        kind_for(operation).prepare_reduction(runs, unit_bytes, combine.op, combine.type);
     reductions_[i].runs =
-        CompiledCombine(runs(operations[at(graph_->reductions[i])]), unit, binding_.combine);
+        reductions_[i].transfer ? CompiledCombine() : CompiledCombine(runs, unit, combine);
   }
+}
+
+/// The kind of memory by which an operation is served: that of the side which the processor does not reach.
+MemoryKind& BoundPlan::kind_for(const Operation& operation) const {
+  MemoryKind& from = operation.from == Plan::source ? *source_kind_ : host_memory();
+  MemoryKind& to = operation.to == Plan::target ? *target_kind_ : host_memory();
+  require(&from == &to || from.is_reachable() || to.is_reachable(), Fault::unsupported,
+          "an exchange from ", from.name(), " to ", to.name(),
+          " memory is not possible; let one of the buffers lie in the host's");
+  return from.is_reachable() ? to : from;
+}
+
+bool BoundPlan::begin_reduction(int step) {
+  const Reduction& reduction = reductions_[at(step)];
+  std::byte* const from = address(reduction.from);
+  std::byte* const to = address(reduction.to);
+  if (reduction.transfer) return reduction.transfer->begin(from, to);
+  reduction.runs.run(from, to);
+  return true;
 }
 
 void BoundPlan::bind_requests(bool all) {

@@ -1,8 +1,13 @@
 // A compiled plan bound to memory: staging, this rank's slots and those of others, copies and reductions
-// compiled for the element size, persistent requests. It is compiled once per geometry (element size);
-// binding it to other buffers of the same geometry only renews the requests that point into them.
+// compiled for the element size, persistent requests. It is compiled once per geometry (element size, kinds
+// of memory); binding it to other buffers of the same geometry only renews the requests that point into them.
+//
+// Where the user's buffers lie is asked once, when they are bound. What is moved between them and the plan's own
+// memory goes by transfers of their kind, and by messages only through staging where MPI does not reach
+// them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,9 +16,11 @@
 #include "execute/binding.hpp"
 #include "execute/slots.hpp"
 #include "memory/kernels.hpp"
+#include "memory/kind.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/requests.hpp"
 #include "plan/compiled_graph.hpp"
+#include "plan/staged.hpp"
 
 namespace vicinal {
 
@@ -55,15 +62,19 @@ class BoundPlan {
   }
 
   // The copies and reductions of the graph.
-  [[nodiscard]] int target_of_copy(int step) const { return copies_[at(step)].to; }
-  [[nodiscard]] int target_of_reduction(int step) const { return reductions_[at(step)].to; }
-  void copy(int step) {
-    const Copy& copy = copies_[at(step)];
+
+  /// Begins one; whether it has finished at once.
+  bool begin(const CompiledGraph::Node& node) {
+    if (node.kind == OperationKind::reduce) return begin_reduction(node.step);
+    const Copy& copy = copies_[at(node.step)];
+    if (copy.transfer) return copy.transfer->begin(address(copy.from), address(copy.to));
     run(copy.runs, address(copy.from), address(copy.to));
+    return true;
   }
-  void reduce(int step) {
-    const Reduction& reduction = reductions_[at(step)];
-    reduction.runs.run(address(reduction.from), address(reduction.to));
+  /// That of one which has not.
+  [[nodiscard]] Transfer& transfer(const CompiledGraph::Node& node) {
+    return node.kind == OperationKind::copy ? *copies_[at(node.step)].transfer
+                                            : *reductions_[at(node.step)].transfer;
   }
 
  private:
@@ -71,15 +82,17 @@ class BoundPlan {
     int from = -1;
     int to = -1;
     CompiledRuns runs;
+    std::unique_ptr<Transfer> transfer;  ///< in the place of the runs
   };
   struct Reduction {
     int from = -1;
     int to = -1;
     CompiledCombine runs;
+    std::unique_ptr<Transfer> transfer;
   };
-  /// For strided buffers.
   struct StagedForm {
-    explicit StagedForm(const Plan& original);
+    StagedForm(const Plan& original, Staged what)
+        : plan(with_staged(original, what)), graph(plan) {}
     Plan plan;
     CompiledGraph graph;
   };
@@ -92,13 +105,15 @@ class BoundPlan {
       // A plan never writes to its source; the copy kernels take one pointer type for both sides.
       case Space::source: return const_cast<std::byte*>(binding_.source);
       case Space::target: return binding_.target;
-      case Space::staging: return const_cast<std::byte*>(staging_[place(buffer)].data());
+      case Space::staging: return staging_[place(buffer)].data();
       case Space::shared: break;
     }
     return is_far(graph_->buffer(buffer)) ? far_[place(buffer)].data()
                                           : owned_[place(buffer)].data();
   }
+  bool begin_reduction(int step);
   void take_up(const CompiledGraph& graph);
+  [[nodiscard]] MemoryKind& kind_for(const Operation& operation) const;
   void bind_geometry(std::int64_t next);
   void bind_buffers(bool renew_slots, std::int64_t next);
   void compile_steps();
@@ -107,16 +122,19 @@ class BoundPlan {
   std::shared_ptr<mpi::Communicator> communicator_;
   int channel_;
   CompiledGraph direct_;
-  std::unique_ptr<StagedForm> staged_;  ///< made when first needed
+  std::array<std::unique_ptr<StagedForm>, 2> staged_;  ///< each made when first needed
   const CompiledGraph* graph_ = nullptr;
 
   Binding binding_;
   Bound bound_ = Bound::nothing;  ///< what of it holds
   std::int64_t slot_element_bytes_ = 0;
+  MemoryKind* source_kind_ = &host_memory();
+  MemoryKind* target_kind_ = &host_memory();
 
-  std::vector<std::vector<std::byte>> staging_;
+  std::vector<MemoryBlock> staging_;
   std::vector<OwnedSlot> owned_;
   std::vector<FarSlot> far_;
+  // Destroyed before what they may be moving.
   std::vector<Copy> copies_;
   std::vector<Reduction> reductions_;
   mpi::RequestSet requests_;

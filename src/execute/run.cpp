@@ -9,7 +9,7 @@ void Run::follow_graph() {
   if (graph_ == &bound_.graph()) return;
   const CompiledGraph& graph = bound_.graph();
   const std::size_t nodes = graph.nodes.size();
-  for (std::vector<int>* list : {&remaining_, &ready_, &awaits_, &failed_by_}) list->reserve(nodes);
+  for (std::vector<int>* list : {&remaining_, &ready_, &pending_, &failed_by_}) list->reserve(nodes);
   completed_.resize(static_cast<std::size_t>(graph.linked));
   remaining_.resize(nodes);
   failed_by_.assign(nodes, 0);
@@ -69,7 +69,7 @@ bool Run::poll() {
   if (!announced_) announce();
   std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
   if (unfinished_ > 0) {
-    poll_awaits();
+    poll_pending();
     if (linked_active_ > 0) poll_linked();
     if (unfinished_ > 0) return false;
   }
@@ -79,12 +79,12 @@ bool Run::poll() {
   return true;
 }
 
-void Run::poll_awaits() {
-  for (std::size_t i = 0; i < awaits_.size();) {
-    const int node = awaits_[i];
-    if (is_satisfied(node)) {
-      awaits_[i] = awaits_.back();
-      awaits_.pop_back();
+void Run::poll_pending() {
+  for (std::size_t i = 0; i < pending_.size();) {
+    const int node = pending_[i];
+    if (is_over(node)) {
+      pending_[i] = pending_.back();
+      pending_.pop_back();
       complete(node);
       run_ready();
     } else {
@@ -137,8 +137,8 @@ void Run::run_ready() {
 
 void Run::begin(int number) {
   switch (graph_->node(number).kind) {
-    case OperationKind::copy: return begin_copy(number);
-    case OperationKind::reduce: return begin_reduction(number);
+    case OperationKind::copy:
+    case OperationKind::reduce: return begin_transfer(number);
     case OperationKind::send:
     case OperationKind::receive: return begin_message(number);
     case OperationKind::signal: return signal(number);
@@ -146,33 +146,25 @@ void Run::begin(int number) {
       if (is_satisfied(number)) {
         complete(number);
       } else {
-        awaits_.push_back(number);
+        pending_.push_back(number);
       }
       return;
   }
 }
 
-void Run::begin_copy(int number) {
-  const int step = graph_->node(number).step;
+void Run::begin_transfer(int number) {
+  const Node& node = graph_->node(number);
   if (const int origin = culprit(number); origin >= 0) {
-    note_missing(bound_.target_of_copy(step), origin);
-  } else {
-    bound_.copy(step);
-  }
-  complete(number);
-}
-
-void Run::begin_reduction(int number) {
-  const int step = graph_->node(number).step;
-  if (const int origin = culprit(number); origin >= 0) {
-    note_missing(bound_.target_of_reduction(step), origin);
+    note_missing(graph_->operation_of(node).to, origin);
   } else {
     try {
-      bound_.reduce(step);
+      if (!bound_.begin(node)) {
+        pending_.push_back(number);
+        return;
+      }
     } catch (...) {
       // The user's operator may not be one for the user's datatype.
-      note(current_fault());
-      mark_failed(number, graph_->plan.rank);
+      fail(number);
     }
   }
   complete(number);

@@ -60,19 +60,19 @@ class Run {
   void begin_execution(State state);
   void announce();
   void begin(int node);
-  void begin_copy(int node);
-  void begin_reduction(int node);
+  void begin_transfer(int node);
   void begin_message(int node);
   void signal(int node);
   void send_nothing(const Operation& operation);
   void complete(int node);
   void run_ready();
 
-  void poll_awaits();
+  void poll_pending();
   void poll_linked();
   [[nodiscard]] bool poll_unlinked();
 
-  [[nodiscard]] bool is_satisfied(int node);
+  [[nodiscard]] bool is_over(int node);
+  [[nodiscard]] bool is_satisfied(int await);
   /// Whether it is known where the data lie that an await is for, or that they do not come.
   [[nodiscard]] bool is_found(FarSlot& slot, int node);
 
@@ -82,6 +82,8 @@ class Run {
   void mark_failed(int node, int origin);
   /// The rank whose fault it is that a message has not brought what was due, or -1.
   int check_arrival(const Operation& operation, std::int64_t bytes);
+  /// The operation has thrown what is being caught.
+  void fail(int node);
   void note(const Error& fault) {
     if (!fault_) fault_ = fault;
   }
@@ -96,7 +98,7 @@ class Run {
 
   std::vector<int> remaining_;  ///< by node: predecessors still missing
   std::vector<int> ready_;      ///< a stack
-  std::vector<int> awaits_;     ///< begun and not yet satisfied
+  std::vector<int> pending_;    ///< awaits and transfers that are begun and not over
   std::size_t unfinished_ = 0;  ///< nodes
   std::vector<int>
       failed_by_;  ///< by node: 1 + the rank whose fault it is that its data are missing

@@ -8,6 +8,17 @@
 
 namespace vicinal {
 
+bool Run::is_over(int number) {
+  const Node& node = graph_->node(number);
+  if (node.kind == OperationKind::await) return is_satisfied(number);
+  try {
+    return bound_.transfer(node).poll();
+  } catch (...) {
+    fail(number);
+    return true;
+  }
+}
+
 bool Run::is_satisfied(int number) {
   const Node& node = graph_->node(number);
   const Flag& flag = bound_.flag(node);
@@ -78,6 +89,11 @@ void Run::mark_failed(int number, int origin) {
   any_failed_ = true;
 }
 
+void Run::fail(int number) {
+  note(current_fault());
+  mark_failed(number, graph_->plan.rank);
+}
+
 void Run::note_missing(int buffer, int origin) {
   if (buffer != Plan::target || state_ == State::at_fault) return;
   note(Error(Fault::elsewhere, "the exchange failed on rank " + std::to_string(origin) +
@@ -91,23 +107,32 @@ void Run::abandon() {
     const bool receives = operation.kind == OperationKind::receive;
     if (receives && operation.to == Plan::target) bound_.requests().cancel_receive(i);
   }
+  for (const int number : pending_) {
+    const Node& node = graph_->node(number);
+    if (node.kind != OperationKind::await) bound_.transfer(node).drop();
+  }
 }
 
 void Run::name_awaited(std::ostream& out) const {
   std::set<int> ranks;
+  bool transfers = false;
   const auto add = [&](const Operation& operation) {
     if (operation.kind == OperationKind::await) {
       const Buffer& buffer = graph_->buffer(operation.from);
       if (is_far(buffer)) ranks.insert(buffer.owner);
-    } else {
+    } else if (is_message(operation.kind)) {
       ranks.insert(operation.peer);
+    } else {
+      transfers = true;
     }
   };
-  for (const int node : awaits_) add(graph_->operation_of(graph_->node(node)));
-  const bool messages = awaits_.empty() || linked_active_ > 0;
+  for (const int node : pending_) add(graph_->operation_of(graph_->node(node)));
+  const bool messages = pending_.empty() || linked_active_ > 0;
   for (std::size_t i = 0; messages && i < graph_->messages.size(); ++i) {
     if (!bound_.requests().is_complete(i)) add(graph_->operation_of(graph_->messages[i]));
   }
+  if (transfers) out << ", in which this rank moves data to or from the user's memory";
+  if (ranks.empty() && transfers) return;
   if (ranks.empty()) {
     out << ", in which this rank's host mates hand over their share";
     return;
@@ -131,7 +156,7 @@ void Run::describe_pending(std::ostream& out) const {
     }
     out << "\n";
   };
-  for (const int node : awaits_) line(graph_->node(node).plan_operation);
+  for (const int node : pending_) line(graph_->node(node).plan_operation);
   for (const mpi::Stray& stray : strays_) out << "  a message from rank " << stray.source() << "\n";
   if (state_ == State::at_fault || (linked_active_ == 0 && unfinished_ > 0)) return;
   for (const CompiledGraph::Message& message : graph_->messages) line(message.plan_operation);

@@ -7,7 +7,7 @@
 
 #include "../check.hpp"
 #include "../relay_plans.hpp"
-#include "plan/strided.hpp"
+#include "plan/staged.hpp"
 
 namespace vicinal {
 
@@ -117,7 +117,7 @@ TEST(compiled_steps_and_places_count_each_kind_by_itself) {
 
 TEST(staged_messages_are_linked_to_their_copies) {
   const Mixed it;
-  const Plan staged = with_staged_messages(it.plan);
+  const Plan staged = with_staged(it.plan, Staged::messages);
   const CompiledGraph graph(staged);
   // Both messages that touched the user's buffers have a copy now, and a staging buffer.
   CHECK_EQUAL(graph.staging, 4);
