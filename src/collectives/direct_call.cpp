@@ -45,9 +45,8 @@ void copy_own(const DirectRoute& route, const EdgeData& send, const EdgeData& re
 
 /// Of the first piece that has any data.
 void require_reachable_pieces(const EdgeData& data, const char* what) {
-  const auto piece =
-      std::find_if(data.pieces.begin(), data.pieces.end(),
-                   [](const EdgePiece& candidate) { return candidate.bytes() > 0; });
+  const auto piece = std::find_if(data.pieces.begin(), data.pieces.end(),
+                                  [](const EdgePiece& candidate) { return candidate.bytes() > 0; });
   if (piece != data.pieces.end()) require_reachable(address(data.buffer, piece->offset), what);
 }
 

@@ -159,8 +159,13 @@ void BoundPlan::compile_steps() {
 
 /// The kind of memory by which an operation is served: that of the side which the processor does not reach.
 MemoryKind& BoundPlan::kind_for(const Operation& operation) const {
-  MemoryKind& from = operation.from == Plan::source ? *source_kind_ : host_memory();
-  MemoryKind& to = operation.to == Plan::target ? *target_kind_ : host_memory();
+  const auto kind = [this](int buffer) -> MemoryKind& {
+    return buffer == Plan::source   ? *source_kind_
+           : buffer == Plan::target ? *target_kind_
+                                    : host_memory();
+  };
+  MemoryKind& from = kind(operation.from);
+  MemoryKind& to = kind(operation.to);
   require(&from == &to || from.is_reachable() || to.is_reachable(), Fault::unsupported,
           "an exchange from ", from.name(), " to ", to.name(),
           " memory is not possible; let one of the buffers lie in the host's");

@@ -9,7 +9,8 @@ void Run::follow_graph() {
   if (graph_ == &bound_.graph()) return;
   const CompiledGraph& graph = bound_.graph();
   const std::size_t nodes = graph.nodes.size();
-  for (std::vector<int>* list : {&remaining_, &ready_, &pending_, &failed_by_}) list->reserve(nodes);
+  for (std::vector<int>* list : {&remaining_, &ready_, &pending_, &failed_by_})
+    list->reserve(nodes);
   completed_.resize(static_cast<std::size_t>(graph.linked));
   remaining_.resize(nodes);
   failed_by_.assign(nodes, 0);

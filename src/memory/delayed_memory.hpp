@@ -59,7 +59,7 @@ class DelayedMemory final : public MemoryKind {
   std::atomic<std::uint32_t> begun_ = 0;
   mutable std::mutex mutex_;
   std::map<const std::byte*, Mapping> mappings_;  ///< by what was handed out
-  std::atomic<int> allocated_ = 0;                ///< how many: whoever asks of other memory takes no lock
+  std::atomic<int> allocated_ = 0;  ///< how many: whoever asks of other memory takes no lock
 };
 
 [[nodiscard]] DelayedMemory& delayed_memory();

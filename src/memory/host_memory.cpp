@@ -24,9 +24,7 @@ class HostMemory final : public MemoryKind {
     require(memory != nullptr, Fault::memory, "no memory for ", bytes, " bytes of data to pass on");
     return static_cast<std::byte*>(std::memset(memory, 0, bytes));
   }
-  void release(std::byte* memory) noexcept override {
-    ::operator delete(memory, alignment);
-  }
+  void release(std::byte* memory) noexcept override { ::operator delete(memory, alignment); }
   [[nodiscard]] std::unique_ptr<Transfer> prepare_copy(std::span<const CopyRun>,
                                                        std::size_t) override {
     return nullptr;

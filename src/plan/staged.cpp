@@ -120,10 +120,9 @@ class Stager {
 Plan with_staged(const Plan& plan, Staged what) {
   Stager stager(plan);
   for (const Operation& operation : plan.operations) {
-    const bool staged = operation.kind == OperationKind::send ||
-                        operation.kind == OperationKind::receive ||
-                        (operation.kind == OperationKind::reduce &&
-                         what == Staged::messages_and_reductions);
+    const bool staged =
+        operation.kind == OperationKind::send || operation.kind == OperationKind::receive ||
+        (operation.kind == OperationKind::reduce && what == Staged::messages_and_reductions);
     if (staged && (is_users(operation.from) || is_users(operation.to))) {
       stager.stage(operation);
     } else {

@@ -1,0 +1,326 @@
+// Users' buffers that MPI cannot touch: what goes through the C interface, what is refused, and operations
+// that are still under way when something else happens.
+#include "memory/delayed_memory.hpp"
+
+#include <mpi.h>
+
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "arrays.hpp"
+#include "check.hpp"
+#include "collectives/graph.hpp"
+#include "execute/execution.hpp"
+#include "mpi/drive.hpp"
+#include "world.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+constexpr std::int64_t untouched = -77;
+
+/// Nothing finishes while it exists.
+class Hold {
+ public:
+  Hold() { delayed_memory().hold(); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  ~Hold() { let_go(); }
+  static void let_go() { delayed_memory().let_go(); }
+};
+
+std::vector<std::int64_t> numbers(int count, std::int64_t first) {
+  std::vector<std::int64_t> result(static_cast<std::size_t>(count));
+  std::iota(result.begin(), result.end(), first);
+  return result;
+}
+
+std::vector<std::int64_t> repeated(int count, std::int64_t value) {
+  return std::vector<std::int64_t>(static_cast<std::size_t>(count), value);
+}
+
+/// Edges from rank `first` to rank 1, and from rank 2 to rank 1 where there is one: one number each.
+struct OneWay {
+  int rank = world_rank();
+  Pattern pattern;
+  std::shared_ptr<AgreedPlan> plan;
+
+  explicit OneWay(const char* planner, int senders = 1) {
+    std::vector<int> from{0};
+    if (senders > 1) from.push_back(2);
+    std::vector<int> sources, destinations;
+    for (const int sender : from) {
+      if (rank == sender) {
+        pattern.out.push_back({1, {{0, 0, 1}}});
+        destinations.push_back(1);
+      }
+      if (rank == 1) {
+        pattern.in.push_back({sender, 1, {{0, static_cast<Index>(sources.size()), 1}}});
+        sources.push_back(sender);
+      }
+    }
+    Settings settings;
+    settings.regions = "blocks:1";
+    graph_ = std::make_shared<Graph>(MPI_COMM_WORLD, sources, destinations, settings);
+    plan = graph_->plan(pattern, find_planner(planner), {}, std::nullopt, 2);
+  }
+
+ private:
+  std::shared_ptr<Graph> graph_;
+};
+
+template <class Source, class Target>
+Binding binding_of(const Source& source, Target& target) {
+  Binding binding;
+  binding.source = reinterpret_cast<const std::byte*>(source.data());
+  binding.target = reinterpret_cast<std::byte*>(target.data());
+  binding.element_bytes = 8;
+  return binding;
+}
+
+/// What an execution ends with, if not well.
+std::optional<Fault> fault_of(Execution& execution) {
+  try {
+    execution.wait();
+  } catch (const Error& error) {
+    return error.fault();
+  }
+  return std::nullopt;
+}
+
+/// Each rank owns three indices and needs those of the next two ranks, in another order.
+struct Mesh {
+  int rank = world_rank();
+  int size = world_size();
+  std::vector<std::int64_t> needed;
+  HaloHandle halo;
+
+  Mesh(MPI_Comm comm, const char* strategy) {
+    for (const int ahead : {2, 1}) {
+      for (const int i : {2, 0, 1}) needed.push_back((rank + ahead) % size * 3 + i);
+    }
+    const Hints hints{{"vicinal_strategy", strategy}, {"vicinal_regions", few_regions(size)}};
+    SUCCEEDS(vicinal_halo_create(comm, rank * 3, rank * 3 + 3,
+                                 static_cast<std::int64_t>(needed.size()), needed.data(), hints,
+                                 &halo));
+  }
+  [[nodiscard]] int ghosts() const { return static_cast<int>(needed.size()); }
+};
+
+/// x + 2y, the operator of a user.
+void add_twice(void* in, void* inout, int* count, MPI_Datatype*) {
+  const auto* from = static_cast<const std::int64_t*>(in);
+  auto* to = static_cast<std::int64_t*>(inout);
+  for (int i = 0; i < *count; ++i) to[i] += 2 * from[i];
+}
+
+}  // namespace
+
+TEST(halos_of_delayed_memory) {
+  const Duplicate comm;
+  MPI_Op twice = MPI_OP_NULL;
+  MPI_Op_create(add_twice, 1, &twice);
+  for (const char* strategy : {"direct", "aggregate", "split"}) {
+    const Mesh mesh(comm, strategy);
+    for (int round = 0; round < 4; ++round) {
+      const int owned_count = 3, ghosts = mesh.ghosts();
+      const DelayedArray owned(numbers(owned_count, mesh.rank * 3 + 1000 * round));
+      const DelayedArray into(repeated(ghosts, untouched));
+      SUCCEEDS(vicinal_halo_exchange(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T));
+      std::vector<std::int64_t> expected;
+      for (const std::int64_t index : mesh.needed) expected.push_back(index + 1000 * round);
+      CHECK(into.values() == expected);
+
+      // Each index is a ghost of two ranks, which give its number.
+      std::vector<std::int64_t> given;
+      for (const std::int64_t index : mesh.needed) given.push_back(index + round);
+      const DelayedArray ghost_side(given);
+      for (const bool users : {false, true}) {
+        const DelayedArray sums(repeated(owned_count, 5));
+        SUCCEEDS(vicinal_halo_reverse(mesh.halo, sums.data(), ghost_side.data(), 1, MPI_INT64_T,
+                                      users ? twice : MPI_SUM));
+        std::vector<std::int64_t> added;
+        for (int i = 0; i < owned_count; ++i) {
+          added.push_back(5 + (users ? 4 : 2) * (mesh.rank * 3 + i + round));
+        }
+        CHECK(sums.values() == added);
+      }
+    }
+  }
+  MPI_Op_free(&twice);
+}
+
+TEST(calls_on_delayed_memory) {
+  const Duplicate comm;
+  const int rank = world_rank(), size = world_size();
+  const int next = (rank + 1) % size, last = (rank + size - 1) % size;
+  const GraphHandle graph = graph_of(comm, {last}, {next}, few_regions(size));
+  for (int round = 0; round < 3; ++round) {
+    const DelayedArray send(numbers(4, rank * 100 + round));
+    const DelayedArray receive(repeated(4, untouched));
+    SUCCEEDS(vicinal_neighbor_alltoall(send.data(), 4, MPI_INT64_T, receive.data(), 4, MPI_INT64_T,
+                                       graph));
+    CHECK(receive.values() == numbers(4, last * 100 + round));
+  }
+  RequestHandle request;
+  const DelayedArray send(numbers(4, rank)), receive(repeated(4, untouched));
+  SUCCEEDS(vicinal_neighbor_allgather_init(send.data(), 4, MPI_INT64_T, receive.data(), 4,
+                                           MPI_INT64_T, graph, MPI_INFO_NULL, &request));
+  for (int round = 0; round < 3; ++round) {
+    SUCCEEDS(vicinal_start(&request));
+    SUCCEEDS(vicinal_wait(&request));
+    CHECK(receive.values() == numbers(4, last));
+  }
+}
+
+TEST(what_cannot_be_done_with_delayed_memory_is_refused) {
+  const Duplicate comm;
+  const int rank = world_rank(), size = world_size();
+  const GraphHandle graph =
+      graph_of(comm, {(rank + size - 1) % size}, {(rank + 1) % size}, few_regions(size));
+  const DelayedArray send(numbers(8, rank)), receive(repeated(8, untouched));
+  const int count = 4, displacement = 0;
+  FAILS(MPI_ERR_UNSUPPORTED_OPERATION,
+        vicinal_neighbor_alltoallv(send.data(), &count, &displacement, MPI_INT64_T, receive.data(),
+                                   &count, &displacement, MPI_INT64_T, graph),
+        "delayed memory");
+  MPI_Datatype gaps = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_INT64_T, &gaps);
+  MPI_Type_commit(&gaps);
+  RequestHandle request;
+  FAILS(MPI_ERR_UNSUPPORTED_OPERATION,
+        vicinal_neighbor_alltoall_init(send.data(), 1, gaps, receive.data(), 1, gaps, graph,
+                                       MPI_INFO_NULL, &request),
+        "delayed memory");
+  MPI_Type_free(&gaps);
+}
+
+TEST(what_never_finishes_holds_up_nobody_else) {
+  if (world_size() < 2) skip("needs 2 ranks");
+  HostArray from(repeated(1, 6)), to(repeated(1, untouched));
+  if (!kind_of(from.data()).is_reachable()) skip("needs memory without transfers as well");
+  const OneWay slow("direct"), quick("direct");
+  Execution held(slow.plan, false, 0), other(quick.plan, false, 0);
+  const DelayedArray source(repeated(1, 5));
+  DelayedArray target(repeated(1, untouched));
+  {
+    const Hold hold;
+    held.start(binding_of(source, target));
+    for (int round = 0; round < 3; ++round) {
+      other.start(binding_of(from, to));
+      other.wait();
+      if (slow.rank == 1) CHECK(to.values() == repeated(1, 6));
+      // Where an operation of this rank's is to finish first, it has not.
+      if (slow.rank < 2) CHECK(!held.advance());
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+    CHECK(target.values() == repeated(1, untouched));
+    if (slow.rank == 0) CHECK(delayed_memory().under_way() > 0);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  held.wait();
+  if (slow.rank == 1) CHECK(target.values() == repeated(1, 5));
+  CHECK_EQUAL(delayed_memory().under_way(), 0);
+}
+
+TEST(a_failing_transfer_is_a_fault_of_what_depends_on_it) {
+  if (world_size() < 2) skip("needs 2 ranks");
+  for (const char* planner : {"direct", "aggregate"}) {
+    const OneWay test(planner);
+    Execution execution(test.plan, false, 0);
+    const DelayedArray source(repeated(1, 5));
+    DelayedArray target(repeated(1, untouched));
+    for (int round = 0; round < 4; ++round) {
+      const bool fails = round % 2 == 0;
+      if (fails && test.rank == 0) delayed_memory().fail_next();
+      std::optional<Fault> fault;
+      execution.start(binding_of(source, target));
+      fault = fault_of(execution);
+      if (fails && test.rank == 0) CHECK(fault == Fault::memory);
+      if (fails && test.rank == 1) CHECK(fault == Fault::elsewhere);
+      if (!fails) CHECK(!fault);
+      if (test.rank == 1) CHECK(target.values() == repeated(1, fails ? untouched : 5));
+      target.fill(repeated(1, untouched));
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+  }
+}
+
+TEST(a_fault_elsewhere_leaves_a_transfer_under_way_alone) {
+  if (world_size() < 3) skip("needs 3 ranks");
+  const OneWay test("direct", 2);
+  Execution execution(test.plan, false, 0);
+  const DelayedArray source(repeated(1, 5 + test.rank));
+  DelayedArray target(repeated(2, untouched));
+  for (int round = 0; round < 3; ++round) {
+    target.fill(repeated(2, untouched));
+    std::optional<Hold> hold;
+    if (test.rank == 0) hold.emplace();
+    if (test.rank == 2) {
+      execution.start_at_fault();
+    } else {
+      execution.start(binding_of(source, target));
+    }
+    // Rank 1 has heard of the fault before rank 0 has what it sends.
+    for (int poll = 0; poll < 100 && test.rank < 2; ++poll) CHECK(!execution.advance());
+    MPI_Barrier(MPI_COMM_WORLD);
+    hold.reset();
+    const std::optional<Fault> fault = fault_of(execution);
+    if (test.rank == 1) {
+      CHECK(fault == Fault::elsewhere);
+      CHECK(target.values() == (std::vector<std::int64_t>{5, untouched}));
+    } else {
+      CHECK(!fault);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+TEST(an_abandoned_plan_drops_its_transfers) {
+  if (world_size() < 2) skip("needs 2 ranks");
+  const OneWay test("direct");
+  Execution execution(test.plan, false, 0);
+  const DelayedArray source(repeated(1, 5));
+  DelayedArray target(repeated(1, untouched));
+  execution.start(binding_of(source, target));
+  execution.wait();
+  target.fill(repeated(1, untouched));
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int before = delayed_memory().under_way();
+  const Hold hold;
+  // Rank 0's data have left when rank 1 cannot take them home.
+  if (test.rank == 0) Hold::let_go();
+  execution.start(binding_of(source, target));
+  if (test.rank == 0) execution.wait();
+  while (test.rank == 1 && delayed_memory().under_way() == before) {
+    CHECK(!execution.advance());
+  }
+  if (test.rank == 0) abandon_plan(test.plan, 0);
+  if (test.rank == 1) {
+    CHECK(fault_of(execution) == Fault::elsewhere);
+    CHECK_EQUAL(delayed_memory().under_way(), before);
+  }
+  Hold::let_go();
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(target.values() == repeated(1, untouched));
+}
+
+TEST(an_execution_let_go_of_ends_before_its_memory_does) {
+  if (world_size() < 2) skip("needs 2 ranks");
+  for (int round = 0; round < 10; ++round) {
+    const OneWay test("direct");
+    DelayedArray target(repeated(1, untouched));
+    {
+      const DelayedArray source(repeated(1, round));
+      Execution execution(test.plan, false, 0);
+      execution.start(binding_of(source, target));
+    }
+    CHECK_EQUAL(delayed_memory().under_way(), 0);
+    if (test.rank == 1) CHECK(target.values() == repeated(1, round));
+  }
+}
+
+}  // namespace vicinal
