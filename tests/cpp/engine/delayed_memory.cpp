@@ -110,19 +110,19 @@ struct Mesh {
   [[nodiscard]] int ghosts() const { return static_cast<int>(needed.size()); }
 };
 
-/// x + 2y, the operator of a user.
-void add_twice(void* in, void* inout, int* count, MPI_Datatype*) {
+/// The operator of a user.
+void add_modulo_seven(void* in, void* inout, int* count, MPI_Datatype*) {
   const auto* from = static_cast<const std::int64_t*>(in);
   auto* to = static_cast<std::int64_t*>(inout);
-  for (int i = 0; i < *count; ++i) to[i] += 2 * from[i];
+  for (int i = 0; i < *count; ++i) to[i] = (to[i] + from[i]) % 7;
 }
 
 }  // namespace
 
 TEST(halos_of_delayed_memory) {
   const Duplicate comm;
-  MPI_Op twice = MPI_OP_NULL;
-  MPI_Op_create(add_twice, 1, &twice);
+  MPI_Op modulo_seven = MPI_OP_NULL;
+  MPI_Op_create(add_modulo_seven, 1, &modulo_seven);
   for (const char* strategy : {"direct", "aggregate", "split"}) {
     const Mesh mesh(comm, strategy);
     for (int round = 0; round < 4; ++round) {
@@ -141,16 +141,39 @@ TEST(halos_of_delayed_memory) {
       for (const bool users : {false, true}) {
         const DelayedArray sums(repeated(owned_count, 5));
         SUCCEEDS(vicinal_halo_reverse(mesh.halo, sums.data(), ghost_side.data(), 1, MPI_INT64_T,
-                                      users ? twice : MPI_SUM));
+                                      users ? modulo_seven : MPI_SUM));
         std::vector<std::int64_t> added;
         for (int i = 0; i < owned_count; ++i) {
-          added.push_back(5 + (users ? 4 : 2) * (mesh.rank * 3 + i + round));
+          const std::int64_t sum = 5 + 2 * (mesh.rank * 3 + i + round);
+          added.push_back(users ? sum % 7 : sum);
         }
         CHECK(sums.values() == added);
       }
     }
   }
-  MPI_Op_free(&twice);
+  MPI_Op_free(&modulo_seven);
+}
+
+TEST(one_plan_serves_buffers_of_several_kinds) {
+  if (world_size() < 2) skip("needs 2 ranks");
+  const OneWay test("direct");
+  Execution execution(test.plan, false, 0);
+  const HostArray near_source(repeated(1, 5));
+  const DelayedArray far_source(repeated(1, 6));
+  const auto exchange = [&](const auto& source, auto target, std::int64_t sent) {
+    execution.start(binding_of(source, target));
+    execution.wait();
+    if (test.rank == 1) CHECK(target.values() == repeated(1, sent));
+  };
+  const auto near_target = [] { return HostArray(repeated(1, untouched)); };
+  const auto far_target = [] { return DelayedArray(repeated(1, untouched)); };
+  for (int round = 0; round < 2; ++round) {
+    exchange(far_source, far_target(), 6);
+    exchange(near_source, far_target(), 5);
+    exchange(far_source, near_target(), 6);
+    exchange(near_source, near_target(), 5);
+    exchange(near_source, far_target(), 5);
+  }
 }
 
 TEST(calls_on_delayed_memory) {
