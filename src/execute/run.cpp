@@ -18,7 +18,7 @@ void Run::follow_graph() {
   graph_ = &graph;
 }
 
-void Run::begin_execution(State state) {
+inline void Run::begin_execution(State state) {
   ++generation_;
   state_ = state;
   fault_.reset();

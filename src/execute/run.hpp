@@ -77,7 +77,9 @@ class Run {
   [[nodiscard]] bool is_found(FarSlot& slot, int node);
 
   /// Whose fault it is that an operation has nothing to hand on, or -1.
-  [[nodiscard]] int culprit(int node) const;
+  [[nodiscard]] int culprit(int node) const {
+    return at_fault() ? graph_->plan.rank : failed_by_[static_cast<std::size_t>(node)] - 1;
+  }
   /// What the operation was to deliver, and all that depends on it, is missing.
   void mark_failed(int node, int origin);
   /// The rank whose fault it is that a message has not brought what was due, or -1.

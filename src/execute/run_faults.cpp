@@ -79,11 +79,6 @@ int Run::check_arrival(const Operation& operation, std::int64_t bytes) {
   return operation.peer;
 }
 
-int Run::culprit(int number) const {
-  return state_ == State::at_fault ? graph_->plan.rank
-                                   : failed_by_[static_cast<std::size_t>(number)] - 1;
-}
-
 void Run::mark_failed(int number, int origin) {
   failed_by_[static_cast<std::size_t>(number)] = origin + 1;
   any_failed_ = true;
