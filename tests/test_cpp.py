@@ -43,6 +43,15 @@ def test_engine_with_a_progress_thread(mpi: str, totals: Totals) -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
+def test_engine_with_delayed_memory(mpi: str, ranks: int, totals: Totals) -> None:
+    """All that plans move between the user's memory and their own goes by transfers that finish later."""
+    name = f"vicinal_engine_tests_{abi_of(mpi)}"
+    environment = {**SANITIZERS, "ENGINE_TESTS_MEMORY": "delayed"}
+    result = run_ranks(mpi, ranks, [BUILD / "bin" / name], env=environment, timeout=280, check=False)
+    check_cases(result, name, totals)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
 @pytest.mark.parametrize("program", C_TESTS)
 def test_c(mpi: str, program: str, ranks: int, totals: Totals) -> None:
     name = f"{program}_{abi_of(mpi)}"

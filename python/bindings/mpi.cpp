@@ -15,6 +15,7 @@
 #include "arrays.hpp"
 #include "discovery/findings.hpp"
 #include "errors.hpp"
+#include "execute/dump.hpp"
 #include "execute/execution.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"

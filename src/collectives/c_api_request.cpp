@@ -5,7 +5,7 @@
 
 #include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
-#include "execute/activity.hpp"
+#include "execute/dump.hpp"
 
 namespace {
 

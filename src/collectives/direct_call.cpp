@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "memory/kind.hpp"
+
 namespace vicinal {
 
 namespace {
@@ -25,7 +27,7 @@ void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& rec
   } else if (to.type.contiguous) {
     mpi::pack(from.type, source, from.count, target, communicator);
   } else {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(from.bytes()));
+    const MemoryBlock bytes(kind_of(source).staging(), static_cast<std::size_t>(from.bytes()));
     mpi::pack(from.type, source, from.count, bytes.data(), communicator);
     mpi::unpack(to.type, bytes.data(), target, to.count, communicator);
   }
@@ -39,6 +41,13 @@ void copy_own(const DirectRoute& route, const EdgeData& send, const EdgeData& re
     while (route.sources[in] != rank) ++in;
     copy_piece(send, send.piece(out), receive, receive.piece(in++), route.communicator->handle());
   }
+}
+
+/// Of the first piece that has any data.
+void require_reachable_pieces(const EdgeData& data, const char* what) {
+  const auto piece = std::find_if(data.pieces.begin(), data.pieces.end(),
+                                  [](const EdgePiece& candidate) { return candidate.bytes() > 0; });
+  if (piece != data.pieces.end()) require_reachable(address(data.buffer, piece->offset), what);
 }
 
 void name_ranks(std::ostream& out, const char* way, const std::set<int>& ranks) {
@@ -57,6 +66,8 @@ DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::o
       data_(std::move(data)),
       messages_(route_->communicator->handle()) {
   if (!data_) return;
+  require_reachable_pieces(data_->send, "send buffer of a call without a plan");
+  require_reachable_pieces(data_->receive, "receive buffer of a call without a plan");
   copy_own(*route_, data_->send, data_->receive);
   if (!after) return;
   // It begins later; MPI looks at types when it is given messages, and not after.

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "collectives/call_queue.hpp"
 #include "discovery/exchange.hpp"
+#include "execute/progress_thread.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal {

@@ -26,12 +26,11 @@ Side::Side(EdgeData data) : data_(std::move(data)) {
     lowest = first ? piece.offset : std::min(lowest, piece.offset);
     first = false;
   }
+  start_ = address(data_.buffer, lowest);
   if (packed_) {
-    types_ = keep_types(data_, false);
-    bytes_.resize(static_cast<std::size_t>(bytes));
+    keep_packed(bytes);
     return;
   }
-  start_ = address(data_.buffer, lowest);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     places_[i] = data_.pieces[i].bytes() > 0 ? places_[i] - lowest : 0;
   }
@@ -42,11 +41,14 @@ Side::Side(EdgeData data, std::int64_t block_bytes, const Ends& ends)
   packed_ = needs_packing(data_);
   for (const EdgePiece& piece : data_.pieces) places_.push_back(piece.entry);
   start_ = address(data_.buffer, 0);
-  if (packed_) {
-    types_ = keep_types(data_, false);
-    const std::size_t blocks = data_.one_block ? 1 : ends.ranks.size();
-    bytes_.resize(blocks * static_cast<std::size_t>(block_bytes));
-  }
+  const std::size_t blocks = data_.one_block ? 1 : ends.ranks.size();
+  if (packed_) keep_packed(static_cast<std::int64_t>(blocks) * block_bytes);
+}
+
+void Side::keep_packed(std::int64_t bytes) {
+  require_reachable(start_, "buffer of a datatype with gaps");
+  types_ = keep_types(data_, false);
+  bytes_ = MemoryBlock(kind_of(start_).staging(), static_cast<std::size_t>(bytes));
 }
 
 void Side::pack(MPI_Comm communicator) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/edge_data.hpp"
+#include "memory/kind.hpp"
 
 namespace vicinal {
 
@@ -30,6 +31,8 @@ class Side {
   void unpack(MPI_Comm communicator) const;
 
  private:
+  /// Has data packed, in so many bytes.
+  void keep_packed(std::int64_t bytes);
   [[nodiscard]] std::int64_t packed_offset(std::size_t piece) const {
     return places_[piece] * place_bytes_;
   }
@@ -39,7 +42,7 @@ class Side {
   std::byte* start_ = nullptr;
   std::int64_t place_bytes_ = 1;
   std::vector<Index> places_;  ///< by piece
-  std::vector<std::byte> bytes_;
+  MemoryBlock bytes_;
   std::vector<mpi::KeptType> types_;  ///< those that pack and unpack: the user may free theirs
 };
 

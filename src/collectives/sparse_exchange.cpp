@@ -75,7 +75,10 @@ PackedMessages::PackedMessages(const MessageData& data, MPI_Comm communicator) {
   require(total == 0 || data.buffer != nullptr, Fault::buffer, "the send buffer is null, but ",
           total, " bytes are to be sent");
   const auto* const start = static_cast<const std::byte*>(data.buffer);
-  if (!type.contiguous) packed_.resize(static_cast<std::size_t>(total));
+  require_reachable(start, "send buffer of a sparse exchange");
+  if (!type.contiguous) {
+    packed_ = MemoryBlock(kind_of(start).staging(), static_cast<std::size_t>(total));
+  }
   std::size_t place = 0;
   for (std::size_t i = 0; i < data.counts.size(); ++i) {
     const auto bytes = static_cast<std::size_t>(data.counts[i] * type.size);
@@ -191,6 +194,7 @@ void Received::copy(void* buffer, Index capacity, MPI_Datatype type) const {
           elements(), " were received");
   require(elements() == 0 || buffer != nullptr, Fault::buffer, "the receive buffer is null, but ",
           elements(), " elements were received");
+  require_reachable(buffer, "buffer for the messages of a sparse exchange");
   mpi::unpack(into, data(), buffer, elements(), communicator_->handle());
 }
 

@@ -14,6 +14,7 @@
 #include "base/runs.hpp"
 #include "collectives/settings.hpp"
 #include "discovery/query.hpp"
+#include "memory/kind.hpp"
 #include "mpi/datatype.hpp"
 
 namespace vicinal {
@@ -38,7 +39,7 @@ class PackedMessages {
   }
 
  private:
-  std::vector<std::byte> packed_;
+  MemoryBlock packed_;
   std::vector<std::span<const std::byte>> messages_;
 };
 

@@ -28,7 +28,7 @@ class Activity {
   /// Says what it waits for, in whole lines; nothing where it is not under way. With the claim held.
   virtual void describe(std::ostream& out) const = 0;
 
-  /// From now on dumps ask it. Once it is whole.
+  /// From now on dumps (dump.hpp) ask it. Once it is whole.
   void enter_dump();
 
   void claim();
@@ -91,16 +91,5 @@ void progress() noexcept;
 
 /// How many are active: nothing need be progressed but one's own where there is no other.
 [[nodiscard]] int active_count();
-
-/// Set-up of the process, before its first plan: the progress thread, where the environment wants one
-/// (VICINAL_PROGRESS_THREAD). Throws where VICINAL_DUMP_SIGNAL is no signal that can be caught, or where MPI
-/// does not allow several threads.
-void prepare_process();
-
-/// Whether the environment wants the progress thread. It runs from the first graph to the end of MPI.
-[[nodiscard]] bool has_progress_thread();
-
-/// Writes what every activity and every thread of this process waits for, for diagnosing a hang.
-void describe_pending(std::ostream& out);
 
 }  // namespace vicinal

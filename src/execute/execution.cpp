@@ -25,32 +25,33 @@ constexpr int polls_between_probes = 128;
 
 }  // namespace
 
-/// One channel. All with the claim held, but for what never changes.
-class Execution::Run final : public Activity {
+/// The executions of one channel, one after the other. All with the claim held, but for what never changes.
+class Execution::Turns final : public Activity {
  public:
-  Run(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
+  Turns(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
       : plan_(std::move(plan)),
         program_(reverse ? plan_->reverse() : plan_->forward()),
-        channel_(plan_->channel(reverse, channel)) {}
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
-  ~Run() override { leave_dump(); }
+        channel_(plan_->channel(reverse, channel)),
+        run_(channel_.run()) {}
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
+  ~Turns() override { leave_dump(); }
 
   [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
 
   bool advance() noexcept override;
   void describe(std::ostream& out) const override;
-  void name_awaited(std::ostream& out) const { channel_.name_awaited(out); }
+  void name_awaited(std::ostream& out) const { run_.name_awaited(out); }
 
   /// Begins an execution, with these buffers or at fault; where one for the others' sake is still under
   /// way, after it.
   void start(const Binding* binding);
   /// Whether the owner's execution is over.
   [[nodiscard]] bool answered() const { return answered_; }
-  [[nodiscard]] bool idle() const { return given_up_ || (!channel_.in_flight() && queue_.empty()); }
+  [[nodiscard]] bool idle() const { return given_up_ || (!run_.in_flight() && queue_.empty()); }
   /// Whether others may depend on its being advanced.
   [[nodiscard]] bool wants_progress() const {
-    return !idle() && (channel_.relays() || channel_.at_fault() || !queue_.empty());
+    return !idle() && (run_.relays() || run_.at_fault() || !queue_.empty());
   }
   /// What the owner's execution has ended with, if not well.
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
@@ -58,7 +59,7 @@ class Execution::Run final : public Activity {
  private:
   /// Where MPI is not called otherwise, the program's own messages still need it now and then.
   void let_mpi_work() {
-    if (!channel_.tests_messages()) mpi::progress(plan_->communicator().handle());
+    if (!run_.tests_messages()) mpi::progress(plan_->communicator().handle());
   }
   void begin_next();
   void begin(const Binding* binding);
@@ -70,6 +71,7 @@ class Execution::Run final : public Activity {
   std::shared_ptr<AgreedPlan> plan_;
   const Plan& program_;
   Channel& channel_;
+  Run& run_;
   std::deque<std::optional<Binding>> queue_;  ///< to begin, in order; at fault where there is none
   bool owners_ = false;                       ///< the channel executes for its owner
   bool answered_ = true;
@@ -78,7 +80,7 @@ class Execution::Run final : public Activity {
   int polls_ = 0;          ///< since it last looked for notices
 };
 
-void Execution::Run::start(const Binding* binding) {
+void Execution::Turns::start(const Binding* binding) {
   if (given_up_) return;  // answered already, with the fault that it was given up for
   if (binding != nullptr) {
     answered_ = false;
@@ -96,19 +98,19 @@ void Execution::Run::start(const Binding* binding) {
   }
 }
 
-bool Execution::Run::advance() noexcept {
+bool Execution::Turns::advance() noexcept {
   try {
     while (!idle()) {
-      if (!channel_.in_flight()) {
+      if (!run_.in_flight()) {
         begin_next();
-      } else if (!channel_.poll()) {
+      } else if (!run_.poll()) {
         if (++polls_ % polls_between_probes == 0) let_mpi_work();
         if (polls_ < polls_between_notices) return false;
         polls_ = 0;
         look_for_notices();
         if (!given_up_) return false;
       } else if (std::exchange(owners_, false)) {
-        answer(channel_.fault() ? std::make_exception_ptr(Error(*channel_.fault())) : nullptr);
+        answer(run_.fault() ? std::make_exception_ptr(Error(*run_.fault())) : nullptr);
       }
     }
   } catch (...) {
@@ -117,59 +119,59 @@ bool Execution::Run::advance() noexcept {
   return true;
 }
 
-void Execution::Run::begin_next() {
+void Execution::Turns::begin_next() {
   const std::optional<Binding> binding = std::move(queue_.front());
   queue_.pop_front();
   begin(binding ? &*binding : nullptr);
 }
 
-void Execution::Run::begin(const Binding* binding) {
+void Execution::Turns::begin(const Binding* binding) {
   try {
     if (binding != nullptr) channel_.bind(*binding);
   } catch (...) {
     answer(std::current_exception());
-    channel_.start_at_fault();
+    run_.start_at_fault();
     return;
   }
   owners_ = binding != nullptr;
   if (owners_) {
-    channel_.start();
+    run_.start();
   } else {
-    channel_.start_at_fault();
+    run_.start_at_fault();
   }
 }
 
-void Execution::Run::answer(std::exception_ptr fault) {
+void Execution::Turns::answer(std::exception_ptr fault) {
   answered_ = true;
   fault_ = std::move(fault);
 }
 
 /// Something below has failed that leaves the channel in no known state: the plan is lost.
-void Execution::Run::give_up(std::exception_ptr fault) noexcept {
+void Execution::Turns::give_up(std::exception_ptr fault) noexcept {
   given_up_ = true;
   answer(std::move(fault));
   abandon_plan(plan_, plan_->communicator().rank());
 }
 
-void Execution::Run::look_for_notices() {
+void Execution::Turns::look_for_notices() {
   const std::optional<mpi::FaultElsewhere> notice = notice_of(*plan_);
   if (!notice) return;
-  channel_.abandon();
+  run_.abandon();
   given_up_ = true;
   answer(std::make_exception_ptr(*notice));
   abandon_plan(plan_, notice->origin());
 }
 
-void Execution::Run::describe(std::ostream& out) const {
-  if (!channel_.in_flight()) return;
+void Execution::Turns::describe(std::ostream& out) const {
+  if (!run_.in_flight()) return;
   out << "vicinal: rank " << program_.rank << ": an execution of a plan by " << program_.planner
       << (program_.reverse ? " (reverse)" : "") << " waits for\n";
-  channel_.describe_pending(out);
+  run_.describe_pending(out);
 }
 
 Execution::Execution(const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel) try
-    : run_(std::make_shared<Run>(plan, reverse, channel)) {
-  run_->enter_dump();
+    : turns_(std::make_shared<Turns>(plan, reverse, channel)) {
+  turns_->enter_dump();
 } catch (...) {
   // All have agreed on the plan, and count on this rank.
   abandon_plan(plan, plan->communicator().rank());
@@ -187,37 +189,37 @@ Execution::~Execution() {
   if (active_count() > 0) progress();
 }
 
-const AgreedPlan& Execution::plan() const { return run_->plan(); }
+const AgreedPlan& Execution::plan() const { return turns_->plan(); }
 
 void Execution::start(const Binding& binding, Progress progress) {
   require(!in_flight(), Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
-  const Claim claim(*run_);
-  run_->start(&binding);
-  listed_ = progress == Progress::by_all && run_->wants_progress();
-  if (listed_) activate(run_);
-  if (run_->answered() && run_->fault()) {
-    if (run_->wants_progress()) activate_to_the_end(run_);
-    std::rethrow_exception(run_->fault());
+  const Claim claim(*turns_);
+  turns_->start(&binding);
+  listed_ = progress == Progress::by_all && turns_->wants_progress();
+  if (listed_) activate(turns_);
+  if (turns_->answered() && turns_->fault()) {
+    if (turns_->wants_progress()) activate_to_the_end(turns_);
+    std::rethrow_exception(turns_->fault());
   }
   in_flight_.store(true, std::memory_order_relaxed);
 }
 
 void Execution::start_at_fault() {
-  const Claim claim(*run_);
-  run_->start(nullptr);
-  if (run_->wants_progress()) activate_to_the_end(run_);
+  const Claim claim(*turns_);
+  turns_->start(nullptr);
+  if (turns_->wants_progress()) activate_to_the_end(turns_);
 }
 
 void Execution::name_awaited(std::ostream& out) const {
   out << "an exchange planned by " << plan().forward().planner;
-  if (const TriedClaim claim(*run_); claim) run_->name_awaited(out);
+  if (const TriedClaim claim(*turns_); claim) turns_->name_awaited(out);
 }
 
 bool Execution::test_idle() {
-  const Claim claim(*run_);
-  run_->advance();
-  return run_->idle();
+  const Claim claim(*turns_);
+  turns_->advance();
+  return turns_->idle();
 }
 
 void Execution::wait_idle() {
@@ -231,11 +233,11 @@ void Execution::wait_idle() {
 bool Execution::advance() { return !in_flight() || poll(1); }
 
 bool Execution::poll(int times) {
-  const Claim claim(*run_);
-  for (int i = 0; i < times && !run_->answered(); ++i) run_->advance();
-  if (!run_->answered()) return false;
+  const Claim claim(*turns_);
+  for (int i = 0; i < times && !turns_->answered(); ++i) turns_->advance();
+  if (!turns_->answered()) return false;
   in_flight_.store(false, std::memory_order_relaxed);
-  if (run_->fault()) std::rethrow_exception(run_->fault());
+  if (turns_->fault()) std::rethrow_exception(turns_->fault());
   return true;
 }
 

@@ -49,11 +49,11 @@ class Execution {
   void name_awaited(std::ostream& out) const;
 
  private:
-  class Run;
+  class Turns;
 
   bool poll(int times);
 
-  std::shared_ptr<Run> run_;
+  std::shared_ptr<Turns> turns_;
   std::atomic<bool> in_flight_ = false;  ///< written by who executes; a dump may look
   bool listed_ = false;                  ///< among the active ones, while it is in flight
 };

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iostream>
 #include <string>
 
 #include "check.hpp"
+#include "memory/delayed_memory.hpp"
 
 namespace {
 
@@ -48,6 +50,10 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const char* filter = argc > 1 ? argv[1] : "";
+  const char* memory = std::getenv("ENGINE_TESTS_MEMORY");
+  if (memory != nullptr && std::strcmp(memory, "delayed") == 0) {
+    vicinal::treat_host_memory_as(vicinal::delayed_memory());
+  }
   std::signal(SIGALRM, give_up);
   int passed = 0;
   int failed = 0;

@@ -1,9 +1,10 @@
 // Every planner on virtual ranks, over random patterns and regions: the verifier must accept the
-// forward and the reverse plans.
+// forward and the reverse plans, as they are and staged.
 #include <sstream>
 
 #include "check.hpp"
 #include "plan/checks.hpp"
+#include "plan/staged.hpp"
 #include "planners/all.hpp"
 #include "planners/relay/negotiation.hpp"
 #include "planners/virtual_ranks.hpp"
@@ -13,6 +14,12 @@ namespace vicinal {
 namespace {
 
 using testing::RandomPatterns;
+
+std::vector<Plan> staged(const std::vector<Plan>& plans, Staged what) {
+  std::vector<Plan> result;
+  for (const Plan& plan : plans) result.push_back(with_staged(plan, what));
+  return result;
+}
 
 void plan_and_verify(int size, unsigned first_seed, unsigned last_seed) {
   for (unsigned seed = first_seed; seed < last_seed; ++seed) {
@@ -35,6 +42,10 @@ void plan_and_verify(int size, unsigned first_seed, unsigned last_seed) {
         }
         verify(forward, patterns);
         if (options.with_reverse) verify(reverse, patterns);
+        for (const Staged what : {Staged::messages, Staged::messages_and_reductions}) {
+          verify(staged(forward, what), patterns);
+          if (options.with_reverse) verify(staged(reverse, what), patterns);
+        }
       } catch (const Error& error) {
         std::ostringstream text;
         text << planner.name << ", seed " << seed << ", regions " << regions << ": "

@@ -1,0 +1,202 @@
+// Binding a plan: its messages as persistent requests, its buffers as memory.
+#include "execute/bound_plan.hpp"
+
+#include "base/error.hpp"
+#include "base/product.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// The runs of an operation where elements lie in pieces, in units of the binding.
+std::vector<CopyRun> spread(const Operation& operation, const Binding& binding) {
+  const Index unit = binding.piece_unit;
+  const Index in_element = binding.element_bytes / unit;
+  const Index in_piece = in_element / binding.pieces;
+  // Where piece `piece` of element `element` of a buffer begins, in units.
+  const auto place = [&](int buffer, Index element, Index piece) {
+    if (buffer == Plan::source) return piece * binding.source_stride / unit + element * in_piece;
+    if (buffer == Plan::target) return piece * binding.target_stride / unit + element * in_piece;
+    return element * in_element + piece * in_piece;
+  };
+  std::vector<CopyRun> result;
+  for (const CopyRun& run : operation.runs) {
+    for (Index i = 0; i < run.count; ++i) {
+      for (Index piece = 0; piece < binding.pieces; ++piece) {
+        append_run(result, {place(operation.from, run.source + i, piece),
+                            place(operation.to, run.target + i, piece), in_piece});
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+BoundPlan::BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
+                     const std::vector<std::shared_ptr<SlotHeader>>& headers, int channel)
+    : communicator_(std::move(communicator)), channel_(channel), direct_(plan) {
+  auto header = headers.begin();
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.space != Space::shared) continue;
+    if (is_far(buffer)) {
+      far_.emplace_back(*communicator_->arena(), buffer.slot, channel);
+    } else {
+      owned_.emplace_back(*header++, channel);
+    }
+  }
+  take_up(direct_);
+}
+
+void BoundPlan::choose_graph(const Binding& binding) {
+  MemoryKind& source = kind_of(binding.source);
+  MemoryKind& target = kind_of(binding.target);
+  const bool reachable = source.is_reachable() && target.is_reachable();
+  const CompiledGraph* wanted = &direct_;
+  if (binding.pieces > 1 || !reachable) {
+    const bool foreign_operator = !reachable && binding.combine.user_op != MPI_OP_NULL;
+    auto& form = staged_[foreign_operator ? 1 : 0];
+    const Staged what = foreign_operator ? Staged::messages_and_reductions : Staged::messages;
+    if (!form) form = std::make_unique<StagedForm>(direct_.plan, what);
+    wanted = &form->graph;
+  }
+  if (wanted != graph_) take_up(*wanted);
+  if (source_kind_ != &source || target_kind_ != &target) bound_ = std::min(bound_, Bound::slots);
+  source_kind_ = &source;
+  target_kind_ = &target;
+}
+
+void BoundPlan::take_up(const CompiledGraph& graph) {
+  std::vector<Copy> copies;
+  for (const int number : graph.copies) {
+    const Operation& operation = graph.plan.operations[at(number)];
+    copies.push_back({operation.from, operation.to, {}, nullptr});
+  }
+  std::vector<Reduction> reductions;
+  for (const int number : graph.reductions) {
+    const Operation& operation = graph.plan.operations[at(number)];
+    reductions.push_back({operation.from, operation.to, {}, nullptr});
+  }
+  mpi::RequestSet requests(communicator_->handle(), graph.messages.size());
+  std::vector<MemoryBlock> staging(at(graph.staging));
+  copies_ = std::move(copies);
+  reductions_ = std::move(reductions);
+  staging_ = std::move(staging);
+  requests_ = std::move(requests);
+  graph_ = &graph;
+  bound_ = std::min(bound_, Bound::slots);
+}
+
+void BoundPlan::bind(const Binding& binding, std::int64_t next) {
+  Binding same_buffers = binding;
+  same_buffers.source = binding_.source;
+  same_buffers.target = binding_.target;
+  const bool geometry = bound_ != Bound::entirely || !(same_buffers == binding_);
+  binding_ = binding;
+  bound_ = std::min(bound_, Bound::slots);  // until all of it has succeeded
+  if (geometry) bind_geometry(next);
+  bind_requests(geometry);
+  bound_ = Bound::entirely;
+}
+
+void BoundPlan::bind_geometry(std::int64_t next) {
+  // Slots depend on the element size alone, which all ranks change together. Strides and operators may
+  // change on one rank and not on another, so they must not count as a version.
+  const bool renew_slots =
+      bound_ == Bound::nothing || binding_.element_bytes != slot_element_bytes_;
+  if (renew_slots) bound_ = Bound::nothing;
+  slot_element_bytes_ = binding_.element_bytes;
+  bind_buffers(renew_slots, next);
+  bound_ = Bound::slots;
+  compile_steps();
+}
+
+void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
+  const std::vector<Buffer>& buffers = graph_->plan.buffers;
+  MemoryKind& kind = (source_kind_->is_reachable() ? target_kind_ : source_kind_)->staging();
+  // All that is moved lies in these, so that nothing below can be more than can be counted.
+  for (const Buffer& buffer : buffers) product(buffer.extent, binding_.element_bytes);
+  for (int i = 0; i < static_cast<int>(buffers.size()); ++i) {
+    const Buffer& buffer = buffers[at(i)];
+    if (buffer.space == Space::staging) {
+      const auto bytes = static_cast<std::size_t>(buffer.extent * binding_.element_bytes);
+      MemoryBlock& block = staging_[place(i)];
+      if (!block.serves(kind, bytes)) block = MemoryBlock(kind, bytes);
+    } else if (buffer.space == Space::shared && renew_slots) {
+      if (is_far(buffer)) {
+        far_[place(i)].bind(binding_.element_bytes);
+      } else {
+        owned_[place(i)].bind(next, buffer.extent, binding_.element_bytes);
+      }
+    }
+  }
+}
+
+void BoundPlan::compile_steps() {
+  const bool strided = binding_.pieces > 1;
+  const std::int64_t unit = strided ? binding_.piece_unit : binding_.element_bytes;
+  const auto unit_bytes = static_cast<std::size_t>(unit);
+  const std::vector<Operation>& operations = graph_->plan.operations;
+  const auto runs_of = [&](const Operation& operation) {
+    return strided ? spread(operation, binding_) : operation.runs;
+  };
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    const Operation& operation = operations[at(graph_->copies[i])];
+    const std::vector<CopyRun> runs = runs_of(operation);
+    copies_[i].transfer = kind_for(operation).prepare_copy(runs, unit_bytes);
+    copies_[i].runs = copies_[i].transfer ? CompiledRuns() : compile(runs, unit_bytes);
+  }
+  const Combine& combine = binding_.combine;
+  for (std::size_t i = 0; i < reductions_.size(); ++i) {
+    const Operation& operation = operations[at(graph_->reductions[i])];
+    const std::vector<CopyRun> runs = runs_of(operation);
+    reductions_[i].transfer =
+        kind_for(operation).prepare_reduction(runs, unit_bytes, combine.op, combine.type);
+    reductions_[i].runs =
+        reductions_[i].transfer ? CompiledCombine() : CompiledCombine(runs, unit, combine);
+  }
+}
+
+/// The kind of memory by which an operation is served: that of the side which the processor does not reach.
+MemoryKind& BoundPlan::kind_for(const Operation& operation) const {
+  const auto kind = [this](int buffer) -> MemoryKind& {
+    return buffer == Plan::source   ? *source_kind_
+           : buffer == Plan::target ? *target_kind_
+                                    : host_memory();
+  };
+  MemoryKind& from = kind(operation.from);
+  MemoryKind& to = kind(operation.to);
+  require(&from == &to || from.is_reachable() || to.is_reachable(), Fault::unsupported,
+          "an exchange from ", from.name(), " to ", to.name(),
+          " memory is not possible; let one of the buffers lie in the host's");
+  return from.is_reachable() ? to : from;
+}
+
+bool BoundPlan::begin_reduction(int step) {
+  const Reduction& reduction = reductions_[at(step)];
+  std::byte* const from = address(reduction.from);
+  std::byte* const to = address(reduction.to);
+  if (reduction.transfer) return reduction.transfer->begin(from, to);
+  reduction.runs.run(from, to);
+  return true;
+}
+
+void BoundPlan::bind_requests(bool all) {
+  // Persistent requests name their memory, so those into the user's buffers may have to be renewed;
+  // with another geometry, others too. A set keeps those that name what they named before.
+  for (std::size_t i = 0; i < graph_->messages.size(); ++i) {
+    const Operation& operation = graph_->operation_of(graph_->messages[i]);
+    const bool sends = operation.kind == OperationKind::send;
+    const int buffer = sends ? operation.from : operation.to;
+    if (!all && buffer != Plan::source && buffer != Plan::target) continue;
+    const std::int64_t bytes = operation.count * binding_.element_bytes;
+    std::byte* memory = address(buffer) + operation.offset * binding_.element_bytes;
+    if (sends) {
+      requests_.send_init(i, memory, bytes, operation.peer, tag(operation));
+    } else {
+      requests_.receive_init(i, memory, bytes, operation.peer, tag(operation));
+    }
+  }
+}
+
+}  // namespace vicinal

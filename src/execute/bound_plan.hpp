@@ -1,0 +1,143 @@
+// A compiled plan bound to memory: staging, this rank's slots and those of others, copies and reductions
+// compiled for the element size, persistent requests. It is compiled once per geometry (element size, kinds
+// of memory); binding it to other buffers of the same geometry only renews the requests that point into them.
+//
+// Where the user's buffers lie is asked once, when they are bound. What is moved between them and the plan's own
+// memory goes by transfers of their kind, and by messages only through staging where MPI does not reach
+// them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "execute/binding.hpp"
+#include "execute/slots.hpp"
+#include "memory/kernels.hpp"
+#include "memory/kind.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/requests.hpp"
+#include "plan/compiled_graph.hpp"
+#include "plan/staged.hpp"
+
+namespace vicinal {
+
+class BoundPlan {
+ public:
+  /// `headers` are this rank's own slots, in the order of the plan's owned shared buffers.
+  BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
+            const std::vector<std::shared_ptr<SlotHeader>>& headers, int channel);
+  BoundPlan(const BoundPlan&) = delete;
+  BoundPlan& operator=(const BoundPlan&) = delete;
+
+  [[nodiscard]] bool is_bound_to(const Binding& binding) const {
+    return bound_ == Bound::entirely && binding == binding_;
+  }
+  /// Takes up the form of the plan that buffers like these need.
+  void choose_graph(const Binding& binding);
+  /// Set-up for executions from number `next` on, with the graph chosen for this binding.
+  void bind(const Binding& binding, std::int64_t next);
+
+  [[nodiscard]] const CompiledGraph& graph() const { return *graph_; }
+  [[nodiscard]] const mpi::Communicator& communicator() const { return *communicator_; }
+  [[nodiscard]] std::int64_t element_bytes() const { return binding_.element_bytes; }
+  [[nodiscard]] int tag(const Operation& operation) const {
+    return mpi::Communicator::data_tag(operation.tag, channel_, graph_->plan.reverse);
+  }
+
+  /// Of the graph's messages.
+  [[nodiscard]] mpi::RequestSet& requests() { return requests_; }
+  [[nodiscard]] const mpi::RequestSet& requests() const { return requests_; }
+  [[nodiscard]] std::vector<OwnedSlot>& owned_slots() { return owned_; }
+  [[nodiscard]] std::vector<FarSlot>& far_slots() { return far_; }
+  /// The slot that a shared buffer is, null where it is this rank's own.
+  [[nodiscard]] FarSlot* far_slot(int buffer) {
+    return is_far(graph_->buffer(buffer)) ? &far_[place(buffer)] : nullptr;
+  }
+  [[nodiscard]] Flag& flag(const CompiledGraph::Node& node) {
+    FarSlot* const slot = far_slot(node.buffer);
+    return slot != nullptr ? slot->flag(node.flag) : owned_[place(node.buffer)].flag(node.flag);
+  }
+
+  // The copies and reductions of the graph.
+
+  /// Begins one; whether it has finished at once.
+  bool begin(const CompiledGraph::Node& node) {
+    if (node.kind == OperationKind::reduce) return begin_reduction(node.step);
+    const Copy& copy = copies_[at(node.step)];
+    if (copy.transfer) return copy.transfer->begin(address(copy.from), address(copy.to));
+    run(copy.runs, address(copy.from), address(copy.to));
+    return true;
+  }
+  /// That of one which has not.
+  [[nodiscard]] Transfer& transfer(const CompiledGraph::Node& node) {
+    return node.kind == OperationKind::copy ? *copies_[at(node.step)].transfer
+                                            : *reductions_[at(node.step)].transfer;
+  }
+
+ private:
+  struct Copy {
+    int from = -1;
+    int to = -1;
+    CompiledRuns runs;
+    std::unique_ptr<Transfer> transfer;  ///< in the place of the runs
+  };
+  struct Reduction {
+    int from = -1;
+    int to = -1;
+    CompiledCombine runs;
+    std::unique_ptr<Transfer> transfer;
+  };
+  struct StagedForm {
+    StagedForm(const Plan& original, Staged what)
+        : plan(with_staged(original, what)), graph(plan) {}
+    Plan plan;
+    CompiledGraph graph;
+  };
+  enum class Bound : std::uint8_t { nothing, slots, entirely };
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  [[nodiscard]] std::size_t place(int buffer) const { return at(graph_->place[at(buffer)]); }
+  [[nodiscard]] std::byte* address(int buffer) const {
+    switch (graph_->buffer(buffer).space) {
+      // A plan never writes to its source; the copy kernels take one pointer type for both sides.
+      case Space::source: return const_cast<std::byte*>(binding_.source);
+      case Space::target: return binding_.target;
+      case Space::staging: return staging_[place(buffer)].data();
+      case Space::shared: break;
+    }
+    return is_far(graph_->buffer(buffer)) ? far_[place(buffer)].data()
+                                          : owned_[place(buffer)].data();
+  }
+  bool begin_reduction(int step);
+  void take_up(const CompiledGraph& graph);
+  [[nodiscard]] MemoryKind& kind_for(const Operation& operation) const;
+  void bind_geometry(std::int64_t next);
+  void bind_buffers(bool renew_slots, std::int64_t next);
+  void compile_steps();
+  void bind_requests(bool all);
+
+  std::shared_ptr<mpi::Communicator> communicator_;
+  int channel_;
+  CompiledGraph direct_;
+  std::array<std::unique_ptr<StagedForm>, 2> staged_;  ///< each made when first needed
+  const CompiledGraph* graph_ = nullptr;
+
+  Binding binding_;
+  Bound bound_ = Bound::nothing;  ///< what of it holds
+  std::int64_t slot_element_bytes_ = 0;
+  MemoryKind* source_kind_ = &host_memory();
+  MemoryKind* target_kind_ = &host_memory();
+
+  std::vector<MemoryBlock> staging_;
+  std::vector<OwnedSlot> owned_;
+  std::vector<FarSlot> far_;
+  // Destroyed before what they may be moving.
+  std::vector<Copy> copies_;
+  std::vector<Reduction> reductions_;
+  mpi::RequestSet requests_;
+};
+
+}  // namespace vicinal

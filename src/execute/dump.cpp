@@ -1,0 +1,106 @@
+// The dump and its signal.
+#include "execute/dump.hpp"
+
+#include <csignal>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "base/setting.hpp"
+#include "execute/activity.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/communicator.hpp"
+
+namespace vicinal {
+
+/// All activities that exist.
+class Everything {
+ public:
+  void add(Activity* activity) {
+    const std::lock_guard lock(mutex_);
+    activity->in_dump_ = true;
+    activity->next_ = first_;
+    if (first_ != nullptr) first_->last_ = activity;
+    first_ = activity;
+  }
+  void remove(Activity* activity) {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(activity->in_dump_, false)) return;
+    if (activity->next_ != nullptr) activity->next_->last_ = activity->last_;
+    (activity->last_ != nullptr ? activity->last_->next_ : first_) = activity->next_;
+  }
+  void describe(std::ostream& out) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return;
+    for (Activity* activity = first_; activity != nullptr; activity = activity->next_) {
+      if (const TriedClaim claim(*activity); claim) activity->describe(out);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  Activity* first_ = nullptr;
+};
+
+namespace {
+
+/// It outlives whatever is destroyed at the end.
+Everything& everything() {
+  static auto* const all = new Everything;
+  return *all;
+}
+
+/// Set by the signal.
+volatile std::sig_atomic_t dump_asked = 0;
+
+constexpr const char* dump_signal_key = "vicinal_dump_signal";
+
+/// The signal that asks for a dump, 0 where none was named, -1 where it cannot be caught.
+int install_dump_signal() {
+  const std::optional<std::string> text = environment_value(dump_signal_key);
+  if (!text) return 0;
+  const std::int64_t number = read_whole_number(*text).value_or(0);
+  const bool caught = number > 0 && number < NSIG &&
+                      std::signal(static_cast<int>(number), [](int) { dump_asked = 1; }) != SIG_ERR;
+  return caught ? static_cast<int>(number) : -1;
+}
+
+/// With the library, before anything else: the signal must not kill a rank that has not come far.
+const int dump_signal = [] {
+  mpi::long_wait_hook = [] { answer_dump_signal(); };
+  return install_dump_signal();
+}();
+
+}  // namespace
+
+void Activity::enter_dump() { everything().add(this); }
+
+void Activity::leave_dump() noexcept { everything().remove(this); }
+
+void answer_dump_signal() noexcept {
+  if (dump_asked == 0) return;
+  dump_asked = 0;
+  try {
+    std::ostringstream text;
+    describe_pending(text);
+    std::cerr << text.str() << std::flush;
+  } catch (const std::exception&) {
+    // Without memory for it there is no dump.
+  }
+}
+
+void check_dump_signal() {
+  if (dump_signal >= 0) return;
+  refuse(setting(dump_signal_key), variable_of(dump_signal_key), process_value(dump_signal_key));
+}
+
+void describe_pending(std::ostream& out) {
+  mpi::describe_waits(out);
+  everything().describe(out);
+  mpi::describe_communicators(out);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,98 @@
+// Starting and stopping the progress thread.
+#include "execute/progress_thread.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/setting.hpp"
+#include "execute/activity.hpp"
+#include "execute/dump.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/environment.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// It calls MPI only while something is active, or a dump is
+/// asked for.
+class ProgressThread {
+ public:
+  ProgressThread() = default;
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+
+  void start() {
+    const std::lock_guard lock(mutex_);
+    if (stop_ || thread_.joinable()) return;
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "vicinal");
+  }
+  /// For good: returns when it is over.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    if (!thread_.joinable()) return;
+    // A process that was forked has this object, but not the thread.
+    if (mpi::is_forked()) {
+      thread_.detach();
+    } else {
+      thread_.join();
+    }
+  }
+
+ private:
+  void run() {
+    mpi::Backoff backoff;
+    while (!stop_) {
+      if (active_count() > 0) {
+        backoff.reset();
+        progress();
+        std::this_thread::yield();
+      } else {
+        answer_dump_signal();
+        backoff.pause();
+      }
+    }
+  }
+
+  std::mutex mutex_;  ///< of those who start and stop it
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+/// It outlives whatever is destroyed at the end, which may end MPI; the thread ends before.
+ProgressThread& progress_thread() {
+  static auto* const thread = new ProgressThread;
+  [[maybe_unused]] static const std::unique_ptr<ProgressThread, void (*)(ProgressThread*)> at_exit(
+      thread, [](ProgressThread* ending) { ending->stop(); });
+  return *thread;
+}
+
+[[maybe_unused]] const bool hooked = [] {
+  mpi::stop_threads_hook = [] { progress_thread().stop(); };
+  return true;
+}();
+
+}  // namespace
+
+void prepare_process() {
+  check_dump_signal();
+  if (!has_progress_thread()) return;
+  require(mpi::thread_multiple(), Fault::unsupported,
+          "VICINAL_PROGRESS_THREAD asks for a progress thread, but MPI was initialized without "
+          "MPI_THREAD_MULTIPLE; initialize it with that level, or unset the variable");
+  progress_thread().start();
+}
+
+bool has_progress_thread() {
+  static const bool wanted = is_yes(process_value("vicinal_progress_thread"));
+  return wanted;
+}
+
+}  // namespace vicinal

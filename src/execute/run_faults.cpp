@@ -1,0 +1,160 @@
+// How a run learns of faults and hands them on, and what it says of itself.
+#include <ostream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "execute/run.hpp"
+
+namespace vicinal {
+
+bool Run::is_over(int number) {
+  const Node& node = graph_->node(number);
+  if (node.kind == OperationKind::await) return is_satisfied(number);
+  try {
+    return bound_.transfer(node).poll();
+  } catch (...) {
+    fail(number);
+    return true;
+  }
+}
+
+bool Run::is_satisfied(int number) {
+  const Node& node = graph_->node(number);
+  const Flag& flag = bound_.flag(node);
+  if (!flag.reached(generation_ - node.lag)) return false;
+  if (state_ == State::at_fault) return true;
+  FarSlot* const slot = bound_.far_slot(node.buffer);
+  // The size as well: whose slot it is has another area then, well or not.
+  const bool differs = flag.element_bytes != 0 && flag.element_bytes != bound_.element_bytes();
+  if (differs && slot != nullptr) slot->forget();
+  if (node.lag == 0) {
+    int origin = flag.at_fault == generation_ ? static_cast<int>(flag.origin) : -1;
+    if (origin < 0 && differs) {
+      note(size_fault(bound_.element_bytes(), flag.element_bytes));
+      origin = graph_->plan.rank;
+    }
+    if (origin >= 0) {
+      mark_failed(number, origin);
+      return true;
+    }
+  }
+  return slot == nullptr || is_found(*slot, number);
+}
+
+bool Run::is_found(FarSlot& slot, int number) {
+  try {
+    if (slot.find(generation_) != nullptr) return true;
+  } catch (const Error& error) {
+    note(error);
+    mark_failed(number, graph_->plan.rank);
+    return true;
+  }
+  const int origin = slot.fault(generation_);
+  if (origin >= 0) mark_failed(number, origin);
+  return origin >= 0;
+}
+
+void Run::send_nothing(const Operation& operation) {
+  // MPI finishes it by itself.
+  static_cast<void>(
+      mpi::isend(bound_.communicator().handle(), {}, operation.peer, bound_.tag(operation)));
+}
+
+int Run::check_arrival(const Operation& operation, std::int64_t bytes) {
+  const std::int64_t expected = operation.count * bound_.element_bytes();
+  if (bytes == expected) return -1;
+  if (bytes == 0) {
+    note_missing(operation.to, operation.peer);
+  } else {
+    std::ostringstream text;
+    text << "rank " << operation.peer << " has sent ";
+    if (bytes < 0) {
+      text << "more than the " << expected << " bytes that were expected";
+    } else {
+      text << bytes << " bytes where " << expected << " were expected";
+    }
+    note(Error(Fault::count, text.str() + "; all ranks must use the same element size"));
+  }
+  return operation.peer;
+}
+
+void Run::mark_failed(int number, int origin) {
+  failed_by_[static_cast<std::size_t>(number)] = origin + 1;
+  any_failed_ = true;
+}
+
+void Run::fail(int number) {
+  note(current_fault());
+  mark_failed(number, graph_->plan.rank);
+}
+
+void Run::note_missing(int buffer, int origin) {
+  if (buffer != Plan::target || state_ == State::at_fault) return;
+  note(Error(Fault::elsewhere, "the exchange failed on rank " + std::to_string(origin) +
+                                   ", or that rank gave a count of 0; the message on that rank, or "
+                                   "on one that it names, says more"));
+}
+
+void Run::abandon() {
+  for (std::size_t i = 0; i < graph_->messages.size(); ++i) {
+    const Operation& operation = graph_->operation_of(graph_->messages[i]);
+    const bool receives = operation.kind == OperationKind::receive;
+    if (receives && operation.to == Plan::target) bound_.requests().cancel_receive(i);
+  }
+  for (const int number : pending_) {
+    const Node& node = graph_->node(number);
+    if (node.kind != OperationKind::await) bound_.transfer(node).drop();
+  }
+}
+
+void Run::name_awaited(std::ostream& out) const {
+  std::set<int> ranks;
+  bool transfers = false;
+  const auto add = [&](const Operation& operation) {
+    if (operation.kind == OperationKind::await) {
+      const Buffer& buffer = graph_->buffer(operation.from);
+      if (is_far(buffer)) ranks.insert(buffer.owner);
+    } else if (is_message(operation.kind)) {
+      ranks.insert(operation.peer);
+    } else {
+      transfers = true;
+    }
+  };
+  for (const int node : pending_) add(graph_->operation_of(graph_->node(node)));
+  const bool messages = pending_.empty() || linked_active_ > 0;
+  for (std::size_t i = 0; messages && i < graph_->messages.size(); ++i) {
+    if (!bound_.requests().is_complete(i)) add(graph_->operation_of(graph_->messages[i]));
+  }
+  if (transfers) out << ", in which this rank moves data to or from the user's memory";
+  if (ranks.empty() && transfers) return;
+  if (ranks.empty()) {
+    out << ", in which this rank's host mates hand over their share";
+    return;
+  }
+  out << (ranks.size() > 1 ? ", with ranks" : ", with rank");
+  for (const int rank : ranks) out << ' ' << rank;
+}
+
+void Run::describe_pending(std::ostream& out) const {
+  const auto line = [&](int plan_operation) {
+    const Operation& operation = graph_->plan.operations[static_cast<std::size_t>(plan_operation)];
+    out << "  operation " << plan_operation << ": " << name(operation.kind) << " ("
+        << name(operation.phase) << ")";
+    if (operation.peer >= 0) {
+      out << (operation.kind == OperationKind::send ? " to rank " : " from rank ") << operation.peer
+          << ", " << operation.count << " elements";
+    }
+    if (operation.kind == OperationKind::await) {
+      const Buffer& buffer = graph_->buffer(operation.from);
+      out << " flag " << operation.flag << " of rank " << buffer.owner << "'s slot " << buffer.slot;
+    }
+    out << "\n";
+  };
+  for (const int node : pending_) line(graph_->node(node).plan_operation);
+  for (const mpi::Stray& stray : strays_) out << "  a message from rank " << stray.source() << "\n";
+  if (state_ == State::at_fault || (linked_active_ == 0 && unfinished_ > 0)) return;
+  for (const CompiledGraph::Message& message : graph_->messages) line(message.plan_operation);
+}
+
+}  // namespace vicinal

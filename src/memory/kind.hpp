@@ -1,0 +1,115 @@
+// Kinds of memory. What a buffer is for is the plan's business (`Space`); where it lies is another thing, and
+// decides how it is allocated, copied, gathered, scattered, reduced, and whether MPI may touch it. Each
+// kind is one file that answers these questions, and one line of the table in kinds.cpp.
+//
+// An operation on memory that the processor does not reach by itself, a device's say, is a *transfer*: prepared
+// when a plan is bound, begun during an execution, and perhaps finished only when it has been polled
+// some times. Host memory needs none: the kernels of kernels.hpp serve it.
+//
+// Any thread may ask a kind; a transfer belongs to one at a time.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/runs.hpp"
+#include "memory/kernels.hpp"
+
+namespace vicinal {
+
+/// A list of copies or reductions ready to run, of which one side lies in a kind of memory and the other
+/// there or in the host's. Begun again only after it has finished.
+class Transfer {
+ public:
+  Transfer() = default;
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+  /// Drops what is under way.
+  virtual ~Transfer() = default;
+  /// Begins; whether it has finished at once. The buffers must not overlap, and stay until it has finished.
+  /// This and poll() throw what it has failed with; nothing is under way then.
+  virtual bool begin(const std::byte* from, std::byte* to) = 0;
+  /// Whether what was begun has finished. Never waits.
+  virtual bool poll() = 0;
+  /// Sees to it that what was begun, if anything, touches neither side any more.
+  virtual void drop() noexcept = 0;
+};
+
+class MemoryKind {
+ public:
+  MemoryKind() = default;
+  MemoryKind(const MemoryKind&) = delete;
+  MemoryKind& operator=(const MemoryKind&) = delete;
+  virtual ~MemoryKind() = default;
+
+  [[nodiscard]] virtual const char* name() const = 0;
+  /// Whether an address is known to lie in memory of this kind.
+  [[nodiscard]] virtual bool holds(const void* address) const = 0;
+  /// Whether MPI, and the processor, may read and write it where it lies.
+  [[nodiscard]] virtual bool is_reachable() const = 0;
+  /// The kind, a reachable one, in which data wait between MPI and this kind.
+  [[nodiscard]] virtual MemoryKind& staging() = 0;
+
+  /// Zeros. Throws a memory fault where there is no room for them.
+  [[nodiscard]] virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void release(std::byte* memory) noexcept = 0;
+
+  /// Gathers, scatters or copies, as the runs say. Null for kinds that need no transfers.
+  [[nodiscard]] virtual std::unique_ptr<Transfer> prepare_copy(std::span<const CopyRun> runs,
+                                                               std::size_t element_bytes) = 0;
+  /// target = target op source, in the order of the runs. Null as above.
+  [[nodiscard]] virtual std::unique_ptr<Transfer> prepare_reduction(std::span<const CopyRun> runs,
+                                                                    std::size_t element_bytes,
+                                                                    ReduceOp op,
+                                                                    ElementType type) = 0;
+};
+
+[[nodiscard]] MemoryKind& host_memory();
+
+/// The kind of memory that an address lies in: the first of the table that holds it, else the host's. Null lies
+/// in the host's.
+[[nodiscard]] MemoryKind& kind_of(const void* address);
+
+/// For tests: what no kind holds is treated as of this kind from now on. Returns the kind before.
+MemoryKind& treat_host_memory_as(MemoryKind& kind);
+
+/// Throws an unsupported fault where the processor does not reach an address; `what` names the buffer.
+void require_reachable(const void* address, const char* what);
+
+/// Memory of a kind.
+class MemoryBlock {
+ public:
+  MemoryBlock() = default;
+  /// Zeros, in pages that are there already.
+  MemoryBlock(MemoryKind& kind, std::size_t bytes)
+      : kind_(&kind), data_(bytes > 0 ? kind.allocate(bytes) : nullptr), bytes_(bytes) {}
+  MemoryBlock(MemoryBlock&& other) noexcept
+      : kind_(other.kind_),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
+  MemoryBlock& operator=(MemoryBlock&& other) noexcept {
+    std::swap(kind_, other.kind_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  MemoryBlock(const MemoryBlock&) = delete;
+  MemoryBlock& operator=(const MemoryBlock&) = delete;
+  ~MemoryBlock() {
+    if (data_ != nullptr) kind_->release(data_);
+  }
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
+  [[nodiscard]] bool serves(const MemoryKind& kind, std::size_t bytes) const {
+    return kind_ == &kind && bytes_ >= bytes;
+  }
+
+ private:
+  MemoryKind* kind_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace vicinal

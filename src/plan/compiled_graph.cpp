@@ -1,0 +1,123 @@
+// Compiling a plan.
+#include "plan/compiled_graph.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace vicinal {
+
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+CompiledGraph::CompiledGraph(const Plan& of) : plan(of) {
+  place_buffers();
+  group_messages();
+  link(make_nodes());
+}
+
+void CompiledGraph::place_buffers() {
+  int owned = 0, far = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.space == Space::staging) {
+      place.push_back(staging++);
+    } else if (buffer.space == Space::shared) {
+      place.push_back(is_far(buffer) ? far++ : owned++);
+    } else {
+      place.push_back(-1);
+    }
+  }
+}
+
+void CompiledGraph::group_messages() {
+  std::vector<bool> awaited(plan.operations.size());
+  for (const Operation& operation : plan.operations) {
+    for (const int before : operation.after) awaited[at(before)] = true;
+  }
+  // linked later, linked at once, unlinked at once, unlinked later
+  std::array<std::vector<int>, 4> groups;
+  for (int i = 0; i < static_cast<int>(plan.operations.size()); ++i) {
+    const Operation& operation = plan.operations[at(i)];
+    if (!is_message(operation.kind)) continue;
+    const bool begins_at_once = operation.after.empty();
+    groups[awaited[at(i)] ? (begins_at_once ? 1U : 0U) : (begins_at_once ? 2U : 3U)].push_back(i);
+  }
+  for (const auto& group : groups) {
+    // Receives first, so that messages find their place.
+    for (const OperationKind kind : {OperationKind::receive, OperationKind::send}) {
+      for (const int operation : group) {
+        if (plan.operations[at(operation)].kind == kind) messages.push_back({operation, -1});
+      }
+    }
+  }
+  linked_later = static_cast<int>(groups[0].size());
+  linked = linked_later + static_cast<int>(groups[1].size());
+  at_once = static_cast<int>(groups[1].size() + groups[2].size());
+  unlinked_later = static_cast<int>(groups[3].size());
+  for (int i = linked; i < static_cast<int>(messages.size()); ++i) {
+    const Operation& operation = operation_of(message(i));
+    if (operation.kind == OperationKind::receive) {
+      unlinked_receives.push_back({i, operation.count});
+    }
+  }
+}
+
+/// Returns the node of each operation, -1 where a message is none.
+std::vector<int> CompiledGraph::make_nodes() {
+  std::vector<int> node_of(plan.operations.size(), -1);
+  std::vector<int> message_of(plan.operations.size(), -1);
+  for (int i = 0; i < static_cast<int>(messages.size()); ++i) {
+    message_of[at(message(i).plan_operation)] = i;
+  }
+  const auto next_of = [](std::vector<int>& list, int operation) {
+    list.push_back(operation);
+    return static_cast<int>(list.size()) - 1;
+  };
+  for (int i = 0; i < static_cast<int>(plan.operations.size()); ++i) {
+    const Operation& operation = plan.operations[at(i)];
+    const int message = message_of[at(i)];
+    const bool alone = message >= linked && message < linked_later + at_once;
+    if (alone) continue;
+    node_of[at(i)] = static_cast<int>(nodes.size());
+    Node node;
+    node.kind = operation.kind;
+    node.plan_operation = i;
+    node.predecessors = static_cast<int>(operation.after.size());
+    if (message >= 0) {
+      node.step = message;
+      messages[at(message)].node = node_of[at(i)];
+    } else if (operation.kind == OperationKind::copy) {
+      node.step = next_of(copies, i);
+    } else if (operation.kind == OperationKind::reduce) {
+      node.step = next_of(reductions, i);
+    } else {
+      node.buffer = operation.from;
+      node.flag = operation.flag;
+      node.lag = operation.lag;
+    }
+    nodes.push_back(node);
+  }
+  return node_of;
+}
+
+void CompiledGraph::link(const std::vector<int>& node_of) {
+  std::vector<std::vector<int>> following(nodes.size());
+  for (std::size_t i = 0; i < plan.operations.size(); ++i) {
+    for (const int before : plan.operations[i].after) {
+      following[at(node_of[at(before)])].push_back(node_of[i]);
+    }
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Node& node = nodes[i];
+    node.first_successor = static_cast<int>(successors.size());
+    // What is ready is a stack: the last in is begun first.
+    successors.insert(successors.end(), following[i].rbegin(), following[i].rend());
+    node.last_successor = static_cast<int>(successors.size());
+    predecessors.push_back(node.predecessors);
+    if (node.predecessors == 0 && !is_message(node.kind)) initial.push_back(static_cast<int>(i));
+  }
+}
+
+}  // namespace vicinal

@@ -1,0 +1,135 @@
+// Staging operations of a plan.
+#include "plan/staged.hpp"
+
+#include <algorithm>
+
+namespace vicinal {
+
+namespace {
+
+using Side = Index CopyRun::*;
+
+bool is_users(int buffer) { return buffer == Plan::source || buffer == Plan::target; }
+
+/// The elements of a buffer that an operation touches, and where each comes to lie among them: runs from
+/// the buffer to a staging buffer.
+std::vector<CopyRun> touched(const Operation& operation, Side side) {
+  if (operation.kind != OperationKind::reduce) return {{operation.offset, 0, operation.count}};
+  std::vector<CopyRun> runs = operation.runs;
+  std::sort(runs.begin(), runs.end(),
+            [&](const CopyRun& a, const CopyRun& b) { return a.*side < b.*side; });
+  std::vector<CopyRun> result;
+  Index place = 0;
+  for (const CopyRun& run : runs) {
+    const Index begin = result.empty()
+                            ? run.*side
+                            : std::max(run.*side, result.back().source + result.back().count);
+    const Index count = run.*side + run.count - begin;
+    if (count <= 0) continue;  // several contributions to the same elements
+    append_run(result, {begin, place, count});
+    place += count;
+  }
+  return result;
+}
+
+Index elements_of(const std::vector<CopyRun>& places) {
+  return places.empty() ? 0 : places.back().target + places.back().count;
+}
+
+/// The operation's elements on a side are those of the staging buffer from now on.
+void relocate(Operation& operation, Side side, const std::vector<CopyRun>& places) {
+  operation.offset = 0;
+  for (CopyRun& run : operation.runs) {
+    const auto after = std::upper_bound(
+        places.begin(), places.end(), run.*side,
+        [](Index element, const CopyRun& place) { return element < place.source; });
+    const CopyRun& place = *(after - 1);
+    run.*side = place.target + (run.*side - place.source);
+  }
+}
+
+class Stager {
+ public:
+  explicit Stager(const Plan& plan) : result_(plan) { result_.operations.clear(); }
+
+  /// The operation as it is.
+  void keep(Operation operation) {
+    renumber(operation);
+    last_.push_back(add(std::move(operation)));
+  }
+
+  void stage(Operation operation) {
+    renumber(operation);
+    const bool reduces = operation.kind == OperationKind::reduce;
+    const Operation old = operation;
+    if (reduces) operation.after.clear();
+    if (is_users(old.from)) {
+      const std::vector<CopyRun> places = touched(old, &CopyRun::source);
+      operation.from = add_buffer(elements_of(places));
+      operation.after = {add_copy(old, old.from, operation.from, places, old.after)};
+      relocate(operation, &CopyRun::source, places);
+    }
+    if (!is_users(old.to)) {
+      last_.push_back(add(std::move(operation)));
+      return;
+    }
+    const std::vector<CopyRun> places = touched(old, &CopyRun::target);
+    const int staging = add_buffer(elements_of(places));
+    if (reduces) {
+      operation.after.push_back(add_copy(old, old.to, staging, places, old.after));
+    }
+    operation.to = staging;
+    relocate(operation, &CopyRun::target, places);
+    const int done = add(std::move(operation));
+    last_.push_back(add_copy(old, staging, old.to, reversed(places), {done}));
+  }
+
+  Plan take() { return std::move(result_); }
+
+ private:
+  void renumber(Operation& operation) const {
+    for (int& before : operation.after) before = last_[static_cast<std::size_t>(before)];
+  }
+  int add(Operation operation) {
+    result_.operations.push_back(std::move(operation));
+    return static_cast<int>(result_.operations.size()) - 1;
+  }
+  int add_copy(const Operation& of, int from, int to, const std::vector<CopyRun>& runs,
+               std::vector<int> after) {
+    Operation copy;
+    copy.phase = of.phase;
+    copy.from = from;
+    copy.to = to;
+    copy.runs = runs;
+    copy.after = std::move(after);
+    return add(std::move(copy));
+  }
+  int add_buffer(Index extent) {
+    Buffer buffer;
+    buffer.extent = extent;
+    result_.buffers.push_back(buffer);
+    return static_cast<int>(result_.buffers.size()) - 1;
+  }
+
+  Plan result_;
+  std::vector<int> last_;  ///< by operation of the old plan: the one that now ends what it did
+};
+
+}  // namespace
+
+Plan with_staged(const Plan& plan, Staged what) {
+  Stager stager(plan);
+  for (const Operation& operation : plan.operations) {
+    const bool staged =
+        operation.kind == OperationKind::send || operation.kind == OperationKind::receive ||
+        (operation.kind == OperationKind::reduce && what == Staged::messages_and_reductions);
+    if (staged && (is_users(operation.from) || is_users(operation.to))) {
+      stager.stage(operation);
+    } else {
+      stager.keep(operation);
+    }
+  }
+  return stager.take();
+}
+
+}  // namespace vicinal
