@@ -44,7 +44,7 @@ def test_engine_with_a_progress_thread(mpi: str, totals: Totals) -> None:
 
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_engine_with_delayed_memory(mpi: str, ranks: int, totals: Totals) -> None:
-    """All that plans move between the user's memory and their own goes by transfers that finish later."""
+    """All that plans move between the user's memory and their own goes by jobs that finish later."""
     name = f"vicinal_engine_tests_{abi_of(mpi)}"
     environment = {**SANITIZERS, "ENGINE_TESTS_MEMORY": "delayed"}
     result = run_ranks(mpi, ranks, [BUILD / "bin" / name], env=environment, timeout=280, check=False)

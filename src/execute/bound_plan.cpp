@@ -143,17 +143,17 @@ void BoundPlan::compile_steps() {
   for (std::size_t i = 0; i < copies_.size(); ++i) {
     const Operation& operation = operations[at(graph_->copies[i])];
     const std::vector<CopyRun> runs = runs_of(operation);
-    copies_[i].transfer = kind_for(operation).prepare_copy(runs, unit_bytes);
-    copies_[i].runs = copies_[i].transfer ? CompiledRuns() : compile(runs, unit_bytes);
+    copies_[i].job = kind_for(operation).prepare_copy(runs, unit_bytes);
+    copies_[i].runs = copies_[i].job ? CompiledRuns() : compile(runs, unit_bytes);
   }
   const Combine& combine = binding_.combine;
   for (std::size_t i = 0; i < reductions_.size(); ++i) {
     const Operation& operation = operations[at(graph_->reductions[i])];
     const std::vector<CopyRun> runs = runs_of(operation);
-    reductions_[i].transfer =
+    reductions_[i].job =
         kind_for(operation).prepare_reduction(runs, unit_bytes, combine.op, combine.type);
     reductions_[i].runs =
-        reductions_[i].transfer ? CompiledCombine() : CompiledCombine(runs, unit, combine);
+        reductions_[i].job ? CompiledCombine() : CompiledCombine(runs, unit, combine);
   }
 }
 
@@ -176,7 +176,7 @@ bool BoundPlan::begin_reduction(int step) {
   const Reduction& reduction = reductions_[at(step)];
   std::byte* const from = address(reduction.from);
   std::byte* const to = address(reduction.to);
-  if (reduction.transfer) return reduction.transfer->begin(from, to);
+  if (reduction.job) return reduction.job->begin(from, to);
   reduction.runs.run(from, to);
   return true;
 }

@@ -3,7 +3,7 @@
 // of memory); binding it to other buffers of the same geometry only renews the requests that point into them.
 //
 // Where the user's buffers lie is asked once, when they are bound. What is moved between them and the plan's own
-// memory goes by transfers of their kind, and by messages only through staging where MPI does not reach
+// memory goes by jobs of their kind, and by messages only through staging where MPI does not reach
 // them.
 #pragma once
 
@@ -67,14 +67,14 @@ class BoundPlan {
   bool begin(const CompiledGraph::Node& node) {
     if (node.kind == OperationKind::reduce) return begin_reduction(node.step);
     const Copy& copy = copies_[at(node.step)];
-    if (copy.transfer) return copy.transfer->begin(address(copy.from), address(copy.to));
+    if (copy.job) return copy.job->begin(address(copy.from), address(copy.to));
     run(copy.runs, address(copy.from), address(copy.to));
     return true;
   }
   /// That of one which has not.
-  [[nodiscard]] Transfer& transfer(const CompiledGraph::Node& node) {
-    return node.kind == OperationKind::copy ? *copies_[at(node.step)].transfer
-                                            : *reductions_[at(node.step)].transfer;
+  [[nodiscard]] MemoryJob& job(const CompiledGraph::Node& node) {
+    return node.kind == OperationKind::copy ? *copies_[at(node.step)].job
+                                            : *reductions_[at(node.step)].job;
   }
 
  private:
@@ -82,13 +82,13 @@ class BoundPlan {
     int from = -1;
     int to = -1;
     CompiledRuns runs;
-    std::unique_ptr<Transfer> transfer;  ///< in the place of the runs
+    std::unique_ptr<MemoryJob> job;  ///< in the place of the runs
   };
   struct Reduction {
     int from = -1;
     int to = -1;
     CompiledCombine runs;
-    std::unique_ptr<Transfer> transfer;
+    std::unique_ptr<MemoryJob> job;
   };
   struct StagedForm {
     StagedForm(const Plan& original, Staged what)

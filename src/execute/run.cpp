@@ -139,7 +139,7 @@ void Run::run_ready() {
 void Run::begin(int number) {
   switch (graph_->node(number).kind) {
     case OperationKind::copy:
-    case OperationKind::reduce: return begin_transfer(number);
+    case OperationKind::reduce: return begin_job(number);
     case OperationKind::send:
     case OperationKind::receive: return begin_message(number);
     case OperationKind::signal: return signal(number);
@@ -153,7 +153,7 @@ void Run::begin(int number) {
   }
 }
 
-void Run::begin_transfer(int number) {
+void Run::begin_job(int number) {
   const Node& node = graph_->node(number);
   if (const int origin = culprit(number); origin >= 0) {
     note_missing(graph_->operation_of(node).to, origin);

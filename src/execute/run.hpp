@@ -60,7 +60,7 @@ class Run {
   void begin_execution(State state);
   void announce();
   void begin(int node);
-  void begin_transfer(int node);
+  void begin_job(int node);
   void begin_message(int node);
   void signal(int node);
   void send_nothing(const Operation& operation);
@@ -100,7 +100,7 @@ class Run {
 
   std::vector<int> remaining_;  ///< by node: predecessors still missing
   std::vector<int> ready_;      ///< a stack
-  std::vector<int> pending_;    ///< awaits and transfers that are begun and not over
+  std::vector<int> pending_;    ///< awaits and jobs that are begun and not over
   std::size_t unfinished_ = 0;  ///< nodes
   std::vector<int>
       failed_by_;  ///< by node: 1 + the rank whose fault it is that its data are missing

@@ -12,7 +12,7 @@ bool Run::is_over(int number) {
   const Node& node = graph_->node(number);
   if (node.kind == OperationKind::await) return is_satisfied(number);
   try {
-    return bound_.transfer(node).poll();
+    return bound_.job(node).poll();
   } catch (...) {
     fail(number);
     return true;
@@ -104,13 +104,13 @@ void Run::abandon() {
   }
   for (const int number : pending_) {
     const Node& node = graph_->node(number);
-    if (node.kind != OperationKind::await) bound_.transfer(node).drop();
+    if (node.kind != OperationKind::await) bound_.job(node).drop();
   }
 }
 
 void Run::name_awaited(std::ostream& out) const {
   std::set<int> ranks;
-  bool transfers = false;
+  bool jobs = false;
   const auto add = [&](const Operation& operation) {
     if (operation.kind == OperationKind::await) {
       const Buffer& buffer = graph_->buffer(operation.from);
@@ -118,7 +118,7 @@ void Run::name_awaited(std::ostream& out) const {
     } else if (is_message(operation.kind)) {
       ranks.insert(operation.peer);
     } else {
-      transfers = true;
+      jobs = true;
     }
   };
   for (const int node : pending_) add(graph_->operation_of(graph_->node(node)));
@@ -126,8 +126,8 @@ void Run::name_awaited(std::ostream& out) const {
   for (std::size_t i = 0; messages && i < graph_->messages.size(); ++i) {
     if (!bound_.requests().is_complete(i)) add(graph_->operation_of(graph_->messages[i]));
   }
-  if (transfers) out << ", in which this rank moves data to or from the user's memory";
-  if (ranks.empty() && transfers) return;
+  if (jobs) out << ", in which this rank moves data to or from the user's memory";
+  if (ranks.empty() && jobs) return;
   if (ranks.empty()) {
     out << ", in which this rank's host mates hand over their share";
     return;

@@ -1,4 +1,4 @@
-// Mapping memory twice, and transfers that take their time.
+// Mapping memory twice, and jobs that take their time.
 #include "memory/delayed_memory.hpp"
 
 #include <sys/mman.h>
@@ -10,7 +10,7 @@ namespace vicinal {
 
 /// One list of copies or of reductions.
 template <class Runs>
-class DelayedMemory::Delayed final : public Transfer {
+class DelayedMemory::Delayed final : public MemoryJob {
  public:
   Delayed(DelayedMemory& memory, Runs runs) : memory_(memory), runs_(std::move(runs)) {}
   Delayed(const Delayed&) = delete;
@@ -29,7 +29,7 @@ class DelayedMemory::Delayed final : public Transfer {
   bool poll() override {
     if (memory_.held_.load() || polls_left_-- > 0) return false;
     drop();
-    require(!memory_.fails_.exchange(false), Fault::memory, "a transfer of delayed memory fails");
+    require(!memory_.fails_.exchange(false), Fault::memory, "a job of delayed memory fails");
     run(runs_, from_, to_);
     return true;
   }
@@ -96,14 +96,14 @@ void DelayedMemory::release(std::byte* memory) noexcept {
   allocated_.fetch_sub(1);
 }
 
-std::unique_ptr<Transfer> DelayedMemory::prepare_copy(std::span<const CopyRun> runs,
-                                                      std::size_t element_bytes) {
+std::unique_ptr<MemoryJob> DelayedMemory::prepare_copy(std::span<const CopyRun> runs,
+                                                       std::size_t element_bytes) {
   return std::make_unique<Delayed<CompiledRuns>>(*this, compile(runs, element_bytes));
 }
 
-std::unique_ptr<Transfer> DelayedMemory::prepare_reduction(std::span<const CopyRun> runs,
-                                                           std::size_t element_bytes, ReduceOp op,
-                                                           ElementType type) {
+std::unique_ptr<MemoryJob> DelayedMemory::prepare_reduction(std::span<const CopyRun> runs,
+                                                            std::size_t element_bytes, ReduceOp op,
+                                                            ElementType type) {
   return std::make_unique<Delayed<CompiledReduction>>(
       *this, compile_reduction(runs, element_bytes, op, type));
 }

@@ -1,10 +1,10 @@
 // A kind of memory for tests, which stands for a device's. What is allocated in it lies on pages that neither the
-// program nor MPI can touch: only the kind's transfers can, through a second mapping. A transfer does all
+// program nor MPI can touch: only the kind's jobs can, through a second mapping. A job does all
 // of its work at the end, some polls after it was begun; how many differs from one to the next, so that
 // those begun together finish in another order. So whoever looks too early, or overwrites too early,
-// gets wrong values; and whoever goes round the transfers ends.
+// gets wrong values; and whoever goes round the jobs ends.
 //
-// Its transfers serve the host's memory as well: tests that have it treated as of this kind run through them.
+// Its jobs serve the host's memory as well: tests that have it treated as of this kind run through them.
 #pragma once
 
 #include <atomic>
@@ -26,18 +26,18 @@ class DelayedMemory final : public MemoryKind {
   [[nodiscard]] MemoryKind& staging() override { return host_memory(); }
   [[nodiscard]] std::byte* allocate(std::size_t bytes) override;
   void release(std::byte* memory) noexcept override;
-  [[nodiscard]] std::unique_ptr<Transfer> prepare_copy(std::span<const CopyRun> runs,
-                                                       std::size_t element_bytes) override;
-  [[nodiscard]] std::unique_ptr<Transfer> prepare_reduction(std::span<const CopyRun> runs,
-                                                            std::size_t element_bytes, ReduceOp op,
-                                                            ElementType type) override;
+  [[nodiscard]] std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,
+                                                        std::size_t element_bytes) override;
+  [[nodiscard]] std::unique_ptr<MemoryJob> prepare_reduction(std::span<const CopyRun> runs,
+                                                             std::size_t element_bytes, ReduceOp op,
+                                                             ElementType type) override;
 
   /// Where the bytes at an address can be touched.
   [[nodiscard]] std::byte* reach(const std::byte* address) const;
   /// Until let_go(), nothing finishes.
   void hold() { held_.store(true); }
   void let_go() { held_.store(false); }
-  /// The next transfer to finish fails instead.
+  /// The next job to finish fails instead.
   void fail_next() { fails_.store(true); }
   /// How many are begun and not finished.
   [[nodiscard]] int under_way() const { return under_way_.load(); }

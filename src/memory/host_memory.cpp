@@ -25,12 +25,12 @@ class HostMemory final : public MemoryKind {
     return static_cast<std::byte*>(std::memset(memory, 0, bytes));
   }
   void release(std::byte* memory) noexcept override { ::operator delete(memory, alignment); }
-  [[nodiscard]] std::unique_ptr<Transfer> prepare_copy(std::span<const CopyRun>,
-                                                       std::size_t) override {
+  [[nodiscard]] std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun>,
+                                                        std::size_t) override {
     return nullptr;
   }
-  [[nodiscard]] std::unique_ptr<Transfer> prepare_reduction(std::span<const CopyRun>, std::size_t,
-                                                            ReduceOp, ElementType) override {
+  [[nodiscard]] std::unique_ptr<MemoryJob> prepare_reduction(std::span<const CopyRun>, std::size_t,
+                                                             ReduceOp, ElementType) override {
     return nullptr;
   }
 };

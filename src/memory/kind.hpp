@@ -2,11 +2,11 @@
 // decides how it is allocated, copied, gathered, scattered, reduced, and whether MPI may touch it. Each
 // kind is one file that answers these questions, and one line of the table in kinds.cpp.
 //
-// An operation on memory that the processor does not reach by itself, a device's say, is a *transfer*: prepared
+// An operation on memory that the processor does not reach by itself, a device's say, is a *job*: prepared
 // when a plan is bound, begun during an execution, and perhaps finished only when it has been polled
 // some times. Host memory needs none: the kernels of kernels.hpp serve it.
 //
-// Any thread may ask a kind; a transfer belongs to one at a time.
+// Any thread may ask a kind; a job belongs to one at a time.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ namespace vicinal {
 
 /// A list of copies or reductions ready to run, of which one side lies in a kind of memory and the other
 /// there or in the host's. Begun again only after it has finished.
-class Transfer {
+class MemoryJob {
  public:
-  Transfer() = default;
-  Transfer(const Transfer&) = delete;
-  Transfer& operator=(const Transfer&) = delete;
+  MemoryJob() = default;
+  MemoryJob(const MemoryJob&) = delete;
+  MemoryJob& operator=(const MemoryJob&) = delete;
   /// Drops what is under way.
-  virtual ~Transfer() = default;
+  virtual ~MemoryJob() = default;
   /// Begins; whether it has finished at once. The buffers must not overlap, and stay until it has finished.
   /// This and poll() throw what it has failed with; nothing is under way then.
   virtual bool begin(const std::byte* from, std::byte* to) = 0;
@@ -56,14 +56,14 @@ class MemoryKind {
   [[nodiscard]] virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory) noexcept = 0;
 
-  /// Gathers, scatters or copies, as the runs say. Null for kinds that need no transfers.
-  [[nodiscard]] virtual std::unique_ptr<Transfer> prepare_copy(std::span<const CopyRun> runs,
-                                                               std::size_t element_bytes) = 0;
+  /// Gathers, scatters or copies, as the runs say. Null for kinds that need no jobs.
+  [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,
+                                                                std::size_t element_bytes) = 0;
   /// target = target op source, in the order of the runs. Null as above.
-  [[nodiscard]] virtual std::unique_ptr<Transfer> prepare_reduction(std::span<const CopyRun> runs,
-                                                                    std::size_t element_bytes,
-                                                                    ReduceOp op,
-                                                                    ElementType type) = 0;
+  [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_reduction(std::span<const CopyRun> runs,
+                                                                     std::size_t element_bytes,
+                                                                     ReduceOp op,
+                                                                     ElementType type) = 0;
 };
 
 [[nodiscard]] MemoryKind& host_memory();

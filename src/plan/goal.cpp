@@ -17,7 +17,7 @@ namespace vicinal {
 
 namespace {
 
-struct Transfer {
+struct Message {
   int sender;
   int receiver;
   int from_operation;
@@ -29,7 +29,7 @@ class Goal {
  public:
   Goal(std::ostream& out, const Program& program, Index element_bytes, double bytes_per_nanosecond)
       : out_(out), program_(program), element_bytes_(element_bytes), rate_(bytes_per_nanosecond) {
-    list_transfers();
+    list_messages();
   }
 
   void write() {
@@ -46,7 +46,7 @@ class Goal {
   }
 
  private:
-  void list_transfers() {
+  void list_messages() {
     sends_.resize(program_.operations());
     receive_.assign(program_.operations(), -1);
     for (int id = 0; id < program_.operations(); ++id) {
@@ -55,17 +55,17 @@ class Goal {
       if (!awaits && it.kind != OperationKind::receive) continue;
       const int other = program_.counterpart[id];
       if (program_.rank_of[other] == program_.rank_of[id]) continue;
-      transfers_.push_back({program_.rank_of[other], program_.rank_of[id], other, id});
+      messages_.push_back({program_.rank_of[other], program_.rank_of[id], other, id});
     }
-    std::sort(transfers_.begin(), transfers_.end(), [](const Transfer& a, const Transfer& b) {
+    std::sort(messages_.begin(), messages_.end(), [](const Message& a, const Message& b) {
       return std::tie(a.sender, a.receiver, a.from_operation, a.to_operation) <
              std::tie(b.sender, b.receiver, b.from_operation, b.to_operation);
     });
-    for (int i = 0; i < static_cast<int>(transfers_.size()); ++i) {
-      Transfer& it = transfers_[i];
-      const bool same_pair = i > 0 && transfers_[i - 1].sender == it.sender &&
-                             transfers_[i - 1].receiver == it.receiver;
-      it.tag = same_pair ? transfers_[i - 1].tag + 1 : 0;
+    for (int i = 0; i < static_cast<int>(messages_.size()); ++i) {
+      Message& it = messages_[i];
+      const bool same_pair = i > 0 && messages_[i - 1].sender == it.sender &&
+                             messages_[i - 1].receiver == it.receiver;
+      it.tag = same_pair ? messages_[i - 1].tag + 1 : 0;
       sends_[it.from_operation].push_back(i);
       receive_[it.to_operation] = i;
     }
@@ -76,12 +76,12 @@ class Goal {
     const int first = label_ + 1;
     const Index bytes = it.count * element_bytes_;
     for (const int which : sends_[id]) {
-      const Transfer& transfer = transfers_[which];
+      const Message& transfer = messages_[which];
       next_label() << "send " << bytes << "b to " << transfer.receiver << " tag " << transfer.tag
                    << '\n';
     }
     if (receive_[id] >= 0) {
-      const Transfer& transfer = transfers_[receive_[id]];
+      const Message& transfer = messages_[receive_[id]];
       next_label() << "recv " << bytes << "b from " << transfer.sender << " tag " << transfer.tag
                    << '\n';
     } else if (sends_[id].empty()) {
@@ -104,7 +104,7 @@ class Goal {
   const Program& program_;
   Index element_bytes_;
   double rate_;
-  std::vector<Transfer> transfers_;
+  std::vector<Message> messages_;
   std::vector<std::vector<int>> sends_;  ///< by operation: the transfers that it starts
   std::vector<int> receive_;             ///< by operation: the transfer that it ends, or -1
   int label_ = 0;

@@ -1,4 +1,4 @@
-// Arrays of 64-bit numbers for the user's buffers, in the host's memory or where only transfers reach them.
+// Arrays of 64-bit numbers for the user's buffers, in the host's memory or where only jobs reach them.
 #pragma once
 
 #include <algorithm>

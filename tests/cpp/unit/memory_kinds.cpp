@@ -1,4 +1,4 @@
-// Kinds of memory: where an address lies, and transfers that finish later.
+// Kinds of memory: where an address lies, and jobs that finish later.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,12 +27,12 @@ const std::byte* bytes(const std::int64_t* numbers) {
 }
 
 /// Begins it and polls until it has finished; returns after how many polls.
-int finish(Transfer& transfer, const void* from, void* to) {
+int finish(MemoryJob& job, const void* from, void* to) {
   int polls = 0;
-  if (transfer.begin(static_cast<const std::byte*>(from), static_cast<std::byte*>(to))) return 0;
+  if (job.begin(static_cast<const std::byte*>(from), static_cast<std::byte*>(to))) return 0;
   do {
     CHECK(++polls < 100);
-  } while (!transfer.poll());
+  } while (!job.poll());
   return polls;
 }
 
@@ -84,7 +84,7 @@ TEST(delayed_memory_is_out_of_reach) {
   CHECK(array.values() == numbers(10));
 }
 
-TEST(delayed_transfers_do_what_kernels_do) {
+TEST(delayed_jobs_do_what_kernels_do) {
   const std::vector<CopyRun> lists[] = {{{0, 0, 20}},                       // copy
                                         {{3, 0, 1}, {9, 1, 1}, {4, 2, 2}},  // gather
                                         {{0, 3, 1}, {1, 9, 2}, {3, 4, 1}},  // scatter
@@ -115,24 +115,23 @@ TEST(delayed_transfers_do_what_kernels_do) {
   CHECK_EQUAL(delayed_memory().under_way(), 0);
 }
 
-TEST(delayed_transfers_finish_in_another_order) {
+TEST(delayed_jobs_finish_in_another_order) {
   const std::vector<CopyRun> runs{{0, 0, 1}};
   std::int64_t from = 5;
   std::vector<DelayedArray> targets;
-  std::vector<std::unique_ptr<Transfer>> transfers;
+  std::vector<std::unique_ptr<MemoryJob>> jobs;
   std::vector<int> left, order;
   for (int i = 0; i < 24; ++i) {
     targets.emplace_back(numbers(1, -1));
-    transfers.push_back(delayed_memory().prepare_copy(runs, 8));
-    (transfers.back()->begin(bytes(&from), bytes(targets.back().data())) ? order : left)
-        .push_back(i);
+    jobs.push_back(delayed_memory().prepare_copy(runs, 8));
+    (jobs.back()->begin(bytes(&from), bytes(targets.back().data())) ? order : left).push_back(i);
   }
   CHECK(!order.empty() && !left.empty());
   for (const int i : left) CHECK(targets[static_cast<std::size_t>(i)].values() == numbers(1, -1));
   from = 6;  // what is not finished has not been read either
   while (!left.empty()) {
     std::erase_if(left, [&](int i) {
-      if (!transfers[static_cast<std::size_t>(i)]->poll()) return false;
+      if (!jobs[static_cast<std::size_t>(i)]->poll()) return false;
       CHECK(targets[static_cast<std::size_t>(i)].values() == numbers(1, 6));
       order.push_back(i);
       return true;
@@ -141,33 +140,33 @@ TEST(delayed_transfers_finish_in_another_order) {
   CHECK(!std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(dropped_transfers_touch_nothing) {
+TEST(dropped_jobs_touch_nothing) {
   const std::vector<CopyRun> runs{{0, 0, 3}};
   const std::vector<std::int64_t> from = numbers(3, 7);
   DelayedArray target(numbers(3));
-  auto transfer = delayed_memory().prepare_copy(runs, 8);
+  auto job = delayed_memory().prepare_copy(runs, 8);
   delayed_memory().hold();
-  CHECK(!transfer->begin(bytes(from.data()), bytes(target.data())));
-  for (int poll = 0; poll < 50; ++poll) CHECK(!transfer->poll());
+  CHECK(!job->begin(bytes(from.data()), bytes(target.data())));
+  for (int poll = 0; poll < 50; ++poll) CHECK(!job->poll());
   CHECK_EQUAL(delayed_memory().under_way(), 1);
-  transfer->drop();
+  job->drop();
   CHECK_EQUAL(delayed_memory().under_way(), 0);
-  CHECK(!transfer->begin(bytes(from.data()), bytes(target.data())));
-  transfer.reset();
+  CHECK(!job->begin(bytes(from.data()), bytes(target.data())));
+  job.reset();
   CHECK_EQUAL(delayed_memory().under_way(), 0);
   delayed_memory().let_go();
   CHECK(target.values() == numbers(3));
 }
 
-TEST(a_failing_transfer_can_be_begun_again) {
+TEST(a_failing_job_can_be_begun_again) {
   const std::vector<CopyRun> runs{{0, 0, 3}};
   const std::vector<std::int64_t> from = numbers(3, 7);
   DelayedArray target(numbers(3));
-  const auto transfer = delayed_memory().prepare_copy(runs, 8);
+  const auto job = delayed_memory().prepare_copy(runs, 8);
   delayed_memory().fail_next();
-  CHECK_THROWS(Fault::memory, finish(*transfer, from.data(), target.data()), "delayed memory");
+  CHECK_THROWS(Fault::memory, finish(*job, from.data(), target.data()), "delayed memory");
   CHECK(target.values() == numbers(3));
-  finish(*transfer, from.data(), target.data());
+  finish(*job, from.data(), target.data());
   CHECK(target.values() == from);
 }
 

@@ -111,7 +111,7 @@ TEST(one_plan_serves_buffers_of_several_kinds) {
 TEST(what_never_finishes_holds_up_nobody_else) {
   if (world_size() < 2) skip("needs 2 ranks");
   HostArray from(repeated(1, 6)), to(repeated(1, untouched));
-  if (!kind_of(from.data()).is_reachable()) skip("needs memory without transfers as well");
+  if (!kind_of(from.data()).is_reachable()) skip("needs memory without jobs as well");
   const OneWay slow("direct"), quick("direct");
   Execution held(slow.plan, false, 0), other(quick.plan, false, 0);
   const DelayedArray source(repeated(1, 5));
@@ -136,7 +136,7 @@ TEST(what_never_finishes_holds_up_nobody_else) {
   CHECK_EQUAL(delayed_memory().under_way(), 0);
 }
 
-TEST(a_failing_transfer_is_a_fault_of_what_depends_on_it) {
+TEST(a_failing_job_is_a_fault_of_what_depends_on_it) {
   if (world_size() < 2) skip("needs 2 ranks");
   for (const char* planner : {"direct", "aggregate"}) {
     const OneWay test(planner);
@@ -159,7 +159,7 @@ TEST(a_failing_transfer_is_a_fault_of_what_depends_on_it) {
   }
 }
 
-TEST(a_fault_elsewhere_leaves_a_transfer_under_way_alone) {
+TEST(a_fault_elsewhere_leaves_a_job_under_way_alone) {
   if (world_size() < 3) skip("needs 3 ranks");
   const OneWay test("direct", 2);
   Execution execution(test.plan, false, 0);
@@ -189,7 +189,7 @@ TEST(a_fault_elsewhere_leaves_a_transfer_under_way_alone) {
   }
 }
 
-TEST(an_abandoned_plan_drops_its_transfers) {
+TEST(an_abandoned_plan_drops_its_jobs) {
   if (world_size() < 2) skip("needs 2 ranks");
   const OneWay test("direct");
   Execution execution(test.plan, false, 0);
