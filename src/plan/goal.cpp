@@ -76,13 +76,13 @@ class Goal {
     const int first = label_ + 1;
     const Index bytes = it.count * element_bytes_;
     for (const int which : sends_[id]) {
-      const Message& transfer = messages_[which];
-      next_label() << "send " << bytes << "b to " << transfer.receiver << " tag " << transfer.tag
+      const Message& message = messages_[which];
+      next_label() << "send " << bytes << "b to " << message.receiver << " tag " << message.tag
                    << '\n';
     }
     if (receive_[id] >= 0) {
-      const Message& transfer = messages_[receive_[id]];
-      next_label() << "recv " << bytes << "b from " << transfer.sender << " tag " << transfer.tag
+      const Message& message = messages_[receive_[id]];
+      next_label() << "recv " << bytes << "b from " << message.sender << " tag " << message.tag
                    << '\n';
     } else if (sends_[id].empty()) {
       const auto moved = static_cast<double>(total(it.runs) * element_bytes_);
@@ -105,8 +105,8 @@ class Goal {
   Index element_bytes_;
   double rate_;
   std::vector<Message> messages_;
-  std::vector<std::vector<int>> sends_;  ///< by operation: the transfers that it starts
-  std::vector<int> receive_;             ///< by operation: the transfer that it ends, or -1
+  std::vector<std::vector<int>> sends_;  ///< by operation: the messages that it starts
+  std::vector<int> receive_;             ///< by operation: the message that it ends, or -1
   int label_ = 0;
   std::vector<std::pair<int, int>> labels_;  ///< by operation of the rank: its first and last label
 };
