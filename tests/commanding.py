@@ -37,7 +37,7 @@ def vicinal(
 
 def rows_of(file: Path) -> list[dict[str, Any]]:
     content = json.loads(file.read_text())
-    assert list(content) == ["rows"]
+    assert list(content) == ["format", "rows"] and content["format"] == 1
     for row in content["rows"]:
         assert list(row)[: len(KEYS)] == KEYS
     rows: list[dict[str, Any]] = content["rows"]

@@ -170,7 +170,8 @@ def test_forms_of_a_plan() -> None:
     plans, _ = two_ranks()
     assert plans.size == 2 and plans.strategy == "direct"
     assert plans.text(1).startswith("rank 1 of 2, direct")
-    assert json.loads(plans.json(1))["rank"] == 1
+    plan = json.loads(plans.json(1))
+    assert plan["format"] == 1 and plan["rank"] == 1
     assert json.loads(plans.reverse.json(0))["reverse"] is True
     assert plans.goal(8, 10.0).startswith("num_ranks 2")
     assert plans.reverse.reverse.text(0) == plans.text(0)

@@ -72,8 +72,8 @@ def make_row(strategy: str, counts: Counts, value_bytes: int, correct: bool | No
 
 
 def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
-    """`{"rows": [...]}`, ending with a newline."""
-    return json.dumps({"rows": rows}, indent=2) + "\n"
+    """`{"format": 1, "rows": [...]}`, ending with a newline; docs/versioning.md says how it changes."""
+    return json.dumps({"format": 1, "rows": rows}, indent=2) + "\n"
 
 
 def show(title: str, rows: Sequence[Row], notes: Iterable[str], timed: bool) -> None:

@@ -1,4 +1,4 @@
-// The form of a plan for programs: all fields, under the names of plan.hpp. Fields that mean
+// The form of a plan for programs (docs/versioning.md says how it changes): all fields, under the names of plan.hpp. Fields that mean
 // nothing for a kind of buffer or operation are left out; runs are triples (source, target, count).
 #include "base/json.hpp"
 
@@ -56,7 +56,7 @@ void write_operation(JsonWriter& json, const Operation& it) {
 
 void write_json(std::ostream& out, const Plan& plan) {
   JsonWriter json(out);
-  json.begin_object().key("rank").value(plan.rank).key("size").value(plan.size);
+  json.begin_object().key("format").value(1).key("rank").value(plan.rank).key("size").value(plan.size);
   json.key("planner").value(plan.planner).key("reverse").value(plan.reverse);
   json.key("buffers").begin_array();
   for (const Buffer& it : plan.buffers) write_buffer(json, it);

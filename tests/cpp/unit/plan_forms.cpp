@@ -79,7 +79,7 @@ TEST(json_has_all_fields) {
   plans[1].planner = "a \"quoted\"\\\n\x01 name";
   CHECK_EQUAL(
       written([&](std::ostream& out) { write_json(out, plans[1]); }),
-      R"({"rank": 1, "size": 3, "planner": "a \"quoted\"\\\n\u0001 name", "reverse": false, )"
+      R"({"format": 1, "rank": 1, "size": 3, "planner": "a \"quoted\"\\\n\u0001 name", "reverse": false, )"
       R"("buffers": [{"space": "source", "extent": 4}, {"space": "target", "extent": 4}, )"
       R"({"space": "shared", "extent": 2, "slot": 5, "owner": 1, "peer_index": -1, "peers": 1}], )"
       R"("operations": [{"kind": "await", "phase": "gather", "from": 2, "flag": 0, "lag": 0, )"
