@@ -27,18 +27,18 @@ Plan idle_plan(int rank, const Plan& like) {
 }
 
 /// One rank's part of what is to be proved.
-struct Claim {
+struct PlansOfRank {
   Plan forward;
   std::optional<Plan> reverse;
   Pattern pattern;
 };
-void fields(auto&& take, Is<Claim> auto& it) { take(it.forward, it.reverse, it.pattern); }
+void fields(auto&& take, Is<PlansOfRank> auto& it) { take(it.forward, it.reverse, it.pattern); }
 
-struct Claims {
+struct PlansToProve {
   static constexpr std::string_view name = "plans to be proved";
-  std::vector<Claim> claims;
+  std::vector<PlansOfRank> plans;
 };
-void fields(auto&& take, Is<Claims> auto& it) { take(it.claims); }
+void fields(auto&& take, Is<PlansToProve> auto& it) { take(it.plans); }
 
 struct ProofVerdict {
   static constexpr std::string_view name = "verdict on plans";
@@ -46,24 +46,24 @@ struct ProofVerdict {
 };
 void fields(auto&& take, Is<ProofVerdict> auto& it) { take(it.text); }
 
-class Proof final : public Consultation<Claims, ProofVerdict> {
+class Proof final : public Consultation<PlansToProve, ProofVerdict> {
  public:
   Proof(const Plans& plans, const Pattern& pattern) {
-    all_.claims.push_back({plans.forward, plans.reverse, pattern});
+    all_.plans.push_back({plans.forward, plans.reverse, pattern});
   }
 
-  void hear(int, Claims report) override {
-    std::move(report.claims.begin(), report.claims.end(), std::back_inserter(all_.claims));
+  void hear(int, PlansToProve report) override {
+    std::move(report.plans.begin(), report.plans.end(), std::back_inserter(all_.plans));
   }
-  Claims report() override { return std::move(all_); }
+  PlansToProve report() override { return std::move(all_); }
   void decide() override {
     std::vector<Plan> forward, reverse;
     std::vector<Pattern> patterns;
-    for (Claim& claim : all_.claims) {
-      patterns.resize(static_cast<std::size_t>(claim.forward.size));
-      patterns[static_cast<std::size_t>(claim.forward.rank)] = std::move(claim.pattern);
-      if (claim.reverse) place(reverse, std::move(*claim.reverse));
-      place(forward, std::move(claim.forward));
+    for (PlansOfRank& its : all_.plans) {
+      patterns.resize(static_cast<std::size_t>(its.forward.size));
+      patterns[static_cast<std::size_t>(its.forward.rank)] = std::move(its.pattern);
+      if (its.reverse) place(reverse, std::move(*its.reverse));
+      place(forward, std::move(its.forward));
     }
     try {
       verify(forward, patterns);
@@ -85,7 +85,7 @@ class Proof final : public Consultation<Claims, ProofVerdict> {
     all.at(static_cast<std::size_t>(plan.rank)) = std::move(plan);
   }
 
-  Claims all_;  ///< of this rank and those below it
+  PlansToProve all_;  ///< of this rank and those below it
   ProofVerdict verdict_;
 };
 

@@ -84,7 +84,7 @@ class Reversal {
   [[nodiscard]] const std::vector<CopyRun>* only_source(int store) const {
     const std::vector<CopyRun>* found = nullptr;
     for (const Transfer& transfer : forward_.list) {
-      for (const Piece& piece : transfer.pieces) {
+      for (const Part& piece : transfer.pieces) {
         if (piece.store == store) return nullptr;
         if (transfer.kind != Transfer::Kind::move || transfer.to != store) continue;
         if (piece.store != Plan::source || found != nullptr) return nullptr;
@@ -108,15 +108,15 @@ class Reversal {
 
   void turn(const Transfer& it) {
     if (it.kind == Transfer::Kind::move) {
-      const Piece& piece = it.pieces.front();
+      const Part& piece = it.pieces.front();
       const Turned& to = turned(piece.store);
       if (turned(it.to).composed) return;
       reverse_.move(it.phase, turned(it.to).store, to.store, into(to, reversed(piece.runs)));
       return;
     }
     const bool gave = it.kind == Transfer::Kind::give;
-    std::vector<Piece> pieces;
-    for (const Piece& piece : it.pieces) {
+    std::vector<Part> pieces;
+    for (const Part& piece : it.pieces) {
       const Turned& its = turned(piece.store);
       std::vector<CopyRun> runs = reversed(piece.runs);
       if (gave) runs = into(its, std::move(runs));

@@ -22,20 +22,20 @@ int Transfers::hold(Index extent) {
 }
 
 void Transfers::give(Phase phase, bool local, int peer, std::int64_t tag, Index count,
-                     std::vector<Piece> pieces) {
+                     std::vector<Part> pieces) {
   list.push_back({Transfer::Kind::give, phase, std::move(pieces), -1, local, peer, tag, count});
 }
 
 void Transfers::take(Phase phase, bool local, int peer, std::int64_t tag, Index count,
-                     std::vector<Piece> pieces) {
+                     std::vector<Part> pieces) {
   give(phase, local, peer, tag, count, std::move(pieces));
   list.back().kind = Transfer::Kind::take;
 }
 
 namespace {
 
-std::vector<Piece> only(Piece piece) {
-  std::vector<Piece> pieces;
+std::vector<Part> only(Part piece) {
+  std::vector<Part> pieces;
   pieces.push_back(std::move(piece));
   return pieces;
 }
@@ -43,12 +43,12 @@ std::vector<Piece> only(Piece piece) {
 }  // namespace
 
 void Transfers::give(Phase phase, bool local, int peer, std::int64_t tag, Index count,
-                     Piece piece) {
+                     Part piece) {
   give(phase, local, peer, tag, count, only(std::move(piece)));
 }
 
 void Transfers::take(Phase phase, bool local, int peer, std::int64_t tag, Index count,
-                     Piece piece) {
+                     Part piece) {
   take(phase, local, peer, tag, count, only(std::move(piece)));
 }
 

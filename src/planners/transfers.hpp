@@ -7,7 +7,7 @@
 // message of three elements on to two ranks of its host:
 //
 //   const int slot = transfers.add(Store::own_slot(Store::Kind::handing_out, Phase::scatter, slots, 3, windows));
-//   transfers.take(Phase::non_local, false, far_leader, tag, 3, Piece{slot, {{0, 0, 3}}});
+//   transfers.take(Phase::non_local, false, far_leader, tag, 3, Part{slot, {{0, 0, 3}}});
 //
 // and one of the two, which wants the last element of them at place 7:
 //
@@ -68,18 +68,18 @@ struct Store {
 };
 
 /// What a message has to do with a store.
-struct Piece {
+struct Part {
   int store = -1;
   std::vector<CopyRun>
       runs;  ///< give: store -> message; take: message -> store; move: store -> store
-  friend bool operator==(const Piece&, const Piece&) = default;
+  friend bool operator==(const Part&, const Part&) = default;
 };
 
 struct Transfer {
   enum class Kind : std::uint8_t { give, take, move };
   Kind kind = Kind::move;
   Phase phase = Phase::direct;
-  std::vector<Piece> pieces;  ///< move: one
+  std::vector<Part> pieces;  ///< move: one
 
   int to = -1;  ///< move
 
@@ -102,11 +102,11 @@ struct Transfers {
   /// A store of this rank alone.
   int hold(Index extent);
   void give(Phase phase, bool local, int peer, std::int64_t tag, Index count,
-            std::vector<Piece> pieces);
+            std::vector<Part> pieces);
   void take(Phase phase, bool local, int peer, std::int64_t tag, Index count,
-            std::vector<Piece> pieces);
-  void give(Phase phase, bool local, int peer, std::int64_t tag, Index count, Piece piece);
-  void take(Phase phase, bool local, int peer, std::int64_t tag, Index count, Piece piece);
+            std::vector<Part> pieces);
+  void give(Phase phase, bool local, int peer, std::int64_t tag, Index count, Part piece);
+  void take(Phase phase, bool local, int peer, std::int64_t tag, Index count, Part piece);
   void move(Phase phase, int from, int to, std::vector<CopyRun> runs);
 };
 

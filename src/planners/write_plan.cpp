@@ -46,7 +46,7 @@ class PlanWriter {
     for (const int users : {Plan::source, Plan::target}) place(users).buffer = users;
     for (const Transfer& it : transfers.list) {
       if (it.kind == Transfer::Kind::take) continue;
-      for (const Piece& piece : it.pieces) passes_target_on_ |= piece.store == Plan::target;
+      for (const Part& piece : it.pieces) passes_target_on_ |= piece.store == Plan::target;
     }
   }
 
@@ -69,7 +69,7 @@ class PlanWriter {
 
   [[nodiscard]] Turn turn_of(const Transfer& it) const {
     const auto is = [](int store) {
-      return [store](const Piece& at) { return at.store == store; };
+      return [store](const Part& at) { return at.store == store; };
     };
     const auto all = [&](int store) {
       return std::all_of(it.pieces.begin(), it.pieces.end(), is(store));
@@ -213,13 +213,13 @@ class PlanWriter {
       case Transfer::Kind::give: send(index); break;
       case Transfer::Kind::take:
         if (const auto message = messages_.find(index); message != messages_.end()) {
-          for (const Piece& piece : it.pieces) {
+          for (const Part& piece : it.pieces) {
             put(it.phase, message->second, open(piece.store), piece.runs);
           }
         }
         break;
       case Transfer::Kind::move: {
-        const Piece& piece = it.pieces.front();
+        const Part& piece = it.pieces.front();
         Place& from = open(piece.store);
         put(it.phase, from, open(it.to), piece.runs);
         break;
@@ -231,7 +231,7 @@ class PlanWriter {
   void receive(std::size_t index) {
     const Transfer& it = transfers_.list[index];
     if (is_one_stretch(it)) {
-      const Piece& piece = it.pieces.front();
+      const Part& piece = it.pieces.front();
       Place& to = open(piece.store);
       const Index offset = piece.runs.front().target;
       const bool untouched = to.buffer != Plan::target && to.last < 0;
@@ -260,7 +260,7 @@ class PlanWriter {
   void send(std::size_t index) {
     const Transfer& it = transfers_.list[index];
     if (is_one_stretch(it)) {
-      const Piece& piece = it.pieces.front();
+      const Part& piece = it.pieces.front();
       Place& from = open(piece.store);
       from.uses.push_back(plan_.send(it.phase, it.local, from.buffer, piece.runs.front().source,
                                      it.count, it.peer, it.tag, filling(from, piece.runs)));
@@ -281,7 +281,7 @@ class PlanWriter {
     packed_.emplace(fingerprint(it), index);
     Place& message = messages_[index];
     message.buffer = plan_.staging(it.count);
-    for (const Piece& piece : it.pieces) put(it.phase, open(piece.store), message, piece.runs);
+    for (const Part& piece : it.pieces) put(it.phase, open(piece.store), message, piece.runs);
     return index;
   }
 
@@ -290,7 +290,7 @@ class PlanWriter {
     const auto add = [&](Index number) {
       sum = scramble(sum + static_cast<std::uint64_t>(number));
     };
-    for (const Piece& piece : it.pieces) {
+    for (const Part& piece : it.pieces) {
       add(piece.store);
       for (const CopyRun& run : piece.runs) add(run.source ^ (run.count << 32U));
     }

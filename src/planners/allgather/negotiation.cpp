@@ -171,7 +171,7 @@ class AllgatherNegotiation : public Ground {
     for (const auto& [taker, tag] : given.messages) {
       const bool local = same_region(taker);
       transfers_.give(local ? Phase::local : Phase::non_local, local, taker, tag, count,
-                      Piece{from, runs});
+                      Part{from, runs});
     }
     if (given.readers == 0) return;
     std::vector<Window> windows(given.readers, {all_picks(count), 0});
@@ -196,7 +196,7 @@ class AllgatherNegotiation : public Ground {
     }
     const bool local = same_region(giver);
     transfers_.take(local ? Phase::local : Phase::non_local, local, giver, passage.tag,
-                    passage.extent, Piece{Plan::target, std::move(runs)});
+                    passage.extent, Part{Plan::target, std::move(runs)});
   }
 
   Schedule schedule_;

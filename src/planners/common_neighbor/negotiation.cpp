@@ -140,7 +140,7 @@ SupplyLetter CommonNeighborNegotiation::message_supply(int deliverer,
   const Stream stream = merge(links);
   const std::int64_t tag = new_tag();
   transfers_.give(Phase::gather, true, deliverer, tag, stream.count,
-                  Piece{Plan::source, stream.pack()});
+                  Part{Plan::source, stream.pack()});
   return supply_of(Passage::message(tag, stream.count), destinations, pieces_by_peer(stream, true));
 }
 
@@ -175,7 +175,7 @@ void CommonNeighborNegotiation::accept(int supplier, SupplyLetter letter) {
   if (!passage.shared()) {
     const int store = supplied_[supplier] = transfers_.hold(passage.extent);
     transfers_.take(Phase::gather, true, supplier, passage.tag, passage.extent,
-                    Piece{store, all_picks(passage.extent)});
+                    Part{store, all_picks(passage.extent)});
   }
   for (SupplyLetter::Link& link : letter.links) {
     if (passage.shared()) exhibit_of(supplier, passage, link.pieces);
@@ -229,7 +229,7 @@ CommonNeighborNegotiation::Contribution CommonNeighborNegotiation::own_contribut
 void CommonNeighborNegotiation::send(int destination,
                                      const std::vector<Contribution>& contributions,
                                      Letters& outbox) {
-  std::vector<Piece> ingredients;
+  std::vector<Part> ingredients;
   std::vector<MessagePart> parts;
   Index count = 0;
   for (const auto& [origin, its_count, pieces] : contributions) {
@@ -313,7 +313,7 @@ void CommonNeighborNegotiation::accept(int carrier, const ArrivalLetter& arrival
   if (fresh) {
     const bool local = same_region(carrier);
     transfers_.take(local ? Phase::local : Phase::non_local, local, carrier, passage.tag,
-                    passage.extent, Piece{Plan::target, std::move(runs)});
+                    passage.extent, Part{Plan::target, std::move(runs)});
     return;
   }
   for (const CopyRun& run : runs) {

@@ -372,7 +372,7 @@ void HalvingNegotiation::accept(int carrier, const DeliveryLetter& letter) {
     transfers_.move(phase, slot, Plan::target, std::move(runs));
   } else {
     transfers_.take(phase, local, carrier, passage.tag, passage.extent,
-                    Piece{Plan::target, std::move(runs)});
+                    Part{Plan::target, std::move(runs)});
   }
 }
 

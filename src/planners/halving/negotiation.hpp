@@ -93,7 +93,7 @@ class HalvingNegotiation : public Ground {
   void accept(int carrier, const DeliveryLetter& letter);
 
   // The transfers, when it is known where parcels lie.
-  [[nodiscard]] std::vector<Piece> pieces_of(const std::vector<std::size_t>& parcels) const;
+  [[nodiscard]] std::vector<Part> pieces_of(const std::vector<std::size_t>& parcels) const;
   void pass_on();
   void take(const Arrival& arrival);
   void send(const Hop& hop);

@@ -7,7 +7,7 @@
 namespace vicinal::halving {
 
 /// Parcels laid end to end: what comes from the source, and what from the main buffer.
-std::vector<Piece> HalvingNegotiation::pieces_of(const std::vector<std::size_t>& parcels) const {
+std::vector<Part> HalvingNegotiation::pieces_of(const std::vector<std::size_t>& parcels) const {
   std::vector<CopyRun> own, passed_on;
   Index offset = 0;
   for (const std::size_t index : parcels) {
@@ -21,7 +21,7 @@ std::vector<Piece> HalvingNegotiation::pieces_of(const std::vector<std::size_t>&
     }
     offset += parcel.count;
   }
-  std::vector<Piece> pieces;
+  std::vector<Part> pieces;
   if (!own.empty()) pieces.push_back({Plan::source, std::move(own)});
   if (!passed_on.empty()) pieces.push_back({main_, std::move(passed_on)});
   return pieces;
@@ -48,7 +48,7 @@ void HalvingNegotiation::take(const Arrival& arrival) {
   const Passage& passage = arrival.passage;
   if (!passage.shared()) {
     transfers_.take(Phase::halving, false, arrival.origin, passage.tag, passage.extent,
-                    Piece{main_, {{0, arrival.offset, passage.extent}}});
+                    Part{main_, {{0, arrival.offset, passage.extent}}});
     return;
   }
   const int slot =
@@ -59,7 +59,7 @@ void HalvingNegotiation::take(const Arrival& arrival) {
 
 void HalvingNegotiation::send(const Hop& hop) {
   const Passage& passage = hop.passage;
-  std::vector<Piece> pieces = pieces_of(hop.parcels);
+  std::vector<Part> pieces = pieces_of(hop.parcels);
   if (!passage.shared()) {
     transfers_.give(Phase::halving, false, hop.agent, passage.tag, passage.extent,
                     std::move(pieces));
@@ -68,7 +68,7 @@ void HalvingNegotiation::send(const Hop& hop) {
   const int slot =
       transfers_.add(Store::own_slot(Store::Kind::handing_out, Phase::halving, passage.slot,
                                      passage.extent, {{all_picks(passage.extent), 0}}));
-  for (Piece& piece : pieces) {
+  for (Part& piece : pieces) {
     transfers_.move(Phase::halving, piece.store, slot, std::move(piece.runs));
   }
 }

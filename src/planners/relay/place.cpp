@@ -108,7 +108,7 @@ std::vector<Passage> RelayNegotiation::lay_out(Led& message,
     }
     if (shares_memory_with(rank)) untagged_[{rank, region, part}] = transfers_.list.size();
     transfers_.take(Phase::gather, true, rank, tag, count,
-                    Piece{message.store, {{0, places[i].offset, count}}});
+                    Part{message.store, {{0, places[i].offset, count}}});
   }
   return places;
 }
@@ -124,7 +124,7 @@ void RelayNegotiation::contribute(int leader, const Placement& placement) {
     const Led& message = outbound_[static_cast<std::size_t>(place.peer_index)];
     if (message.store < 0) {
       transfers_.give(Phase::non_local, false, message.peer, message.tag, message.count,
-                      Piece{Plan::source, stream.pack()});
+                      Part{Plan::source, stream.pack()});
     } else {
       transfers_.move(Phase::gather, Plan::source, message.store,
                       shifted(stream.pack(), place.offset));
@@ -141,7 +141,7 @@ void RelayNegotiation::contribute(int leader, const Placement& placement) {
           letter_to(leader, LateTag{faults_.status(), placement.region, placement.part, tag}));
     }
     transfers_.give(Phase::gather, true, leader, tag, stream.count,
-                    Piece{Plan::source, stream.pack()});
+                    Part{Plan::source, stream.pack()});
   }
 }
 
@@ -150,7 +150,7 @@ void RelayNegotiation::send_led() {
   for (const Led& message : outbound_) {
     if (message.store < 0) continue;
     transfers_.give(Phase::non_local, false, message.peer, message.tag, message.count,
-                    Piece{message.store, {{0, 0, message.count}}});
+                    Part{message.store, {{0, 0, message.count}}});
   }
 }
 

@@ -141,7 +141,7 @@ std::map<int, Portion> RelayNegotiation::portions_of(Led& message, Entries entri
                                                          *slots, message.count, windows))
                         : transfers_.hold(message.count);
   transfers_.take(Phase::non_local, false, message.peer, message.tag, message.count,
-                  Piece{message.store, {{0, 0, message.count}}});
+                  Part{message.store, {{0, 0, message.count}}});
   for (auto& [consumer, its] : picks) {
     Portion& portion = portions[consumer];
     if (slots && shares_memory_with(consumer)) {
@@ -153,7 +153,7 @@ std::map<int, Portion> RelayNegotiation::portions_of(Led& message, Entries entri
     for (Portion::Entry& entry : portion.entries) entry.position = place_in(its, entry.position);
     portion.passage = Passage::message(new_tag(), total(its));
     transfers_.give(Phase::scatter, true, consumer, portion.passage.tag, portion.passage.extent,
-                    Piece{message.store, std::move(its)});
+                    Part{message.store, std::move(its)});
   }
   return portions;
 }
@@ -185,7 +185,7 @@ void RelayNegotiation::offer_straight(const OutLink& link, Letters& outbox) {
   outbox.push_back(letter_to(link.peer, Offer{faults_.status(), link.count, tag, std::nullopt}));
   if (link.count == 0) return;
   transfers_.give(local ? Phase::local : Phase::direct, local, link.peer, tag, link.count,
-                  Piece{Plan::source, link.pack()});
+                  Part{Plan::source, link.pack()});
 }
 
 /// Lays links of the own region open, without any message. Nothing where there is no room for that.
@@ -235,7 +235,7 @@ void RelayNegotiation::take(int carrier, const Portion& portion, Phase phase) {
       transfers_.move(phase, message.store, Plan::target, std::move(runs));
     } else {
       transfers_.take(Phase::non_local, false, message.peer, message.tag, message.count,
-                      Piece{Plan::target, std::move(runs)});
+                      Part{Plan::target, std::move(runs)});
     }
   } else if (passage.shared()) {
     const int slot = transfers_.add(Store::far_slot(Store::Kind::handing_out, phase, carrier,
@@ -243,7 +243,7 @@ void RelayNegotiation::take(int carrier, const Portion& portion, Phase phase) {
     transfers_.move(phase, slot, Plan::target, std::move(runs));
   } else {
     transfers_.take(phase, true, carrier, passage.tag, passage.extent,
-                    Piece{Plan::target, std::move(runs)});
+                    Part{Plan::target, std::move(runs)});
   }
 }
 
@@ -259,7 +259,7 @@ void RelayNegotiation::accept(int sender, const Offer& offer) {
   covered_[sender] += offer.count;
   const bool local = same_region(sender);
   transfers_.take(local ? Phase::local : Phase::direct, local, sender, offer.tag, offer.count,
-                  Piece{Plan::target, link.slots});
+                  Part{Plan::target, link.slots});
 }
 
 void RelayNegotiation::check_covered() const {
