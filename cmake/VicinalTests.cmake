@@ -49,7 +49,7 @@ foreach(abi IN LISTS VICINAL_ABIS)
   foreach(kind c_tests examples)
     foreach(source IN LISTS ${kind})
       cmake_path(GET source STEM name)
-      vicinal_add_program(${name}_${abi} SOURCES ${source} LINK vicinal_${abi})
+      vicinal_add_program(${name}_${abi} SOURCES ${source} LINK vicinal_${abi} Threads::Threads)
       target_compile_options(${name}_${abi} PRIVATE -Wall -Wextra -Wpedantic
                              $<$<BOOL:${VICINAL_WERROR}>:-Werror>)
       set_target_properties(${name}_${abi} PROPERTIES

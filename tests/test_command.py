@@ -17,8 +17,8 @@ from launching import ROOT
 from vicinal_command.matrices import block_starts, needed_pairs, read_matrix
 
 COUNTS = [key for key in KEYS if "bytes" in key or "messages" in key]
-STRATEGIES = ["direct", "nearest-first", "aggregate", "aggregate-plain", "two-step", "split", "automatic"]
-ONE_WAY = ["distance-halving", "distance-halving-pruned", "common-neighbor"]
+RELAYS = ["direct", "nearest-first", "aggregate", "aggregate-plain", "two-step", "split", "automatic"]
+STRATEGIES = [*RELAYS, "distance-halving-pruned", "common-neighbor"]
 DATA = Path(os.environ.get("VICINAL_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -31,7 +31,7 @@ def test_strategies_are_listed_with_a_summary() -> None:
     result = vicinal("strategies")
     assert result.returncode == 0
     lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
-    assert [name for name, _ in lines] == STRATEGIES + ONE_WAY
+    assert [name for name, _ in lines] == [*RELAYS, "distance-halving", *STRATEGIES[len(RELAYS) :]]
     assert all(summary for _, summary in lines)
 
 

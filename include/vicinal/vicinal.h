@@ -289,6 +289,69 @@ VICINAL_API int vicinal_neighbor_alltoallv_items_init(
     MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
     MPI_Datatype recvtype, vicinal_graph graph, MPI_Info info, vicinal_request* request);
 
+/* The persistent form in partitions, after MPI-4's partitioned communication: what goes to a neighbour
+ * becomes ready in equal parts, one after the other, marked by whichever thread has made it; and what comes
+ * from one may be read part by part.
+ *
+ * Destination i gets its sendcounts[i] elements in sendpartitions[i] partitions of sendcounts[i] /
+ * sendpartitions[i] elements each, in their order; those from source i arrive in recvpartitions[i] partitions
+ * of recvcounts[i] / recvpartitions[i]. The two ends of an edge may have different numbers of partitions, as
+ * long as they agree about the amount of data. Counts may be 0. All ranks that paths of edges connect use this
+ * form for an exchange, and none another one.
+ *
+ * After each vicinal_start every partition of every destination is to be marked once (vicinal_pready), those
+ * of MPI_PROC_NULL excepted; until then it is the program's, to be written. vicinal_wait and vicinal_test
+ * complete when all has been sent and received, so vicinal_wait before all are marked needs another thread
+ * that marks the rest; and so does vicinal_request_free of a request in flight. A rank whose vicinal_start has
+ * failed marks nothing.
+ *
+ * What is sent when: a message of one rank's own partitions is divided among them, and each part goes when it
+ * is ready. A strategy that packs several partitions into one message, by a leader or through shared memory,
+ * sends it when all of them are. So with strategies other than 'direct' and 'nearest-first' no program may
+ * make one partition ready only after another has arrived somewhere; with these it may, and with
+ * vicinal_progress "strict" where no progress thread runs. Where send regions overlap, or the type has gaps, partitions are packed as they become
+ * ready.
+ *
+ * Making it costs a letter more for each rank that a rank sends messages to or receives messages from, and
+ * two more for agreement.
+ * Collective over the ranks of the graph that have neighbours. Errors: those of the persistent forms, and
+ * on every such rank MPI_ERR_COUNT (MPI_ERR_OTHER on ranks that are not at fault) for an edge with no
+ * partitions, or a count that they do not divide; MPI_ERR_INFO_VALUE where another rank's exchange is not in
+ * partitions. Source: MPI 4.1, chapter 4. */
+VICINAL_API int vicinal_neighbor_alltoallv_partitioned_init(
+    const void* sendbuf, const int sendcounts[], const int sdispls[], const int sendpartitions[],
+    MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
+    const int recvpartitions[], MPI_Datatype recvtype, vicinal_graph graph, MPI_Info info,
+    vicinal_request* request);
+VICINAL_API int vicinal_neighbor_alltoallv_partitioned_init_c(
+    const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+    const int sendpartitions[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+    const MPI_Aint rdispls[], const int recvpartitions[], MPI_Datatype recvtype,
+    vicinal_graph graph, MPI_Info info, vicinal_request* request);
+
+/* Marks a partition of what goes to destination `neighbor` of the graph as ready to be sent: it must not be
+ * written from now on until the exchange is complete. The forms with a range (both ends included) and with a
+ * list mark several; where one of them cannot be marked, those before it have been. Neighbours and partitions
+ * are counted from 0.
+ * Local; takes no lock of the library's and waits for nobody. May be called by several threads at once, in any order, and while
+ * another waits for the request, whatever the level of threads that MPI gives, if each start comes
+ * before. What has been marked is sent at once where the calling thread may call MPI: with
+ * MPI_THREAD_MULTIPLE, or on the main thread with MPI_THREAD_FUNNELED or less; else when the process next
+ * progresses.
+ * Errors: MPI_ERR_ARG for a neighbour or partition that there is not; MPI_ERR_REQUEST for a request that is
+ * not in flight, or has no partitions, and for a partition marked twice in one execution. */
+VICINAL_API int vicinal_pready(vicinal_request request, int neighbor, int partition);
+VICINAL_API int vicinal_pready_range(vicinal_request request, int neighbor, int first, int last);
+VICINAL_API int vicinal_pready_list(vicinal_request request, int neighbor, int length,
+                                    const int partitions[]);
+
+/* Sets *flag to whether a partition of what comes from source `neighbor` may be read; always, where the
+ * request is not in flight, and for MPI_PROC_NULL. Where it may not, every exchange of the process has been
+ * progressed. Local; several threads may call it at once where MPI gives MPI_THREAD_MULTIPLE.
+ * Errors: MPI_ERR_ARG and MPI_ERR_REQUEST as above; what the execution has failed with, of which vicinal_wait
+ * tells, too. */
+VICINAL_API int vicinal_parrived(vicinal_request request, int neighbor, int partition, int* flag);
+
 /* The same with a datatype, a count and a displacement in bytes for each block. */
 VICINAL_API int vicinal_neighbor_alltoallw(const void* sendbuf, const int sendcounts[],
                                            const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],

@@ -32,6 +32,7 @@ struct GivenSide {
   std::vector<Index> counts;
   std::vector<Index> displacements;  ///< in elements, or in bytes where there are several types
   std::vector<nb::object> datatypes;
+  std::optional<std::vector<int>> partitions;
 };
 
 /// Which of the five it is.
@@ -104,6 +105,12 @@ EdgeData describe(const GivenSide& side, Array& array, const Collective& collect
   return data;
 }
 
+void check_partitions(const std::vector<int>& partitions, const Ends& ends, const char* what) {
+  require(partitions.size() == ends.ranks.size(), Fault::argument, what, " has ", partitions.size(),
+          " numbers of partitions, but the graph has ", ends.ranks.size(),
+          " neighbours there on this rank; give one for each");
+}
+
 void check_items(const std::vector<Index>& items, const EdgeData& send) {
   Index elements = 0;
   for (const EdgePiece& piece : send.pieces) elements += piece.count;
@@ -127,6 +134,9 @@ class NeighborRequest final : public Pending {
     NeighborArguments arguments;
     arguments.equal_blocks = collective.equal_blocks;
     arguments.send.one_block = collective.one_block;
+    if (send.partitions && receive.partitions) {
+      arguments.partitions = {*send.partitions, *receive.partitions};
+    }
     Settings settings;
     std::optional<Error> fault = to_error(given_fault);
     try {
@@ -140,6 +150,10 @@ class NeighborRequest final : public Pending {
       }
       if (receive_.given()) receive_.require_writable("recvbuf");
       if (items) check_items(*items, arguments.send);
+      if (send.partitions)
+        check_partitions(*send.partitions, graph->destinations(), "sendpartitions");
+      if (receive.partitions)
+        check_partitions(*receive.partitions, graph->sources(), "recvpartitions");
       arguments.items = std::move(items);
     } catch (const nb::python_error& error) {
       fault = Error(Fault::argument, error.what());
@@ -169,6 +183,14 @@ class NeighborRequest final : public Pending {
   void wait() {
     const nb::gil_scoped_release released;
     if (request_ != nullptr) request_->wait();
+  }
+  void mark_ready(int neighbor, int first, int last) {
+    const nb::gil_scoped_release released;
+    alive().mark_ready(neighbor, first, last);
+  }
+  bool has_arrived(int neighbor, int partition) {
+    const nb::gil_scoped_release released;
+    return alive().has_arrived(neighbor, partition);
   }
   void free() {
     wait();
@@ -244,10 +266,14 @@ std::unique_ptr<NeighborRequest> neighbor(
     const std::vector<nb::object>& sendtypes, const nb::object& recvbuf,
     const ArrayArgument<Index>& recvcounts, const ArrayArgument<Index>& recvdispls,
     const std::vector<nb::object>& recvtypes, bool in_place,
-    const std::optional<ArrayArgument<Index>>& items, const std::optional<GivenSettings>& given,
-    bool blocking, const GivenFault& fault) {
-  const GivenSide send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtypes};
-  const GivenSide receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtypes};
+    const std::optional<ArrayArgument<Index>>& items,
+    const std::optional<ArrayArgument<int>>& sendpartitions,
+    const std::optional<ArrayArgument<int>>& recvpartitions,
+    const std::optional<GivenSettings>& given, bool blocking, const GivenFault& fault) {
+  GivenSide send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtypes, {}};
+  GivenSide receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtypes, {}};
+  if (sendpartitions) send.partitions = vector_of(*sendpartitions);
+  if (recvpartitions) receive.partitions = vector_of(*recvpartitions);
   std::optional<std::vector<Index>> identities;
   if (items) identities = vector_of(*items);
   return std::make_unique<NeighborRequest>(std::move(graph), read_collective(collective), send,
@@ -263,6 +289,8 @@ void bind_graph(nb::module_& module) {
       .def("test", &NeighborRequest::test)
       .def("wait", &NeighborRequest::wait)
       .def("free", &NeighborRequest::free)
+      .def("mark_ready", &NeighborRequest::mark_ready)
+      .def("has_arrived", &NeighborRequest::has_arrived)
       .def("counts", [](NeighborRequest& it) { return counts_of(it.plan()); })
       .def("text", [](NeighborRequest& it) { return text_of(it.plan().forward()); })
       .def_prop_ro("strategy", [](NeighborRequest& it) { return it.plan().forward().planner; });
@@ -280,8 +308,8 @@ void bind_graph(nb::module_& module) {
   module.def("kept_complete_graph", &kept_complete_graph, "comm"_a);
   module.def("neighbor", &neighbor, "graph"_a, "collective"_a, "sendbuf"_a.none(), "sendcounts"_a,
              "senddispls"_a, "sendtypes"_a, "recvbuf"_a.none(), "recvcounts"_a, "recvdispls"_a,
-             "recvtypes"_a, "in_place"_a, "items"_a.none(), "settings"_a.none(), "blocking"_a,
-             "fault"_a.none());
+             "recvtypes"_a, "in_place"_a, "items"_a.none(), "sendpartitions"_a.none(),
+             "recvpartitions"_a.none(), "settings"_a.none(), "blocking"_a, "fault"_a.none());
 }
 
 }  // namespace vicinal::python

@@ -56,6 +56,14 @@ def read_blocks(spec: Any, blocks: int, what: str) -> Side:
     return Side(buffer, read_indices([count], f"the count of {what}"), _none(), [datatype])
 
 
+def read_partitions(given: Any, degree: int, what: str) -> NDArray[np.int32]:
+    """Read numbers of partitions, one for each of `degree` edges or one for all; `what` names the argument."""
+    numbers = read_indices([given] * degree if np.ndim(given) == 0 else given, what)
+    if numbers.size and numbers.max() >= 2**31:
+        raise Error(f"{what} holds {numbers.max()}; numbers of partitions must be below 2**31", "count")
+    return np.maximum(numbers, -1).astype(np.int32)
+
+
 def read_typed_side(spec: Any, degree: int, what: str) -> Side:
     """Read `spec` for `degree` edges with datatypes of their own, and displacements in bytes."""
     from mpi4py import MPI

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import read_indices, read_ranks
-from ._buffers import Side, is_in_place, read_blocks, read_side, read_typed_side
+from ._buffers import Side, is_in_place, read_blocks, read_partitions, read_side, read_typed_side
 from ._errors import Error, fault_of
 from ._load import address_of_comm, native
 from ._request import Request
@@ -199,6 +199,7 @@ class Graph:
         items: ArrayLike | None = None,
         settings: dict[str, Any] | None = None,
         blocking: bool = False,
+        partitions: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> Request:
         """Plan a collective where there are settings; else begin a call of it, in its blocking form or not."""
         read_send, read_receive = READERS[collective]
@@ -207,6 +208,8 @@ class Graph:
         send, receive = Side(), Side()
         in_place = gathers and is_in_place(sendbuf)
         identities: NDArray[np.int64] | None = None
+        # That there are partitions is known to all ranks, also where those of one cannot be read.
+        ready, arriving = (None, None) if partitions is None else (np.empty(0, np.int32), np.empty(0, np.int32))
         fault: Fault | None = None
         try:
             if given is not None and settings is not None:
@@ -219,13 +222,16 @@ class Graph:
                 send = read_send(sendbuf, 1 if gathers else len(self._graph.destinations()), "sendbuf")
             receive = read_receive(recvbuf, len(self._graph.sources()), "recvbuf")
             identities = None if items is None else read_indices(items, "items")
+            if partitions is not None:
+                ready = read_partitions(partitions[0], len(self._graph.destinations()), "sendpartitions")
+                arriving = read_partitions(partitions[1], len(self._graph.sources()), "recvpartitions")
         except Exception as error:  # told to the neighbours, who are waiting for this rank
             fault = fault_of(error)
         request = self._module.neighbor(
             self._graph, collective,
             send.buffer, send.counts, send.displacements, send.datatypes,
             receive.buffer, receive.counts, receive.displacements, receive.datatypes,
-            in_place, identities, given, blocking, fault,
+            in_place, identities, ready, arriving, given, blocking, fault,
         )
         return Request(request)
 
@@ -270,6 +276,26 @@ class Graph:
         that paths of edges connect with it.
         """
         return self._begin("alltoallv", sendbuf, recvbuf, items, plan_settings(settings))
+
+    def Neighbor_alltoallv_partitioned_init(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        sendpartitions: ArrayLike,
+        recvpartitions: ArrayLike,
+        **settings: Unpack[PlanSettings],
+    ) -> Request:
+        """Prepare an all-to-all with counts whose parts become ready one by one, after MPI-4's partitions.
+
+        What goes to destination i is `sendpartitions[i]` equal parts, or `sendpartitions` where that is one
+        number; what comes from source i, `recvpartitions[i]`, which need not be what its sender has.  After each
+        start every part is to be marked by `Request.pready`, from any thread; `Request.parrived` says which
+        have come.  Strategies other than "direct" and "nearest-first" may hold parts back until all that
+        share a message are ready.  The rest is as for Neighbor_alltoallv_init.
+        """
+        return self._begin(
+            "alltoallv", sendbuf, recvbuf, None, plan_settings(settings), partitions=(sendpartitions, recvpartitions)
+        )
 
     def Neighbor_alltoallw_init(
         self,

@@ -38,6 +38,23 @@ class Request:
         """Wait until the execution is complete, progressing all others too."""
         self._request.wait()
 
+    def pready(self, neighbor: int, partition: int) -> None:
+        """Mark a partition of what goes to destination `neighbor` of the graph as ready to be sent.
+
+        To be called once for each partition after each start, in any order and from any threads, also while
+        another one waits.  Raises vicinal.Error where there is no such partition, it has been marked already, or
+        nothing is in flight.
+        """
+        self._request.mark_ready(neighbor, partition, partition)
+
+    def pready_range(self, neighbor: int, first: int, last: int) -> None:
+        """Mark the partitions `first` to `last`, both included, as pready."""
+        self._request.mark_ready(neighbor, first, last)
+
+    def parrived(self, neighbor: int, partition: int) -> bool:
+        """Whether a partition of what comes from source `neighbor` may be read.  Progresses all exchanges if not."""
+        return self._request.has_arrived(neighbor, partition)
+
     def free(self) -> None:
         """Wait for an execution in flight and give everything back.  Also happens when it is dropped."""
         self._request.free()

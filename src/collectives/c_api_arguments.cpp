@@ -18,6 +18,13 @@ ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
   return shape;
 }
 
+std::vector<int> partitions_by_entry(const int* counts, const Ends& ends) {
+  if (ends.entry_of.empty()) return {};
+  require(counts != nullptr, Fault::argument, "a null array of partitions was given for ",
+          ends.entry_of.size(), " edges");
+  return {counts, counts + ends.ranks.size()};
+}
+
 EdgeData given_block(Among among, const void* buffer, Index count, MPI_Datatype type,
                      const Graph& graph, const EdgeData& receive) {
   const bool among_all = among == Among::all_ranks;

@@ -140,6 +140,21 @@ auto alltoallv(const void* sendbuf, const Count* sendcounts, const Displacement*
   };
 }
 
+/// As many as there are entries; none where no entry is an edge.
+std::vector<int> partitions_by_entry(const int* counts, const Ends& ends);
+
+/// Reads, and how many partitions each edge has. That there are partitions at all is known where they cannot
+/// be read, too.
+template <class Read>
+auto in_partitions(Read read, const int* sendpartitions, const int* recvpartitions) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    arguments.partitions.emplace();
+    read(graph, arguments);
+    arguments.partitions->send = partitions_by_entry(sendpartitions, graph.destinations());
+    arguments.partitions->receive = partitions_by_entry(recvpartitions, graph.sources());
+  };
+}
+
 template <class Count>
 auto alltoallw(const void* sendbuf, const Count* sendcounts, const MPI_Aint* sdispls,
                const MPI_Datatype* sendtypes, void* recvbuf, const Count* recvcounts,

@@ -44,6 +44,12 @@ EdgeData typed_blocks(const void* buffer, std::span<const Index> counts,
                       std::span<const Index> displacements, std::span<const MPI_Datatype> types,
                       const Ends& ends);
 
+/// In how many equal partitions edges become ready or arrive, by entry of the user's arrays.
+struct PartitionCounts {
+  std::vector<int> send;
+  std::vector<int> receive;
+};
+
 /// Both sides of a collective.
 struct NeighborArguments {
   EdgeData send;
@@ -51,6 +57,7 @@ struct NeighborArguments {
   /// An identity for each element sent, edge after edge: elements of one identity have equal
   /// values, and travel once where the planner can share them.
   std::optional<std::vector<Index>> items;
+  std::optional<PartitionCounts> partitions;
   bool equal_blocks = false;  ///< all ranks send blocks of the same size along all edges
 };
 

@@ -2,6 +2,11 @@
 #include "collectives/persistent_request.hpp"
 
 #include <algorithm>
+#include <sstream>
+#include <string>
+
+#include "execute/activity.hpp"
+#include "mpi/environment.hpp"
 
 namespace vicinal {
 
@@ -75,6 +80,15 @@ Pattern make_pattern(const Neighborhood& neighborhood, const Side& send, bool on
   return pattern;
 }
 
+void divide(Pattern& pattern, const Partitions& partitions) {
+  for (std::size_t edge = 0; edge < pattern.out.size(); ++edge) {
+    pattern.out[edge].partitions = partitions.sent().of_edge(edge);
+  }
+  for (std::size_t edge = 0; edge < pattern.in.size(); ++edge) {
+    pattern.in[edge].partitions = partitions.received().of_edge(edge);
+  }
+}
+
 }  // namespace
 
 PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArguments arguments,
@@ -85,15 +99,28 @@ PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArgum
   options.element_bytes = 1;
   options.unit = "bytes";
   options.one_block = arguments.send.one_block;
+  options.partitioned = arguments.partitions.has_value();
   Pattern pattern;
   try {
     if (fault) throw Error(*fault);
     check(arguments.send, "send");
     check(arguments.receive, "receive");
-    send_ = Side(std::move(arguments.send));
+    std::optional<PartitionList> sent, received;
+    if (options.partitioned) {
+      sent.emplace("send", std::move(arguments.partitions->send), arguments.send,
+                   graph_->destinations());
+      received.emplace("receive", std::move(arguments.partitions->receive), arguments.receive,
+                       graph_->sources());
+    }
+    send_ = Side(std::move(arguments.send), options.partitioned);
     receive_ = Side(std::move(arguments.receive));
     pattern =
         make_pattern(graph_->neighborhood(), send_, options.one_block, arguments.items, receive_);
+    if (options.partitioned) {
+      partitions_ = std::make_shared<Partitions>(*std::move(sent), *std::move(received), send_,
+                                                 receive_, communicator().handle());
+      divide(pattern, *partitions_);
+    }
   } catch (...) {
     fault = current_fault();
   }
@@ -101,20 +128,52 @@ PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArgum
 }
 
 void PersistentRequest::start() {
-  require(!in_flight(), Fault::request,
-          "a request was started again before its last execution was complete; test or wait first");
-  try {
-    send_.pack(communicator().handle());
-  } catch (...) {
-    execution().start_at_fault();
-    throw;
+  if (in_flight()) refuse_start();
+  if (partitions_) {
+    partitions_->reset();
+  } else {
+    try {
+      send_.pack(communicator().handle());
+    } catch (...) {
+      execution().start_at_fault();
+      throw;
+    }
   }
   Binding binding;
   binding.source = send_.data();
   binding.target = receive_.data();
+  binding.events = partitions_;
   execution().start(binding);
 }
 
-void PersistentRequest::take() { receive_.unpack(communicator().handle()); }
+void PersistentRequest::refuse_start() const {
+  std::ostringstream missing;
+  if (partitions_) partitions_->describe_missing(missing);
+  fail(Fault::request,
+       "a request was started again before its last execution was complete; test or wait first",
+       missing.view().empty() ? "" : ": ", missing.view());
+}
+
+void PersistentRequest::mark_ready(int neighbor, int first, int last) {
+  if (!partitions_) return Request::mark_ready(neighbor, first, last);
+  require(in_flight(), Fault::request, "partition ", first, " to neighbor ", neighbor,
+          " was marked ready, but the request is not in flight; start it first");
+  partitions_->mark(neighbor, first, last);
+  if (mpi::thread_may_call()) execution().take_events();
+}
+
+bool PersistentRequest::has_arrived(int neighbor, int partition) {
+  if (!partitions_) return Request::has_arrived(neighbor, partition);
+  if (partitions_->has_arrived(neighbor, partition) || !in_flight()) return true;
+  progress();
+  if (partitions_->has_arrived(neighbor, partition)) return true;
+  execution().check();
+  return false;
+}
+
+void PersistentRequest::take() {
+  // Partitions are unpacked as they arrive.
+  if (!partitions_) receive_.unpack(communicator().handle());
+}
 
 }  // namespace vicinal

@@ -10,6 +10,7 @@
 
 #include "collectives/execution_request.hpp"
 #include "collectives/graph.hpp"
+#include "collectives/partitions.hpp"
 #include "collectives/side.hpp"
 
 namespace vicinal {
@@ -27,13 +28,17 @@ class PersistentRequest final : public ExecutionRequest {
   ~PersistentRequest() override { end(); }
 
   void start() override;
+  void mark_ready(int neighbor, int first, int last) override;
+  bool has_arrived(int neighbor, int partition) override;
 
  private:
   void take() override;
+  [[noreturn]] void refuse_start() const;
 
   std::shared_ptr<Graph> graph_;
   Side send_;
   Side receive_;
+  std::shared_ptr<Partitions> partitions_;  ///< null where it has none
 };
 
 }  // namespace vicinal

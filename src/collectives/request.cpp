@@ -8,6 +8,18 @@
 
 namespace vicinal {
 
+namespace {
+
+[[noreturn]] void refuse_partitions() {
+  fail(Fault::request,
+       "the request has no partitions; make it by vicinal_neighbor_alltoallv_partitioned_init");
+}
+
+}  // namespace
+
+void Request::mark_ready(int, int, int) { refuse_partitions(); }
+bool Request::has_arrived(int, int) { refuse_partitions(); }
+
 bool Request::test() {
   if (!in_flight() || advance()) return true;
   progress();

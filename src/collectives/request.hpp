@@ -41,6 +41,12 @@ class Request {
   /// Polls until that is so. Throws as test().
   void wait();
   [[nodiscard]] virtual bool in_flight() const = 0;
+  /// Partitions `first` to `last` of what goes to an entry of the user's arrays may be sent. From any
+  /// thread, without a lock and without waiting. A request fault where there are no partitions.
+  virtual void mark_ready(int neighbor, int first, int last);
+  /// Whether a partition of what comes from an entry may be read; progresses whatever is active where it may
+  /// not. Throws as test(), but leaves the execution to be waited for.
+  virtual bool has_arrived(int neighbor, int partition);
   /// Goes on with a sentence: what it waits for. Of one in flight.
   virtual void name_awaited(std::ostream& out) const = 0;
   [[nodiscard]] Ownership ownership() const { return ownership_; }

@@ -13,10 +13,22 @@ bool needs_packing(const EdgeData& data) {
   });
 }
 
+/// Of pieces without gaps.
+bool has_overlaps(const EdgeData& data) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> places;
+  for (const EdgePiece& piece : data.pieces) {
+    if (piece.bytes() > 0) places.emplace_back(piece.offset, piece.offset + piece.bytes());
+  }
+  std::sort(places.begin(), places.end());
+  return std::adjacent_find(places.begin(), places.end(), [](const auto& a, const auto& b) {
+           return b.first < a.second;
+         }) != places.end();
+}
+
 }  // namespace
 
-Side::Side(EdgeData data) : data_(std::move(data)) {
-  packed_ = needs_packing(data_);
+Side::Side(EdgeData data, bool apart) : data_(std::move(data)) {
+  packed_ = needs_packing(data_) || (apart && has_overlaps(data_));
   std::int64_t bytes = 0, lowest = 0;
   bool first = true;
   for (const EdgePiece& piece : data_.pieces) {
@@ -52,21 +64,27 @@ void Side::keep_packed(std::int64_t bytes) {
 }
 
 void Side::pack(MPI_Comm communicator) {
-  if (!packed_) return;
-  for (std::size_t i = 0; i < data_.pieces.size(); ++i) {
-    const EdgePiece& piece = data_.pieces[i];
-    mpi::pack(piece.type, address(data_.buffer, piece.offset), piece.count,
-              bytes_.data() + packed_offset(i), communicator);
-  }
+  for (std::size_t i = 0; i < data_.pieces.size(); ++i) pack(i, 0, 1, communicator);
 }
 
 void Side::unpack(MPI_Comm communicator) const {
+  for (std::size_t i = 0; i < data_.pieces.size(); ++i) unpack(i, 0, 1, communicator);
+}
+
+void Side::pack(std::size_t edge, int part, int parts, MPI_Comm communicator) {
   if (!packed_) return;
-  for (std::size_t i = 0; i < data_.pieces.size(); ++i) {
-    const EdgePiece& piece = data_.pieces[i];
-    mpi::unpack(piece.type, bytes_.data() + packed_offset(i), address(data_.buffer, piece.offset),
-                piece.count, communicator);
-  }
+  const EdgePiece& piece = data_.pieces[edge];
+  const Index count = piece.count / parts, first = part * count;
+  mpi::pack(piece.type, address(data_.buffer, piece.offset + first * piece.type.extent), count,
+            bytes_.data() + packed_offset(edge) + first * piece.type.size, communicator);
+}
+
+void Side::unpack(std::size_t edge, int part, int parts, MPI_Comm communicator) const {
+  if (!packed_) return;
+  const EdgePiece& piece = data_.pieces[edge];
+  const Index count = piece.count / parts, first = part * count;
+  mpi::unpack(piece.type, bytes_.data() + packed_offset(edge) + first * piece.type.size,
+              address(data_.buffer, piece.offset + first * piece.type.extent), count, communicator);
 }
 
 }  // namespace vicinal

@@ -15,8 +15,9 @@ namespace vicinal {
 class Side {
  public:
   Side() = default;
-  /// Of data that have been checked. Places are in bytes, from the lowest byte that is touched.
-  explicit Side(EdgeData data);
+  /// Of data that have been checked. Places are in bytes, from the lowest byte that is touched. `apart`: no
+  /// two edges share a place, also where the user's pieces overlap.
+  explicit Side(EdgeData data, bool apart = false);
   /// Places are blocks: that of an edge is its entry. The data are equal blocks, or one block.
   Side(EdgeData data, std::int64_t block_bytes, const Ends& ends);
 
@@ -29,6 +30,9 @@ class Side {
   /// From the user's buffer, and to it; nothing where the plan is bound to that.
   void pack(MPI_Comm communicator);
   void unpack(MPI_Comm communicator) const;
+  /// The same for one of the equal parts of one edge's piece.
+  void pack(std::size_t edge, int part, int parts, MPI_Comm communicator);
+  void unpack(std::size_t edge, int part, int parts, MPI_Comm communicator) const;
 
  private:
   /// Has data packed, in so many bytes.

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "base/runs.hpp"
 #include "execute/combine.hpp"
+#include "execute/events.hpp"
 
 namespace vicinal {
 
@@ -14,6 +16,7 @@ struct Binding {
   std::byte* target = nullptr;        ///< user's memory, written during an execution
   std::int64_t element_bytes = 1;     ///< of all that moves for one element of the plan
   Combine combine;                    ///< for reverse plans
+  std::shared_ptr<Events> events;     ///< for plans with triggers and notifications
 
   // Several vectors exchanged together: an element is `pieces` pieces of element_bytes / pieces bytes,
   // and in the user's buffers piece v lies v * stride bytes further on.

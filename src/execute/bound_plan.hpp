@@ -43,6 +43,7 @@ class BoundPlan {
   [[nodiscard]] const CompiledGraph& graph() const { return *graph_; }
   [[nodiscard]] const mpi::Communicator& communicator() const { return *communicator_; }
   [[nodiscard]] std::int64_t element_bytes() const { return binding_.element_bytes; }
+  [[nodiscard]] Events* events() const { return binding_.events.get(); }
   [[nodiscard]] int tag(const Operation& operation) const {
     return mpi::Communicator::data_tag(operation.tag, channel_, graph_->plan.reverse);
   }

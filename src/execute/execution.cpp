@@ -40,6 +40,7 @@ class Execution::Turns final : public Activity {
   [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
 
   bool advance() noexcept override;
+  void take_events() noexcept;
   void describe(std::ostream& out) const override;
   void name_awaited(std::ostream& out) const { run_.name_awaited(out); }
 
@@ -117,6 +118,15 @@ bool Execution::Turns::advance() noexcept {
     give_up(std::current_exception());
   }
   return true;
+}
+
+void Execution::Turns::take_events() noexcept {
+  if (!owners_ || given_up_) return;
+  try {
+    run_.take_events();
+  } catch (...) {
+    give_up(std::current_exception());
+  }
 }
 
 void Execution::Turns::begin_next() {
@@ -239,6 +249,17 @@ bool Execution::poll(int times) {
   in_flight_.store(false, std::memory_order_relaxed);
   if (turns_->fault()) std::rethrow_exception(turns_->fault());
   return true;
+}
+
+void Execution::take_events() noexcept {
+  if (const TriedClaim claim(*turns_); claim) turns_->take_events();
+}
+
+void Execution::check() {
+  const TriedClaim claim(*turns_);
+  if (claim && in_flight() && turns_->answered() && turns_->fault()) {
+    std::rethrow_exception(turns_->fault());
+  }
 }
 
 void Execution::wait() {

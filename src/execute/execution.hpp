@@ -36,6 +36,11 @@ class Execution {
   /// True once the execution is complete, or none is in flight. Progresses this one only. Throws the
   /// fault for which what was due has not all come; the execution is over then.
   bool advance();
+  /// From any thread: begins what waits for events that have happened, unless another thread progresses this
+  /// execution.
+  void take_events() noexcept;
+  /// Throws the fault with which an execution in flight has ended, if it has; it stays to be waited for.
+  void check();
   /// Polls, then yields, then sleeps, progressing whatever is active, until complete. Throws as advance().
   void wait();
   [[nodiscard]] bool in_flight() const { return in_flight_.load(std::memory_order_relaxed); }

@@ -8,6 +8,7 @@
 
 #include "execute/plan_log.hpp"
 #include "planners/comparison.hpp"
+#include "planners/partitioning.hpp"
 #include "planners/plan_alike.hpp"
 #include "planners/proof.hpp"
 
@@ -68,6 +69,18 @@ Task<Plans> Planning::negotiate() {
   } catch (const SettledFault& fault) {
     settled = fault;
   }
+  if (task_.options.partitioned && task_.neighborhood.has_edges()) {
+    // Letters go along the messages of plans, so all must have theirs.
+    Task<Done> agreeing = agree(settled);
+    co_await agreeing;
+    try {
+      Task<Plan> partitioning =
+          with_partitions(conversation_, site_, std::move(plans.forward), task_.pattern);
+      plans.forward = co_await partitioning;
+    } catch (const SettledFault& fault) {
+      settled = fault;
+    }
+  }
   Task<Done> concluding = conclude(plans, settled);
   co_await concluding;
   co_return plans;
@@ -84,12 +97,19 @@ Task<Done> Planning::conclude(const Plans& plans, const std::optional<Error>& se
     Task<Done> proving = prove(conversation_, task_.neighborhood, plans, task_.pattern, settled);
     co_await proving;
   } else if (task_.neighborhood.has_edges()) {
-    FaultRecord faults(task_.neighborhood.rank, task_.options.unit);
-    if (settled) faults.blame(*settled);
-    Task<Done> agreeing = require_same(conversation_, task_.neighborhood.tree, faults, {});
+    Task<Done> agreeing = agree(settled);
     co_await agreeing;
   }
   if (settled) throw SettledFault(*settled);
+  co_return Done{};
+}
+
+/// That no rank of the component is at fault: throws on all of them where one is.
+Task<Done> Planning::agree(const std::optional<Error>& settled) {
+  FaultRecord faults(task_.neighborhood.rank, task_.options.unit);
+  if (settled) faults.blame(*settled);
+  Task<Done> comparing = require_same(conversation_, task_.neighborhood.tree, faults, {});
+  co_await comparing;
   co_return Done{};
 }
 

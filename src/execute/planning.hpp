@@ -49,6 +49,7 @@ class Planning final : public Activity {
  private:
   Task<Plans> negotiate();
   Task<Plans> make_plans();
+  Task<Done> agree(const std::optional<Error>& settled);
   Task<Done> conclude(const Plans& plans, const std::optional<Error>& settled);
   void leave_with(std::exception_ptr fault, int origin) noexcept;
 

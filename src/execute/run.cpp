@@ -70,6 +70,7 @@ bool Run::poll() {
   if (!announced_) announce();
   std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
   if (unfinished_ > 0) {
+    take_events();
     poll_pending();
     if (linked_active_ > 0) poll_linked();
     if (unfinished_ > 0) return false;
@@ -78,6 +79,22 @@ bool Run::poll() {
   if (state_ == State::executing && !poll_unlinked()) return false;
   state_ = State::idle;
   return true;
+}
+
+void Run::take_events() {
+  Events* const events = bound_.events();
+  if (events == nullptr || state_ != State::executing) return;
+  for (int event = events->next(); event >= 0; event = events->next()) {
+    const int node = graph_->triggers[static_cast<std::size_t>(event)];
+    try {
+      events->prepare(event);
+    } catch (...) {
+      note(current_fault());
+      mark_failed(node, graph_->plan.rank);
+    }
+    complete(node);
+    run_ready();
+  }
 }
 
 void Run::poll_pending() {
@@ -143,6 +160,10 @@ void Run::begin(int number) {
     case OperationKind::send:
     case OperationKind::receive: return begin_message(number);
     case OperationKind::signal: return signal(number);
+    case OperationKind::notify: return notify(number);
+    case OperationKind::trigger:
+      if (state_ == State::at_fault) complete(number);
+      return;
     case OperationKind::await:
       if (is_satisfied(number)) {
         complete(number);
@@ -196,6 +217,17 @@ void Run::signal(int number) {
     flag.signal_fault(generation_, bound_.element_bytes(), origin);
   } else {
     flag.signal(generation_, bound_.element_bytes());
+  }
+  complete(number);
+}
+
+void Run::notify(int number) {
+  if (culprit(number) < 0) {
+    try {
+      bound_.events()->tell(graph_->node(number).step);
+    } catch (...) {
+      note(current_fault());
+    }
   }
   complete(number);
 }

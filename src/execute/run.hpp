@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -32,6 +33,8 @@ class Run {
   void start_at_fault();
   /// Does what can be done now; true once the execution is complete.
   bool poll();
+  /// Begins what waits for events that have happened.
+  void take_events();
   [[nodiscard]] bool in_flight() const { return state_ != State::idle; }
   [[nodiscard]] bool at_fault() const { return state_ == State::at_fault; }
   /// How many have been begun: the same on all ranks.
@@ -63,6 +66,7 @@ class Run {
   void begin_job(int node);
   void begin_message(int node);
   void signal(int node);
+  void notify(int node);
   void send_nothing(const Operation& operation);
   void complete(int node);
   void run_ready();
@@ -90,6 +94,8 @@ class Run {
     if (!fault_) fault_ = fault;
   }
   void note_missing(int buffer, int origin);
+  /// What of outside events has not happened, in words; "" for nothing.
+  [[nodiscard]] std::string missing_event() const;
 
   BoundPlan& bound_;
   const CompiledGraph* graph_ = nullptr;

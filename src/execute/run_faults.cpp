@@ -108,7 +108,18 @@ void Run::abandon() {
   }
 }
 
+std::string Run::missing_event() const {
+  if (state_ != State::executing || bound_.events() == nullptr) return {};
+  std::ostringstream text;
+  bound_.events()->describe_missing(text);
+  return text.str();
+}
+
 void Run::name_awaited(std::ostream& out) const {
+  if (const std::string missing = missing_event(); !missing.empty()) {
+    out << ", in which " << missing;
+    return;
+  }
   std::set<int> ranks;
   bool jobs = false;
   const auto add = [&](const Operation& operation) {
@@ -151,6 +162,7 @@ void Run::describe_pending(std::ostream& out) const {
     }
     out << "\n";
   };
+  if (const std::string missing = missing_event(); !missing.empty()) out << "  " << missing << "\n";
   for (const int node : pending_) line(graph_->node(node).plan_operation);
   for (const mpi::Stray& stray : strays_) out << "  a message from rank " << stray.source() << "\n";
   if (state_ == State::at_fault || (linked_active_ == 0 && unfinished_ > 0)) return;

@@ -40,6 +40,15 @@ bool thread_multiple() {
   return provided == MPI_THREAD_MULTIPLE;
 }
 
+bool thread_may_call() {
+  if (!is_alive()) return false;
+  int provided = MPI_THREAD_SINGLE, main = 0;
+  MPI_Query_thread(&provided);
+  if (provided == MPI_THREAD_MULTIPLE) return true;
+  MPI_Is_thread_main(&main);
+  return provided != MPI_THREAD_SERIALIZED && main != 0;
+}
+
 void* find_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
 
 }  // namespace vicinal::mpi

@@ -18,6 +18,8 @@ void claim_process();
 [[nodiscard]] inline bool is_alive() { return !is_forked() && is_initialized() && !is_finalized(); }
 /// Several threads may call MPI at the same time.
 [[nodiscard]] bool thread_multiple();
+/// The calling thread may call MPI, whatever other threads do.
+[[nodiscard]] bool thread_may_call();
 
 /// The address of an MPI function in the MPI that is loaded; null where it has none.
 [[nodiscard]] void* find_symbol(const char* name);

@@ -15,6 +15,12 @@ void check_rank(int rank, int size, const char* direction) {
           " was given, but the communicator has ranks 0 to ", size - 1);
 }
 
+void check_partitions(Index count, int partitions, int rank, const char* direction) {
+  require(partitions >= 0 && (partitions == 0 || count % partitions == 0), Fault::count,
+          "the edge ", direction, " rank ", rank, " carries ", count,
+          " items, which are not to be divided into ", partitions, " equal partitions");
+}
+
 }  // namespace
 
 Index item_count(const OutEdge& edge) {
@@ -30,12 +36,14 @@ void check(const Pattern& pattern, int size) {
       require(run.count >= 0, Fault::count, "the edge to rank ", edge.rank, " has a count of ",
               run.count, "; counts must not be negative");
     }
+    check_partitions(item_count(edge), edge.partitions, edge.rank, "to");
   }
   std::vector<std::pair<Index, Index>> slots;
   for (const InEdge& edge : pattern.in) {
     check_rank(edge.rank, size, "from");
     require(edge.count >= 0, Fault::count, "the edge from rank ", edge.rank, " has a count of ",
             edge.count, "; counts must not be negative");
+    check_partitions(edge.count, edge.partitions, edge.rank, "from");
     for (const CopyRun& run : edge.slots) {
       require(run.count >= 0 && run.source >= 0 && run.source + run.count <= edge.count,
               Fault::count, "the edge from rank ", edge.rank, " carries ", edge.count,

@@ -25,6 +25,7 @@ struct ItemRun {
 struct OutEdge {
   int rank = 0;
   std::vector<ItemRun> items;
+  int partitions = 0;  ///< equal parts that become ready one by one; 0: all is from the start
 };
 
 /// Items received from one rank. In each run `source` is the offset within the edge and `target` the
@@ -34,6 +35,7 @@ struct InEdge {
   int rank = 0;
   Index count = 0;
   std::vector<CopyRun> slots;
+  int partitions = 0;  ///< equal parts of whose arrival somebody hears; the sender's may be others
 };
 
 /// One rank's side of a pattern. Several edges between one pair of ranks pair k-th with k-th; an
@@ -47,8 +49,8 @@ struct Pattern {
 /// The number of items that an edge carries.
 Index item_count(const OutEdge& edge);
 
-/// Refuses edges whose runs are negative, whose counts disagree with their slots, whose ranks lie
-/// outside 0..size-1, or whose receive slots overlap.
+/// Refuses edges whose runs are negative, whose counts disagree with their slots or do not divide into
+/// their partitions, whose ranks lie outside 0..size-1, or whose receive slots overlap.
 void check(const Pattern& pattern, int size);
 
 }  // namespace vicinal

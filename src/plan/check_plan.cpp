@@ -78,10 +78,13 @@ class PlanCheck {
     }
   }
 
+  void check_rank(int rank) const {
+    if (rank >= 0 && rank < size_) return;
+    wrong("names rank ", rank, ", but the ranks are 0 to ", size_ - 1);
+  }
+
   void check_message(const Operation& it, const char* verb, int which) const {
-    if (it.peer < 0 || it.peer >= size_) {
-      wrong("names rank ", it.peer, ", but the ranks are 0 to ", size_ - 1);
-    }
+    check_rank(it.peer);
     if (it.peer == plan_.rank) wrong("is a message to its own rank; that must be a copy");
     if (it.tag < 0) wrong("has no tag");
     check_range(verb, which, it.offset, it.count);
@@ -112,6 +115,14 @@ class PlanCheck {
         if (it.lag < 0) wrong("has the negative lag ", it.lag);
         break;
       }
+      case OperationKind::trigger:
+      case OperationKind::notify:
+        if (it.event < 0) wrong("names no event");
+        if (it.kind == OperationKind::trigger && !it.after.empty()) {
+          wrong("comes after operation ", it.after.front(), ", but it happens outside of the plan");
+        }
+        check_rank(it.peer);
+        break;
     }
   }
 

@@ -92,6 +92,12 @@ std::vector<int> CompiledGraph::make_nodes() {
       node.step = next_of(copies, i);
     } else if (operation.kind == OperationKind::reduce) {
       node.step = next_of(reductions, i);
+    } else if (operation.kind == OperationKind::trigger) {
+      node.step = operation.event;
+      if (triggers.size() <= at(node.step)) triggers.resize(at(node.step) + 1, -1);
+      triggers[at(node.step)] = node_of[at(i)];
+    } else if (operation.kind == OperationKind::notify) {
+      node.step = operation.event;
     } else {
       node.buffer = operation.from;
       node.flag = operation.flag;

@@ -20,7 +20,7 @@ namespace vicinal {
 struct CompiledGraph {
   struct Node {
     OperationKind kind{};
-    int step = -1;    ///< position among the copies or the reductions, or its message
+    int step = -1;    ///< position among the copies or the reductions, or its message, or its event
     int buffer = -1;  ///< signal and await: the shared buffer
     int flag = -1;
     int lag = 0;
@@ -47,6 +47,7 @@ struct CompiledGraph {
   std::vector<int> predecessors;  ///< by node: how many
   std::vector<int> initial;       ///< without predecessors, other than messages, in plan order
   std::vector<int> copies, reductions;  ///< the operations of the plan
+  std::vector<int> triggers;            ///< by event: the node
 
   std::vector<Message> messages;
   int linked_later = 0;

@@ -41,6 +41,8 @@ void write_fields(JsonWriter& json, const Operation& it) {
       json.key("from").value(it.from).key("flag").value(it.flag);
       if (it.kind == OperationKind::await) json.key("lag").value(it.lag);
       break;
+    case OperationKind::trigger:
+    case OperationKind::notify: json.key("event").value(it.event).key("peer").value(it.peer); break;
   }
 }
 

@@ -21,6 +21,8 @@ const char* name(OperationKind kind) {
     case OperationKind::receive: return "receive";
     case OperationKind::signal: return "signal";
     case OperationKind::await: return "await";
+    case OperationKind::trigger: return "trigger";
+    case OperationKind::notify: return "notify";
   }
   return "unknown";
 }

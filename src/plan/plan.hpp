@@ -35,7 +35,16 @@ struct Buffer {
   int peers = 0;           ///< shared: how many peers the slot has (known to the owner only)
 };
 
-enum class OperationKind : std::uint8_t { copy, reduce, send, receive, signal, await };
+enum class OperationKind : std::uint8_t {
+  copy,
+  reduce,
+  send,
+  receive,
+  signal,
+  await,
+  trigger,  ///< complete when an event outside of the plan has happened: a partition is ready
+  notify,   ///< makes an event happen for the outside: a partition has arrived
+};
 
 /// A label for reports. Phases are not barriers.
 enum class Phase : std::uint8_t {
@@ -68,6 +77,10 @@ struct Operation {
   // is complete when the flag has reached the current execution minus `lag`.
   int flag = -1;
   int lag = 0;
+
+  // trigger, notify: the partitions of the pattern's out-edges (in-edges), counted edge after edge in the
+  // pattern's order; `peer` is the rank at the other end of the edge.
+  int event = -1;
 
   std::vector<int> after;
 };

@@ -63,6 +63,12 @@ void write_operation(std::ostream& out, const Plan& plan, std::size_t index) {
       out << " of buffer " << it.from;
       if (it.lag > 0) out << ", " << it.lag << " execution" << (it.lag > 1 ? "s" : "") << " back";
       break;
+    case OperationKind::trigger:
+      out << "event " << it.event << ", a partition for rank " << it.peer;
+      break;
+    case OperationKind::notify:
+      out << "event " << it.event << ", a partition from rank " << it.peer;
+      break;
   }
   for (std::size_t i = 0; i < it.after.size(); ++i) {
     out << (i > 0 ? ", " : "; after ") << it.after[i];

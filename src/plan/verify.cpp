@@ -14,6 +14,7 @@ void verify(std::span<const Plan> plans, std::span<const Pattern> patterns) {
   const detail::Demand demand(program, patterns);
   const std::vector<int> order = detail::run_to_the_end(program);
   detail::verify_sharing(program, order);
+  detail::verify_partitions(program, patterns);
   if (program.reverse) {
     detail::verify_reverse(program, demand, order);
   } else {

@@ -21,6 +21,10 @@ std::vector<int> run_to_the_end(const Program& program);
 /// within one execution, or, in a slot, from one execution to the next.
 void verify_sharing(const Program& program, std::span<const int> order);
 
+/// Throws unless each partition of the patterns has its trigger (its notification), which everything that
+/// reads the partition's items comes after (which comes after everything that writes its slots).
+void verify_partitions(const Program& program, std::span<const Pattern> patterns);
+
 /// What the patterns of all ranks ask for. The owned side has the items, the ghost side the slots
 /// that hold copies of them. Both are numbered over all ranks.
 struct Demand {

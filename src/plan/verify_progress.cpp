@@ -87,7 +87,9 @@ class Run {
     begun_[id] = 1;
     switch (program_.operation(id).kind) {
       case OperationKind::copy:
-      case OperationKind::reduce: complete(id); break;
+      case OperationKind::reduce:
+      case OperationKind::trigger:  // whoever brings the event about waits for nothing of the plans
+      case OperationKind::notify: complete(id); break;
       case OperationKind::send:
       case OperationKind::receive: {
         const int other = program_.counterpart[id];

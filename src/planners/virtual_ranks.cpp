@@ -1,6 +1,7 @@
 // Planning for all ranks of a communicator in one process: the graph's meeting, then the planner.
 #include "planners/virtual_ranks.hpp"
 
+#include "planners/partitioning.hpp"
 #include "planners/plan_alike.hpp"
 
 namespace vicinal {
@@ -20,11 +21,18 @@ std::vector<Plans> plan_virtually(const Planner& planner, std::shared_ptr<const 
     return make_neighborhood(talk, machine, rank, std::move(sources), std::move(destinations));
   });
   std::vector<VirtualSite> sites(static_cast<std::size_t>(size));
-  return run_virtual<Plans>(size, [&](int rank, Conversation& talk) {
+  auto plans = run_virtual<Plans>(size, [&](int rank, Conversation& talk) {
     const auto i = static_cast<std::size_t>(rank);
     return plan_alike(
         planner, PlanRequest{talk, sites[i], neighborhoods[i], patterns[i], options, std::nullopt});
   });
+  if (!options.partitioned) return plans;
+  const auto partitioned = run_virtual<Plan>(size, [&](int rank, Conversation& talk) {
+    const auto i = static_cast<std::size_t>(rank);
+    return with_partitions(talk, sites[i], plans[i].forward, patterns[i]);
+  });
+  for (std::size_t i = 0; i < plans.size(); ++i) plans[i].forward = partitioned[i];
+  return plans;
 }
 
 }  // namespace vicinal

@@ -80,6 +80,15 @@ inline Operation flagging(OperationKind kind, Phase phase, int buffer, int flag,
   return it;
 }
 
+inline Operation event(OperationKind kind, int event, int peer, std::vector<int> after = {}) {
+  Operation it;
+  it.kind = kind;
+  it.event = event;
+  it.peer = peer;
+  it.after = std::move(after);
+  return it;
+}
+
 /// Each rank sends `items` random elements of `owned` to `degree` random ranks of other regions.
 inline std::vector<Pattern> random_patterns(int ranks, int per_region, int degree, int items,
                                             Index owned, unsigned seed) {

@@ -123,4 +123,28 @@ TEST(goal_turns_flags_into_messages) {
                "bytes per nanosecond");
 }
 
+TEST(forms_know_events) {
+  auto plans = testing::empty_plans(2, 4, 4);
+  const int ready = add(plans[0], testing::event(Kind::trigger, 0, 1));
+  add(plans[0], message(Kind::send, Plan::source, 0, 4, 1, 3, {ready}));
+  const int came = add(plans[1], message(Kind::receive, Plan::target, 0, 4, 0, 3));
+  add(plans[1], testing::event(Kind::notify, 2, 0, {came}));
+  CHECK(written([&](std::ostream& out) {
+          write_text(out, plans[0]);
+        }).find("  0: trigger [direct] event 0, a partition for rank 1\n") != std::string::npos);
+  CHECK(written([&](std::ostream& out) {
+          write_text(out, plans[1]);
+        }).find("  1: notify [direct] event 2, a partition from rank 0; after 0\n") !=
+        std::string::npos);
+  CHECK(written([&](std::ostream& out) {
+          write_json(out, plans[1]);
+        }).find(R"({"kind": "notify", "phase": "direct", "event": 2, "peer": 0, "after": [0]})") !=
+        std::string::npos);
+  CHECK_EQUAL(written([&](std::ostream& out) { write_goal(out, plans, 8, 1); }),
+              "num_ranks 2\n\n"
+              "rank 0 {\nl1: calc 0\nl2: send 32b to 1 tag 0\nl2 requires l1\n}\n\n"
+              "rank 1 {\nl1: recv 32b from 0 tag 0\nl2: calc 0\nl2 requires l1\n}\n\n");
+  CHECK_EQUAL(statistics(plans[0]).non_local.messages, 1);
+}
+
 }  // namespace vicinal

@@ -40,6 +40,8 @@ Plan rich_plan() {
   add(plan, message(Kind::receive, staging, 1, 2, 0, 90));
   add(plan, message(Kind::send, slot, 0, 2, 2, 91, {second}));
   plan.operations.back().local = true;
+  add(plan, testing::event(Kind::trigger, 3, 2));
+  add(plan, testing::event(Kind::notify, 1, 0, {first}));
   return plan;
 }
 
@@ -48,6 +50,8 @@ Pattern rich_pattern() {
   pattern.out = {{0, {{5, 1, 2}, {2305843009213693957, 0, 1}}}, {2, {}}};
   pattern.in = {{2, 3, {{0, 4, 3}}}};
   pattern.identity = true;
+  pattern.out[0].partitions = 4;
+  pattern.in[0].partitions = 3;
   return pattern;
 }
 
@@ -68,10 +72,12 @@ TEST(plans_are_read_as_they_were_written) {
   for (std::size_t i = 0; i < expected.out.size(); ++i) {
     CHECK_EQUAL(pattern.out[i].rank, expected.out[i].rank);
     CHECK(pattern.out[i].items == expected.out[i].items);
+    CHECK_EQUAL(pattern.out[i].partitions, expected.out[i].partitions);
   }
   CHECK_EQUAL(pattern.in.size(), std::size_t{1});
   CHECK_EQUAL(pattern.in[0].rank, 2);
   CHECK_EQUAL(pattern.in[0].count, 3);
+  CHECK_EQUAL(pattern.in[0].partitions, 3);
   CHECK(pattern.in[0].slots == expected.in[0].slots);
   CHECK_EQUAL(json_of(reader.read<Plan>()), json_of(testing::empty_plans(2, 0, 0)[0]));
   reader.finish();

@@ -1,0 +1,153 @@
+// Partitions: that nothing is read before it is said to be ready, and nothing said to have arrived before it
+// is written. Both are orders within one rank, so that its own `after` must show them.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "plan/partitions.hpp"
+#include "plan/verify.hpp"
+
+namespace vicinal::detail {
+
+namespace {
+
+/// One rank's partitions.
+class Partitions {
+ public:
+  Partitions(const Program& program, int rank, const Pattern& pattern)
+      : program_(program),
+        rank_(rank),
+        first_(program.first_operation[rank]),
+        plan_(program.plans[rank]),
+        triggers_(of_events(OperationKind::trigger, trigger_peers(pattern))),
+        notifications_(of_events(OperationKind::notify, notify_peers(pattern))),
+        sent_(sent_stretches(pattern)),
+        received_(received_stretches(pattern)),
+        seen_(plan_.operations.size(), 0) {}
+
+  void verify() {
+    for (int number = 0; number < static_cast<int>(plan_.operations.size()); ++number) {
+      const Operation& it = plan_.operations[number];
+      if (it.from == Plan::source && !sent_.empty()) verify_reader(number);
+    }
+    std::vector<std::vector<int>> writers = writers_of_events();
+    for (std::size_t event = 0; event < notifications_.size(); ++event) {
+      visit_what_precedes(notifications_[event]);
+      for (const int writer : writers[event]) {
+        if (seen_[writer] == walk_) continue;
+        fail(Fault::internal, describe(notifications_[event]), " does not come after ",
+             describe(writer), ", which writes slots of partition ", event,
+             " of those that this rank receives");
+      }
+    }
+  }
+
+ private:
+  /// The operation of each event: one of that kind, for that peer.
+  std::vector<int> of_events(OperationKind kind, const std::vector<int>& peers) const {
+    std::vector<int> found(peers.size(), -1);
+    for (int number = 0; number < static_cast<int>(plan_.operations.size()); ++number) {
+      const Operation& it = plan_.operations[number];
+      if (it.kind != kind) continue;
+      require(it.event < static_cast<int>(peers.size()), Fault::internal, describe(number),
+              " names event ", it.event, ", but the pattern has ", peers.size(),
+              " partitions there");
+      require(found[it.event] < 0, Fault::internal, describe(number), " names event ", it.event,
+              ", and so does ", describe(found[it.event]));
+      require(it.peer == peers[it.event], Fault::internal, describe(number), " names rank ",
+              it.peer, ", but event ", it.event, " is a partition of an edge with rank ",
+              peers[it.event]);
+      found[it.event] = number;
+    }
+    const auto missing = std::find(found.begin(), found.end(), -1);
+    require(missing == found.end(), Fault::internal, "rank ", rank_, " has no operation of kind ",
+            name(kind), " for event ", missing - found.begin());
+    return found;
+  }
+
+  void verify_reader(int number) {
+    const Operation& it = plan_.operations[number];
+    bool walked = false;
+    const auto read = [&](Index first, Index count) {
+      for (const Stretch& stretch : meeting(sent_, first, count)) {
+        if (!walked) visit_what_precedes(number);
+        walked = true;
+        const int trigger = triggers_[stretch.event];
+        if (seen_[trigger] == walk_) continue;
+        fail(Fault::internal, describe(number), " reads element ", std::max(first, stretch.first),
+             " of the source, but does not come after ", describe(trigger),
+             ", before which that is not ready");
+      }
+    };
+    if (it.kind == OperationKind::send) read(it.offset, it.count);
+    for (const CopyRun& run : it.runs) read(run.source, run.count);
+  }
+
+  /// By event, the operations that write its slots.
+  std::vector<std::vector<int>> writers_of_events() const {
+    std::vector<std::vector<int>> writers(notifications_.size());
+    for (int number = 0; number < static_cast<int>(plan_.operations.size()); ++number) {
+      const Operation& it = plan_.operations[number];
+      if (it.to != Plan::target) continue;
+      const auto write = [&](Index first, Index count) {
+        for (const Stretch& stretch : meeting(received_, first, count)) {
+          writers[stretch.event].push_back(number);
+        }
+      };
+      if (it.kind == OperationKind::receive) write(it.offset, it.count);
+      for (const CopyRun& run : it.runs) write(run.target, run.count);
+    }
+    return writers;
+  }
+
+  /// Those of the stretches, which are in order, that have an element of so many from `first` on. Those of
+  /// the source may overlap each other, wherefore all that begin early enough are looked at.
+  static std::vector<Stretch> meeting(const std::vector<Stretch>& stretches, Index first,
+                                      Index count) {
+    std::vector<Stretch> found;
+    for (const Stretch& it : stretches) {
+      if (it.first >= first + count) break;
+      if (first < it.first + it.count) found.push_back(it);
+    }
+    return found;
+  }
+
+  void visit_what_precedes(int number) {
+    ++walk_;
+    stack_.assign(1, number);
+    while (!stack_.empty()) {
+      const int it = stack_.back();
+      stack_.pop_back();
+      for (const int before : plan_.operations[it].after) {
+        if (std::exchange(seen_[before], walk_) != walk_) stack_.push_back(before);
+      }
+    }
+  }
+
+  [[nodiscard]] std::string describe(int number) const {
+    return program_.describe(first_ + number);
+  }
+
+  const Program& program_;
+  int rank_;
+  int first_;
+  const Plan& plan_;
+  std::vector<int> triggers_;       ///< by event
+  std::vector<int> notifications_;  ///< by event
+  std::vector<Stretch> sent_;
+  std::vector<Stretch> received_;
+  std::vector<int> seen_;  ///< by operation: the last walk that met it
+  int walk_ = 0;
+  std::vector<int> stack_;
+};
+
+}  // namespace
+
+void verify_partitions(const Program& program, std::span<const Pattern> patterns) {
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    Partitions(program, rank, patterns[rank]).verify();
+  }
+}
+
+}  // namespace vicinal::detail
