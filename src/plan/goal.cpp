@@ -63,8 +63,8 @@ class Goal {
     });
     for (int i = 0; i < static_cast<int>(messages_.size()); ++i) {
       Message& it = messages_[i];
-      const bool same_pair = i > 0 && messages_[i - 1].sender == it.sender &&
-                             messages_[i - 1].receiver == it.receiver;
+      const bool same_pair =
+          i > 0 && messages_[i - 1].sender == it.sender && messages_[i - 1].receiver == it.receiver;
       it.tag = same_pair ? messages_[i - 1].tag + 1 : 0;
       sends_[it.from_operation].push_back(i);
       receive_[it.to_operation] = i;

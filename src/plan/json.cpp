@@ -58,7 +58,8 @@ void write_operation(JsonWriter& json, const Operation& it) {
 
 void write_json(std::ostream& out, const Plan& plan) {
   JsonWriter json(out);
-  json.begin_object().key("format").value(1).key("rank").value(plan.rank).key("size").value(plan.size);
+  json.begin_object().key("format").value(1).key("rank").value(plan.rank).key("size").value(
+      plan.size);
   json.key("planner").value(plan.planner).key("reverse").value(plan.reverse);
   json.key("buffers").begin_array();
   for (const Buffer& it : plan.buffers) write_buffer(json, it);

@@ -42,13 +42,11 @@ std::vector<Part> only(Part piece) {
 
 }  // namespace
 
-void Transfers::give(Phase phase, bool local, int peer, std::int64_t tag, Index count,
-                     Part piece) {
+void Transfers::give(Phase phase, bool local, int peer, std::int64_t tag, Index count, Part piece) {
   give(phase, local, peer, tag, count, only(std::move(piece)));
 }
 
-void Transfers::take(Phase phase, bool local, int peer, std::int64_t tag, Index count,
-                     Part piece) {
+void Transfers::take(Phase phase, bool local, int peer, std::int64_t tag, Index count, Part piece) {
   take(phase, local, peer, tag, count, only(std::move(piece)));
 }
 

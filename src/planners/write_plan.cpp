@@ -68,9 +68,7 @@ class PlanWriter {
   enum class Turn : std::uint8_t { own, passed_on, kept };
 
   [[nodiscard]] Turn turn_of(const Transfer& it) const {
-    const auto is = [](int store) {
-      return [store](const Part& at) { return at.store == store; };
-    };
+    const auto is = [](int store) { return [store](const Part& at) { return at.store == store; }; };
     const auto all = [&](int store) {
       return std::all_of(it.pieces.begin(), it.pieces.end(), is(store));
     };
