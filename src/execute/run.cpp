@@ -235,6 +235,7 @@ void Run::notify(int number) {
 void Run::complete(int number) {
   const Node& node = graph_->node(number);
   --unfinished_;
+  remaining_[static_cast<std::size_t>(number)] = done;
   const int failed_by = any_failed_ ? failed_by_[static_cast<std::size_t>(number)] : 0;
   for (int i = node.first_successor; i < node.last_successor; ++i) {
     const int next = graph_->successors[static_cast<std::size_t>(i)];

@@ -96,6 +96,7 @@ class Run {
   void note_missing(int buffer, int origin);
   /// What of outside events has not happened, in words; "" for nothing.
   [[nodiscard]] std::string missing_event() const;
+  [[nodiscard]] bool awaits_message(std::size_t index) const;
 
   BoundPlan& bound_;
   const CompiledGraph* graph_ = nullptr;
@@ -104,7 +105,8 @@ class Run {
   std::int64_t generation_ = 0;  ///< of the last execution begun
   std::optional<Error> fault_;
 
-  std::vector<int> remaining_;  ///< by node: predecessors still missing
+  static constexpr int done = -1;
+  std::vector<int> remaining_;  ///< by node: predecessors still missing, or that it is done
   std::vector<int> ready_;      ///< a stack
   std::vector<int> pending_;    ///< awaits and jobs that are begun and not over
   std::size_t unfinished_ = 0;  ///< nodes

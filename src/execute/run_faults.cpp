@@ -115,6 +115,19 @@ std::string Run::missing_event() const {
   return text.str();
 }
 
+/// Whether a message is under way, as far as it is tested for now.
+bool Run::awaits_message(std::size_t index) const {
+  if (state_ == State::at_fault) return false;
+  const auto linked = static_cast<std::size_t>(graph_->linked);
+  if (index < linked) {
+    const int node = graph_->messages[index].node;
+    return remaining_[static_cast<std::size_t>(node)] == 0;
+  }
+  if (unfinished_ > 0 || unlinked_to_begin_ > 0) return false;
+  const int unlinked = static_cast<int>(graph_->messages.size() - linked);
+  return !bound_.requests().test_early(linked, unlinked, index);
+}
+
 void Run::name_awaited(std::ostream& out) const {
   if (const std::string missing = missing_event(); !missing.empty()) {
     out << ", in which " << missing;
@@ -133,9 +146,10 @@ void Run::name_awaited(std::ostream& out) const {
     }
   };
   for (const int node : pending_) add(graph_->operation_of(graph_->node(node)));
-  const bool messages = pending_.empty() || linked_active_ > 0;
-  for (std::size_t i = 0; messages && i < graph_->messages.size(); ++i) {
-    if (!bound_.requests().is_complete(i)) add(graph_->operation_of(graph_->messages[i]));
+  if (pending_.empty() || linked_active_ > 0) {
+    for (std::size_t i = 0; i < graph_->messages.size(); ++i) {
+      if (awaits_message(i)) add(graph_->operation_of(graph_->messages[i]));
+    }
   }
   if (jobs) out << ", in which this rank moves data to or from the user's memory";
   if (ranks.empty() && jobs) return;

@@ -71,6 +71,25 @@ bool RequestSet::test_all(std::size_t first, int count) {
   return all_complete_;
 }
 
+bool RequestSet::test_early(std::size_t first, int count, std::size_t index) {
+  if (all_complete_) early_.clear();
+  all_complete_ = false;
+  int done = 0;
+  MPI_Status status;
+  const int code = MPI_Test(&requests_[index], &done, &status);
+  int kind = MPI_SUCCESS;
+  MPI_Error_class(code, &kind);
+  if (kind != MPI_ERR_TRUNCATE) check(code, "MPI_Test");
+  const bool was_active = status.MPI_SOURCE != MPI_ANY_SOURCE;
+  if (done == 0 || prepared_[index].sends || !was_active) return done != 0;
+  early_.resize(static_cast<std::size_t>(count), unknown);
+  statuses_[index - first] = status;
+  statuses_[index - first].MPI_ERROR = code;
+  any_failed_ = true;
+  early_[index - first] = length(index - first);
+  return true;
+}
+
 int RequestSet::test_some(std::size_t first, int count, int* completed) {
   if (count == 0) return 0;
   if (!early_.empty()) early_.clear();

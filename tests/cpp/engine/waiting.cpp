@@ -1,7 +1,9 @@
 // Waiting for several requests: whose handle goes, whose error is told, and what is no list at all.
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "collectives/request.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/requests.hpp"
@@ -41,6 +43,30 @@ int told = 0;
 void count_errors(MPI_Comm*, int*, ...) { ++told; }
 
 }  // namespace
+
+TEST(asking_whom_a_rank_waits_for_loses_nothing) {
+  const Duplicate comm;
+  const int last = world_size() - 1;
+  const bool is_last = world_rank() == last;
+  const Shifts shifts(comm, {1, -1, 2, 0}, few_regions(world_size()), 1);
+  for (const char* strategy : {"direct", "aggregate", "split"}) {
+    Exchange exchange(shifts, strategy, "messages");
+    for (int round = 1; round <= 20; ++round) {
+      // What the others have sent is there, and what the last one will send is not.
+      if (!is_last) exchange.start(round);
+      MPI_Barrier(comm);
+      for (int i = 0; !is_last && i < 3; ++i) {
+        std::ostringstream text;
+        reinterpret_cast<Request*>(exchange.handle())->name_awaited(text);
+        CHECK(text.str().find(strategy) != std::string::npos);
+        vicinal_progress();
+      }
+      MPI_Barrier(comm);
+      if (is_last) exchange.start(round);
+      exchange.wait();
+    }
+  }
+}
 
 TEST(waitany_takes_the_handle_of_what_is_the_users_for_one_use) {
   Complete world;
