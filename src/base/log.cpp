@@ -7,11 +7,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "base/setting.hpp"
 
 namespace vicinal {
@@ -23,11 +23,12 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 3> levels{
 
 /// Never destroyed: somebody may have something to say in the destructor of a static object.
 struct Log {
-  std::mutex mutex;
-  std::string wish;  ///< as it was given when the log was opened
-  int rank = -1;     ///< -1 while it is not known
-  int file = -1;
-  std::set<std::string> warned;
+  Mutex mutex;
+  /// As it was given when the log was opened.
+  std::string wish VICINAL_GUARDED_BY(mutex);
+  int rank VICINAL_GUARDED_BY(mutex) = -1;  ///< -1 while it is not known
+  int file VICINAL_GUARDED_BY(mutex) = -1;
+  std::set<std::string> warned VICINAL_GUARDED_BY(mutex);
 };
 
 Log& the_log() {
@@ -66,7 +67,7 @@ std::optional<LogWish> read_log_wish(std::string_view text) {
 
 void open_log(int world_rank) {
   Log& log = the_log();
-  const std::lock_guard lock(log.mutex);
+  const Lock lock(log.mutex);
   const Setting& row = setting("vicinal_log");
   std::string text = process_value(row.key);
   if (log.rank == world_rank && log.wish == text) return;
@@ -91,7 +92,7 @@ void write_log(LogLevel level, std::string_view text) noexcept {
   if (!logs(level)) return;
   try {
     Log& log = the_log();
-    const std::lock_guard lock(log.mutex);
+    const Lock lock(log.mutex);
     std::string line = "vicinal: ";
     if (log.rank >= 0) line += "rank " + std::to_string(log.rank) + ": ";
     line += text;
@@ -106,7 +107,7 @@ void write_log(LogLevel level, std::string_view text) noexcept {
 void detail::write_warning(const std::string& text) {
   Log& log = the_log();
   {
-    const std::lock_guard lock(log.mutex);
+    const Lock lock(log.mutex);
     if (!log.warned.insert(text).second) return;
   }
   write_log(LogLevel::warn, "warning: " + text);

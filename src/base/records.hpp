@@ -73,7 +73,7 @@ class WordWriter {
       write(value.size());
       for (const auto& entry : value) write(entry);
     } else {
-      fields([this](const auto&... field) { (write(field), ...); }, value);
+      fields([this](const auto&... field) { (this->write(field), ...); }, value);
     }
   }
 
@@ -107,7 +107,7 @@ class WordReader {
       value.resize(size());
       for (auto& entry : value) read(entry);
     } else {
-      fields([this](auto&... field) { (read(field), ...); }, value);
+      fields([this](auto&... field) { (this->read(field), ...); }, value);
     }
   }
   template <class Value>

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/guarded.hpp"
 #include "collectives/graph.hpp"
 
 namespace vicinal {
@@ -62,7 +63,7 @@ bool CallQueue::goes_by_plan(const Graph& graph, std::int64_t number, bool block
 
 CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
                                     std::optional<Error> fault, bool blocking) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const std::int64_t number = entered_++;
   if (kind_ != CallKind::edges && planned_.empty()) begin_planning(graph);
   const bool planned = goes_by_plan(graph, number, blocking);
@@ -70,7 +71,7 @@ CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
   if (strict && !std::exchange(warned_, true)) {
     graph.warn_of_strategy(graph.settings(), kind_ == CallKind::allgather, strict_goes_direct);
   }
-  const auto make = [&](NeighborArguments* given) {
+  const auto make = [&](NeighborArguments* given) VICINAL_REQUIRES(mutex_) {
     return planned ? planned_call(graph, number, given) : direct_call(number, given);
   };
   Entered entered;

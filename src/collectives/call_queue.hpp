@@ -17,10 +17,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/guarded.hpp"
 #include "collectives/call.hpp"
 #include "collectives/direct_call.hpp"
 #include "collectives/edge_data.hpp"
@@ -49,19 +49,21 @@ class CallQueue {
   static constexpr std::int64_t first_queued = 8;
 
   [[nodiscard]] bool goes_by_plan(const Graph& graph, std::int64_t number, bool blocking) const;
-  void begin_planning(Graph& graph);
-  [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number,
-                                                  NeighborArguments* arguments);
+  void begin_planning(Graph& graph) VICINAL_REQUIRES(mutex_);
+  [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number, NeighborArguments* arguments)
+      VICINAL_REQUIRES(mutex_);
   [[nodiscard]] std::shared_ptr<Call> planned_call(const Graph& graph, std::int64_t number,
-                                                   NeighborArguments* arguments);
+                                                   NeighborArguments* arguments)
+      VICINAL_REQUIRES(mutex_);
 
   const CallKind kind_;
   const std::shared_ptr<const DirectRoute> route_;
-  std::mutex mutex_;
-  std::int64_t entered_ = 0;
-  bool warned_ = false;  ///< that nonblocking calls are never planned
-  std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_;  ///< the last of each turn
-  std::vector<std::shared_ptr<PlanTurn>> planned_;
+  Mutex mutex_;
+  std::int64_t entered_ VICINAL_GUARDED_BY(mutex_) = 0;
+  bool warned_ VICINAL_GUARDED_BY(mutex_) = false;  ///< that nonblocking calls are never planned
+  std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_
+      VICINAL_GUARDED_BY(mutex_);  ///< the last of each turn
+  std::vector<std::shared_ptr<PlanTurn>> planned_ VICINAL_GUARDED_BY(mutex_);
 };
 
 }  // namespace vicinal

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/guarded.hpp"
 #include "base/log.hpp"
 #include "collectives/call_queue.hpp"
 #include "discovery/exchange.hpp"
@@ -186,7 +187,7 @@ void Graph::warn_of_shared_memory(const Settings& settings) const {
 }
 
 CallQueue& Graph::calls(CallKind kind) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   auto& queue = calls_[static_cast<std::size_t>(kind)];
   if (!queue) queue = std::make_unique<CallQueue>(kind, *this);
   return *queue;

@@ -8,12 +8,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/guarded.hpp"
 #include "collectives/graph_tags.hpp"
 #include "collectives/settings.hpp"
 #include "execute/agreed_plan.hpp"
@@ -135,8 +135,8 @@ class Graph {
   std::int64_t plans_ = 0;
   Neighborhood neighborhood_;
   std::shared_ptr<const GraphTags> tags_;
-  std::mutex mutex_;
-  std::array<std::unique_ptr<CallQueue>, call_kinds> calls_;
+  Mutex mutex_;
+  std::array<std::unique_ptr<CallQueue>, call_kinds> calls_ VICINAL_GUARDED_BY(mutex_);
 };
 
 }  // namespace vicinal

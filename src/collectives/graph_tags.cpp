@@ -1,11 +1,11 @@
 // Graphs are numbered on from the number of their communicator, and take the blocks of tags in turn.
 #include "collectives/graph_tags.hpp"
 
-#include <mutex>
 #include <unordered_set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 
 namespace vicinal {
 namespace {
@@ -14,16 +14,16 @@ static_assert(GraphTags::kinds * GraphTags::turns <= mpi::planless_block);
 
 /// The graphs of a communicator.
 struct Graphs {
-  std::mutex mutex;
-  std::int64_t made = 0;
-  std::unordered_set<std::int64_t> live_blocks;
+  Mutex mutex;
+  std::int64_t made VICINAL_GUARDED_BY(mutex) = 0;
+  std::unordered_set<std::int64_t> live_blocks VICINAL_GUARDED_BY(mutex);
 };
 
 }  // namespace
 
 std::int64_t next_graph_number(mpi::Communicator& communicator) {
   auto& graphs = communicator.extension<Graphs>();
-  const std::lock_guard lock(graphs.mutex);
+  const Lock lock(graphs.mutex);
   return communicator.number() * mpi::graphs_per_communicator + graphs.made++;
 }
 
@@ -32,7 +32,7 @@ GraphTags::GraphTags(std::shared_ptr<mpi::Communicator> communicator, std::int64
       block_(graph % communicator_->planless_blocks()),
       first_(communicator_->planless_tag(block_)) {
   auto& graphs = communicator_->extension<Graphs>();
-  const std::lock_guard lock(graphs.mutex);
+  const Lock lock(graphs.mutex);
   require(
       graphs.live_blocks.insert(block_).second, Fault::memory, "a graph made ",
       communicator_->planless_blocks(),
@@ -42,7 +42,7 @@ GraphTags::GraphTags(std::shared_ptr<mpi::Communicator> communicator, std::int64
 
 GraphTags::~GraphTags() {
   auto& graphs = communicator_->extension<Graphs>();
-  const std::lock_guard lock(graphs.mutex);
+  const Lock lock(graphs.mutex);
   graphs.live_blocks.erase(block_);
 }
 

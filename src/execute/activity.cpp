@@ -1,11 +1,11 @@
 // The list of what is active.
 #include "execute/activity.hpp"
 
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/guarded.hpp"
 #include "execute/dump.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
@@ -17,7 +17,7 @@ class ActiveList {
  public:
   void add(const std::shared_ptr<Activity>& activity) {
     if (activity->listed_.exchange(true)) return;
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     newcomers_.push_back(activity);
     count_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -25,7 +25,7 @@ class ActiveList {
   void pass() {
     if (count() == 0 || passing_.test_and_set(std::memory_order_acquire)) return;
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       active_.insert(active_.end(), newcomers_.begin(), newcomers_.end());
       newcomers_.clear();
     }
@@ -61,8 +61,8 @@ class ActiveList {
   [[nodiscard]] int count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<Activity>> newcomers_;
+  Mutex mutex_;
+  std::vector<std::shared_ptr<Activity>> newcomers_ VICINAL_GUARDED_BY(mutex_);
   std::atomic<int> count_ = 0;
   std::atomic_flag passing_;
   std::vector<std::shared_ptr<Activity>> active_;  ///< these two are of whoever makes the pass

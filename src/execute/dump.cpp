@@ -3,12 +3,12 @@
 
 #include <csignal>
 #include <iostream>
-#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 
+#include "base/guarded.hpp"
 #include "base/setting.hpp"
 #include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
@@ -20,29 +20,29 @@ namespace vicinal {
 class Everything {
  public:
   void add(Activity* activity) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     activity->in_dump_ = true;
     activity->next_ = first_;
     if (first_ != nullptr) first_->last_ = activity;
     first_ = activity;
   }
   void remove(Activity* activity) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (!std::exchange(activity->in_dump_, false)) return;
     if (activity->next_ != nullptr) activity->next_->last_ = activity->last_;
     (activity->last_ != nullptr ? activity->last_->next_ : first_) = activity->next_;
   }
   void describe(std::ostream& out) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return;
+    if (!mutex_.try_lock()) return;
+    const Lock lock(mutex_, std::adopt_lock);
     for (Activity* activity = first_; activity != nullptr; activity = activity->next_) {
       if (const TriedClaim claim(*activity); claim) activity->describe(out);
     }
   }
 
  private:
-  std::mutex mutex_;
-  Activity* first_ = nullptr;
+  Mutex mutex_;
+  Activity* first_ VICINAL_GUARDED_BY(mutex_) = nullptr;
 };
 
 namespace {

@@ -5,10 +5,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "base/setting.hpp"
 #include "execute/activity.hpp"
 #include "execute/dump.hpp"
@@ -28,14 +28,14 @@ class ProgressThread {
   ProgressThread& operator=(const ProgressThread&) = delete;
 
   void start() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (stop_ || thread_.joinable()) return;
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "vicinal");
   }
   /// For good: returns when it is over.
   void stop() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     stop_ = true;
     if (!thread_.joinable()) return;
     // A process that was forked has this object, but not the thread.
@@ -61,9 +61,9 @@ class ProgressThread {
     }
   }
 
-  std::mutex mutex_;  ///< of those who start and stop it
+  Mutex mutex_;  ///< of those who start and stop it
   std::atomic<bool> stop_ = false;
-  std::thread thread_;
+  std::thread thread_ VICINAL_GUARDED_BY(mutex_);
 };
 
 /// It outlives whatever is destroyed at the end, which may end MPI; the thread ends before.

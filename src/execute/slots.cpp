@@ -2,11 +2,11 @@
 #include "execute/slots.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "mpi/chores.hpp"
 
 namespace vicinal {
@@ -33,8 +33,8 @@ struct Retired {
 /// Never destroyed: the communicators that it keeps alive must not outlive their own library's static
 /// objects in the wrong order.
 struct RetiredSlots {
-  std::mutex mutex;
-  std::vector<Retired> slots;
+  Mutex mutex;
+  std::vector<Retired> slots VICINAL_GUARDED_BY(mutex);
 };
 
 RetiredSlots& retired() {
@@ -55,7 +55,7 @@ Error size_fault(std::int64_t mine, std::int64_t theirs) {
 bool sweep_retired() {
   std::vector<Retired>
       done;  // destroyed without the lock: what they hold may be the last of its kind
-  const std::lock_guard lock(retired().mutex);
+  const Lock lock(retired().mutex);
   auto& slots = retired().slots;
   const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
     return !slot.view.all_reached(slot.last);
@@ -106,7 +106,7 @@ OwnedSlot::~OwnedSlot() {
   if (header_ == nullptr || view_.all_reached(last_)) return;
   try {
     {
-      const std::lock_guard lock(retired().mutex);
+      const Lock lock(retired().mutex);
       retired().slots.push_back({view_,
                                  last_,
                                  std::move(header_),

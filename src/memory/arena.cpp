@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "memory/pages.hpp"
 
 namespace vicinal {
@@ -301,7 +302,7 @@ std::byte* Arena::at_later_level(std::int64_t offset) const {
   std::atomic<std::byte*>& window = windows_[static_cast<std::size_t>(place)];
   std::byte* base = window.load(std::memory_order_acquire);
   if (base == nullptr) {
-    const std::lock_guard lock(mapping_);
+    const Lock lock(mapping_);
     base = window.load(std::memory_order_relaxed);
     if (base == nullptr) base = map(descriptor_, level.of(static_cast<int>(member)), level.window);
     if (base == nullptr) {
@@ -318,7 +319,7 @@ std::int64_t Arena::allocate(std::size_t bytes, std::size_t alignment) {
   require(std::has_single_bit(alignment) && unit <= page, Fault::internal,
           "shared memory aligned to ", alignment, " bytes");
   const std::int64_t largest = levels_.back().window;
-  const std::lock_guard lock(books_);
+  const Lock lock(books_);
   if (bytes <= static_cast<std::size_t>(largest)) {
     const std::int64_t wanted =
         round_up(std::max<std::int64_t>(static_cast<std::int64_t>(bytes), 1), granule);
@@ -346,7 +347,7 @@ std::int64_t Arena::allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 void Arena::release(std::int64_t offset) {
-  const std::lock_guard lock(books_);
+  const Lock lock(books_);
   const auto found = live_.find(offset);
   require(found != live_.end(), Fault::internal, "shared memory at offset ", offset,
           " was released, but is not allocated");

@@ -16,8 +16,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
+
+#include "base/guarded.hpp"
 
 namespace vicinal {
 
@@ -94,9 +95,9 @@ class Arena {
   static std::vector<Level> levels_of(std::int64_t members, std::int64_t size);
   [[nodiscard]] std::byte* at_later_level(std::int64_t offset) const;
   [[nodiscard]] std::size_t level_of(std::int64_t offset) const;
-  void back_zeroed(std::int64_t begin, std::int64_t end);
+  void back_zeroed(std::int64_t begin, std::int64_t end) VICINAL_REQUIRES(books_);
   [[nodiscard]] bool is_own() const noexcept;
-  void give_back(std::int64_t begin, std::int64_t end);
+  void give_back(std::int64_t begin, std::int64_t end) VICINAL_REQUIRES(books_);
 
   Invitation invitation_;
   int index_ = 0;
@@ -105,14 +106,16 @@ class Arena {
   std::byte* base_ = nullptr;  ///< the header and the first level
   /// Of the other levels, one member after the other; null until needed.
   mutable std::vector<std::atomic<std::byte*>> windows_;
-  mutable std::mutex mapping_;
+  mutable Mutex mapping_;
   std::int64_t pid_ = 0;  ///< of the process whose arena it is
 
-  mutable std::mutex books_;
-  std::map<std::int64_t, std::int64_t> free_;  ///< offset -> bytes, never adjacent
-  std::map<std::int64_t, std::int64_t> live_;  ///< offset -> bytes
-  std::vector<std::vector<bool>> backed_;      ///< per level, per chunk of this member's window
-  bool named_ = false;                         ///< the name is still there, and ours to remove
+  mutable Mutex books_;
+  std::map<std::int64_t, std::int64_t> free_
+      VICINAL_GUARDED_BY(books_);  ///< offset -> bytes, never adjacent
+  std::map<std::int64_t, std::int64_t> live_ VICINAL_GUARDED_BY(books_);  ///< offset -> bytes
+  std::vector<std::vector<bool>> backed_
+      VICINAL_GUARDED_BY(books_);  ///< per level, per chunk of this member's window
+  bool named_ = false;             ///< the name is still there, and ours to remove
 };
 
 }  // namespace vicinal

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "memory/arena.hpp"
 #include "memory/available.hpp"
 #include "memory/pages.hpp"
@@ -90,14 +91,14 @@ void Arena::give_back(std::int64_t begin, std::int64_t end) {
 }
 
 std::int64_t Arena::allocated_bytes() const {
-  const std::lock_guard lock(books_);
+  const Lock lock(books_);
   std::int64_t sum = 0;
   for (const auto& [offset, bytes] : live_) sum += bytes;
   return sum;
 }
 
 std::int64_t Arena::resident_bytes() const {
-  const std::lock_guard lock(books_);
+  const Lock lock(books_);
   std::int64_t sum = 0;
   for (std::size_t level = 0; level < levels_.size(); ++level) {
     const auto chunks = std::count(backed_[level].begin(), backed_[level].end(), true);

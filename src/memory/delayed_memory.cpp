@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 
 namespace vicinal {
 
@@ -53,7 +54,7 @@ DelayedMemory& delayed_memory() {
 
 std::byte* DelayedMemory::touchable(const std::byte* address) const {
   if (allocated_.load() == 0) return nullptr;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   auto after = mappings_.upper_bound(address);
   if (after == mappings_.begin()) return nullptr;
   const auto& [first, mapping] = *--after;
@@ -81,14 +82,14 @@ std::byte* DelayedMemory::allocate(std::size_t bytes) {
     fail(Fault::memory, "no delayed memory of ", bytes, " bytes can be had");
   }
   auto* const memory = static_cast<std::byte*>(guarded);
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   mappings_.insert({memory, {bytes, static_cast<std::byte*>(counterpart)}});
   allocated_.fetch_add(1);
   return memory;
 }
 
 void DelayedMemory::release(std::byte* memory) noexcept {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = mappings_.find(memory);
   munmap(found->second.touchable, found->second.bytes);
   munmap(memory, found->second.bytes);

@@ -10,8 +10,8 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 
+#include "base/guarded.hpp"
 #include "memory/kind.hpp"
 
 namespace vicinal {
@@ -57,8 +57,9 @@ class DelayedMemory final : public MemoryKind {
   std::atomic<bool> fails_ = false;
   std::atomic<int> under_way_ = 0;
   std::atomic<std::uint32_t> begun_ = 0;
-  mutable std::mutex mutex_;
-  std::map<const std::byte*, Mapping> mappings_;  ///< by what was handed out
+  mutable Mutex mutex_;
+  std::map<const std::byte*, Mapping> mappings_
+      VICINAL_GUARDED_BY(mutex_);   ///< by what was handed out
   std::atomic<int> allocated_ = 0;  ///< how many: whoever asks of other memory takes no lock
 };
 

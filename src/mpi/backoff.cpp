@@ -7,12 +7,12 @@
 #include <sched.h>
 
 #include <iostream>
-#include <mutex>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/guarded.hpp"
 #include "base/setting.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
@@ -25,8 +25,8 @@ constexpr auto nap = std::chrono::microseconds(50);
 
 /// The waits that sleep. Never destroyed: somebody may wait in the destructor of a static object.
 struct Sleepers {
-  std::mutex mutex;
-  std::vector<const Wait*> waits;
+  Mutex mutex;
+  std::vector<const Wait*> waits VICINAL_GUARDED_BY(mutex);
 };
 
 Sleepers& sleepers() {
@@ -77,7 +77,7 @@ void Wait::announce() {
   const auto now = std::chrono::steady_clock::now();
   if (!listed_) {
     since_ = now;
-    const std::lock_guard lock(sleepers().mutex);
+    const Lock lock(sleepers().mutex);
     sleepers().waits.push_back(this);
     listed_ = true;
   }
@@ -97,7 +97,7 @@ void Wait::announce() {
 }
 
 void Wait::leave() {
-  const std::lock_guard lock(sleepers().mutex);
+  const Lock lock(sleepers().mutex);
   std::erase(sleepers().waits, this);
 }
 
@@ -110,8 +110,8 @@ void Wait::describe(std::ostream& out) const {
 
 void describe_waits(std::ostream& out) {
   // Nobody waits for the lock to say this: better nothing than a deadlock.
-  const std::unique_lock lock(sleepers().mutex, std::try_to_lock);
-  if (!lock) return;
+  if (!sleepers().mutex.try_lock()) return;
+  const Lock lock(sleepers().mutex, std::adopt_lock);
   for (const Wait* wait : sleepers().waits) wait->describe(out);
 }
 

@@ -4,20 +4,20 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "base/guarded.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal::mpi {
 namespace {
 
 struct Queue {
-  std::mutex mutex;
-  std::deque<std::function<bool()>> waiting;
-  int polled = 0;       ///< how many are out, being polled
-  bool closed = false;  ///< what comes is kept, and never polled
+  Mutex mutex;
+  std::deque<std::function<bool()>> waiting VICINAL_GUARDED_BY(mutex);
+  int polled VICINAL_GUARDED_BY(mutex) = 0;       ///< how many are out, being polled
+  bool closed VICINAL_GUARDED_BY(mutex) = false;  ///< what comes is kept, and never polled
 };
 
 /// Never destroyed: what is left at the end of the process may own what must not be destroyed then.
@@ -30,7 +30,7 @@ Queue& queue() {
 bool do_next_chore() {
   std::function<bool()> chore;
   {
-    const std::lock_guard lock(queue().mutex);
+    const Lock lock(queue().mutex);
     if (queue().closed || queue().waiting.empty()) return false;
     chore = std::move(queue().waiting.front());
     queue().waiting.pop_front();
@@ -38,7 +38,7 @@ bool do_next_chore() {
   }
   const bool done = chore();
   if (done) chore = nullptr;
-  const std::lock_guard lock(queue().mutex);
+  const Lock lock(queue().mutex);
   --queue().polled;
   if (!done) {
     queue().waiting.push_back(std::move(chore));
@@ -51,7 +51,7 @@ bool do_next_chore() {
 }  // namespace
 
 void leave_chore(std::function<bool()> done) {
-  const std::lock_guard lock(queue().mutex);
+  const Lock lock(queue().mutex);
   queue().waiting.push_back(std::move(done));
   if (!queue().closed) detail::chores_left.fetch_add(1, std::memory_order_relaxed);
 }
@@ -75,13 +75,15 @@ bool finish_chores(std::chrono::milliseconds patience) {
 }
 
 void drop_chores() {
-  std::unique_lock lock(queue().mutex);
-  queue().closed = true;
-  detail::chores_left.store(0, std::memory_order_relaxed);
-  while (queue().polled > 0) {
-    lock.unlock();
-    std::this_thread::yield();
-    lock.lock();
+  bool all_in = false;
+  while (!all_in) {
+    {
+      const Lock lock(queue().mutex);
+      queue().closed = true;
+      detail::chores_left.store(0, std::memory_order_relaxed);
+      all_in = queue().polled == 0;
+    }
+    if (!all_in) std::this_thread::yield();
   }
 }
 

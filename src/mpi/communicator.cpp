@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/guarded.hpp"
 #include "mpi/alone.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
@@ -27,10 +28,11 @@ namespace {
 /// All communicators of this process, and the keys under which MPI knows them. It is never
 /// destroyed: MPI may be finalized by the destructor of some other static object.
 struct Registry {
-  std::mutex mutex;
+  Mutex mutex;
   int user_key = MPI_KEYVAL_INVALID;
-  std::vector<Communicator*> live;
-  std::int64_t next_number = 0;  ///< higher than that of any communicator so far
+  std::vector<Communicator*> live VICINAL_GUARDED_BY(mutex);
+  std::int64_t next_number VICINAL_GUARDED_BY(mutex) =
+      0;  ///< higher than that of any communicator so far
 };
 
 Registry& registry() {
@@ -90,7 +92,7 @@ int close_all(MPI_Comm, int, void*, void*) {
   end_hook();
   std::vector<Communicator*> live;
   {
-    const std::lock_guard lock(registry().mutex);
+    const Lock lock(registry().mutex);
     live = registry().live;
   }
   Window::free_all();
@@ -100,7 +102,7 @@ int close_all(MPI_Comm, int, void*, void*) {
 
 int user_key() {
   Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
+  const Lock lock(all.mutex);
   if (all.user_key != MPI_KEYVAL_INVALID) return all.user_key;
   int key = MPI_KEYVAL_INVALID;
   check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_all, &key, nullptr),
@@ -144,12 +146,12 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
 }
 
 Communicator::Communicator() {
-  const std::lock_guard lock(registry().mutex);
+  const Lock lock(registry().mutex);
   registry().live.push_back(this);
 }
 
 Communicator::~Communicator() {
-  const std::lock_guard lock(registry().mutex);
+  const Lock lock(registry().mutex);
   std::erase(registry().live, this);
 }
 
@@ -230,16 +232,19 @@ void Communicator::make(MPI_Comm user) {
   // Those of plans come first, then those of what has no plan.
   constexpr std::int64_t tags_of_plan = std::int64_t{channels_per_plan} * 2;
   planless_blocks_ = std::min<std::int64_t>(1 << 16, (tags - reserved_tags) / 2 / planless_block);
-  plan_tags_ =
-      NumberPool((tags - reserved_tags - planless_blocks_ * planless_block) / tags_of_plan);
+  {
+    const Lock lock(mutex_);
+    plan_tags_ =
+        NumberPool((tags - reserved_tags - planless_blocks_ * planless_block) / tags_of_plan);
+  }
 
   {
-    const std::lock_guard lock(registry().mutex);
+    const Lock lock(registry().mutex);
     number_ = registry().next_number;
   }
   number_ = learn_places(number_);
   {
-    const std::lock_guard lock(registry().mutex);
+    const Lock lock(registry().mutex);
     registry().next_number = std::max(registry().next_number, number_ + 1);
   }
   join_host();
@@ -248,18 +253,18 @@ void Communicator::make(MPI_Comm user) {
 }
 
 std::shared_ptr<const Machine> Communicator::machine(std::string_view regions) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return machine_of(regions.empty() ? std::string_view(default_regions_) : regions);
 }
 
 void Communicator::set_regions(std::string_view text) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   machine_of(text);
   if (!regions_forced_) default_regions_ = text;
 }
 
 std::string Communicator::default_regions() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return default_regions_;
 }
 
@@ -272,7 +277,7 @@ std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions
 }
 
 std::int64_t Communicator::acquire_tag() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const std::optional<std::int64_t> tag = plan_tags_.take();
   require(tag.has_value(), Fault::memory, "all ", plan_tags_.limit(),
           " message numbers of this communicator are in use; free plans that are not "
@@ -281,14 +286,14 @@ std::int64_t Communicator::acquire_tag() {
 }
 
 void Communicator::release_tag(std::int64_t tag) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   require(plan_tags_.give_back(tag), Fault::internal, "message number ", tag,
           " was released, but is not in use");
 }
 
 void Communicator::note_lack_of_room() noexcept {
   try {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (out_of_room_) return;
     room_fault_ =
         arena_fault_ + (arena_fault_.empty() ? "" : "; ") +
@@ -300,7 +305,7 @@ void Communicator::note_lack_of_room() noexcept {
 }
 
 void describe_communicators(std::ostream& out) {
-  const std::lock_guard lock(registry().mutex);
+  const Lock lock(registry().mutex);
   for (const Communicator* communicator : registry().live) {
     if (!communicator->joined_ || communicator->arena_fault().empty()) continue;
     out << "vicinal: rank " << communicator->rank_ << " of a communicator of "

@@ -12,11 +12,11 @@
 #include <iosfwd>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/guarded.hpp"
 #include "base/number_pool.hpp"
 #include "base/setting.hpp"
 #include "locality/machine.hpp"
@@ -106,7 +106,10 @@ class Communicator {
   std::int64_t acquire_tag();
   void release_tag(std::int64_t tag);
   /// How many numbers there are.
-  [[nodiscard]] std::int64_t tag_limit() const { return plan_tags_.limit(); }
+  [[nodiscard]] std::int64_t tag_limit() const {
+    const Lock lock(mutex_);
+    return plan_tags_.limit();
+  }
   /// The MPI tags behind those of plans are for messages that have no plan: how many blocks of
   /// `planless_block` there are, and the first tag of each.
   [[nodiscard]] std::int64_t planless_blocks() const { return planless_blocks_; }
@@ -159,7 +162,7 @@ class Communicator {
   static void retire(Communicator* unused) noexcept;
   /// Hands the duplicate over to be freed when all ranks have let go of it.
   void begin_retirement();
-  std::shared_ptr<const Machine> machine_of(std::string_view regions);
+  std::shared_ptr<const Machine> machine_of(std::string_view regions) VICINAL_REQUIRES(mutex_);
 
   MPI_Comm handle_ = MPI_COMM_NULL;
   bool share_memory_ = true;  ///< wanted by all ranks of the host
@@ -177,11 +180,12 @@ class Communicator {
   Extensions extensions_;
   Extensions until_freed_;
 
-  std::mutex mutex_;
-  std::string default_regions_ = "node";
-  bool regions_forced_ = false;  ///< by the environment
-  std::map<std::string, std::shared_ptr<const Machine>, std::less<>> machines_;
-  NumberPool plan_tags_;
+  mutable Mutex mutex_;
+  std::string default_regions_ VICINAL_GUARDED_BY(mutex_) = "node";
+  bool regions_forced_ VICINAL_GUARDED_BY(mutex_) = false;  ///< by the environment
+  std::map<std::string, std::shared_ptr<const Machine>, std::less<>> machines_
+      VICINAL_GUARDED_BY(mutex_);
+  NumberPool plan_tags_ VICINAL_GUARDED_BY(mutex_);
   std::int64_t planless_blocks_ = 0;
   std::int64_t number_ = 0;
   std::atomic<bool> troubled_ = false;

@@ -6,10 +6,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <typeindex>
 #include <typeinfo>
 #include <utility>
+
+#include "base/guarded.hpp"
 
 namespace vicinal::mpi {
 
@@ -18,7 +19,7 @@ class Extensions {
   /// The object of this type. It stays where it is until clear().
   template <class T>
   T& of() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     std::shared_ptr<void>& place = kept_[typeid(T)];
     if (!place) place = std::make_shared<T>();
     return *static_cast<T*>(place.get());
@@ -26,13 +27,13 @@ class Extensions {
   /// Destroys them all, under no lock: what they hold may ask for others.
   void clear() {
     decltype(kept_) last;  // destroyed after the lock
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     last.swap(kept_);
   }
 
  private:
-  std::mutex mutex_;
-  std::map<std::type_index, std::shared_ptr<void>> kept_;
+  Mutex mutex_;
+  std::map<std::type_index, std::shared_ptr<void>> kept_ VICINAL_GUARDED_BY(mutex_);
 };
 
 }  // namespace vicinal::mpi

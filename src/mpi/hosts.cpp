@@ -90,6 +90,7 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
   const auto neighbours = std::count(places_.node_of.begin(), places_.node_of.end(), own);
   if (neighbours > sysconf(_SC_NPROCESSORS_ONLN)) Backoff::share_cores();
   if (regions) {
+    const Lock lock(mutex_);
     default_regions_ = *regions;
     regions_forced_ = true;
   }

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/guarded.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 
@@ -34,7 +35,7 @@ Mailbox::~Mailbox() { close(); }
 void Mailbox::post(ConversationKey key, int superstep, Letter letter, bool synchronous) {
   require(letter.peer >= 0 && letter.peer < size_, Fault::rank, "a letter to rank ", letter.peer,
           " of a communicator of ", size_, " ranks");
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (letter.peer == rank_) {
     file({key, superstep}, std::move(letter), arrivals_++);
     return;
@@ -54,8 +55,9 @@ void Mailbox::post(ConversationKey key, int superstep, Letter letter, bool synch
 }
 
 bool Mailbox::collect() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock || communicator_ == MPI_COMM_NULL) return false;
+  if (!mutex_.try_lock()) return false;
+  const Lock lock(mutex_, std::adopt_lock);
+  if (communicator_ == MPI_COMM_NULL) return false;
   receive_arrivals();
   return finish_messages();
 }
@@ -106,7 +108,7 @@ void Mailbox::file(Address address, Letter letter, std::uint64_t order) {
 }
 
 std::size_t Mailbox::count(ConversationKey key, int superstep) const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto box = boxes_.find({key, superstep});
   return box == boxes_.end() ? 0 : box->second.letters.size();
 }
@@ -114,7 +116,7 @@ std::size_t Mailbox::count(ConversationKey key, int superstep) const {
 std::vector<Letter> Mailbox::take(ConversationKey key, int superstep) {
   Box box;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const auto found = boxes_.find({key, superstep});
     if (found == boxes_.end()) return {};
     box = std::move(found->second);
@@ -135,25 +137,25 @@ std::vector<Letter> Mailbox::take(ConversationKey key, int superstep) {
 }
 
 std::vector<Letter> Mailbox::look(ConversationKey key, int superstep) const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto box = boxes_.find({key, superstep});
   return box == boxes_.end() ? std::vector<Letter>() : box->second.letters;
 }
 
 std::size_t Mailbox::unsent() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return sends_.size();
 }
 
 void Mailbox::close() noexcept {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   communicator_ = MPI_COMM_NULL;
   if (!is_alive()) return;
   // Another rank may still have to receive these, and MPI may still write into a receive. Their
   // memory must outlive this mailbox, and waiting could be for ever.
   static auto* const unfinished = new std::list<Message>;
-  static std::mutex unfinished_mutex;
-  const std::lock_guard unfinished_lock(unfinished_mutex);
+  static Mutex unfinished_mutex;
+  const Lock unfinished_lock(unfinished_mutex);
   for (std::list<Message>* messages : {&sends_, &receives_}) {
     for (Message& message : *messages) {
       int done = 0;

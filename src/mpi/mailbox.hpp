@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/conversation.hpp"
+#include "base/guarded.hpp"
 
 namespace vicinal::mpi {
 
@@ -71,19 +71,19 @@ class Mailbox {
   };
   using Address = std::pair<ConversationKey, int>;
 
-  void file(Address address, Letter letter, std::uint64_t order);
-  void receive_arrivals();
-  bool finish_messages();
+  void file(Address address, Letter letter, std::uint64_t order) VICINAL_REQUIRES(mutex_);
+  void receive_arrivals() VICINAL_REQUIRES(mutex_);
+  bool finish_messages() VICINAL_REQUIRES(mutex_);
 
   MPI_Comm communicator_;
   int tag_;
   int rank_ = 0;
   int size_ = 0;
-  mutable std::mutex mutex_;
-  std::map<Address, Box> boxes_;
-  std::list<Message> sends_;
-  std::list<Message> receives_;
-  std::uint64_t arrivals_ = 0;
+  mutable Mutex mutex_;
+  std::map<Address, Box> boxes_ VICINAL_GUARDED_BY(mutex_);
+  std::list<Message> sends_ VICINAL_GUARDED_BY(mutex_);
+  std::list<Message> receives_ VICINAL_GUARDED_BY(mutex_);
+  std::uint64_t arrivals_ VICINAL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace vicinal::mpi

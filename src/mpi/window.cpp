@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/guarded.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
@@ -17,9 +17,9 @@ namespace vicinal::mpi {
 namespace {
 
 struct Shelf {
-  std::mutex mutex;
-  std::int64_t drawn = 0;  ///< how many numbers
-  std::vector<std::unique_ptr<Window>> windows;
+  Mutex mutex;
+  std::int64_t drawn VICINAL_GUARDED_BY(mutex) = 0;  ///< how many numbers
+  std::vector<std::unique_ptr<Window>> windows VICINAL_GUARDED_BY(mutex);
 };
 
 Shelf& shelf() {
@@ -50,7 +50,7 @@ std::vector<int> ranks_of(MPI_Comm communicator) {
 /// Windows are freed by those who share them together. All ranks take them by number: then nobody waits for
 /// one who waits for another.
 void Window::free_all() {
-  const std::lock_guard lock(shelf().mutex);
+  const Lock lock(shelf().mutex);
   std::vector<Window*> windows;
   for (const auto& window : shelf().windows) windows.push_back(window.get());
   std::sort(windows.begin(), windows.end(), [](const Window* a, const Window* b) {
@@ -67,7 +67,7 @@ Window& Window::make(MPI_Comm communicator, std::size_t bytes, std::int64_t numb
   std::unique_ptr<Window> made(new Window(number));
   made->ranks_ = ranks_of(communicator);
   made->open(communicator, bytes);
-  const std::lock_guard lock(shelf().mutex);
+  const Lock lock(shelf().mutex);
   return *shelf().windows.emplace_back(std::move(made));
 }
 
@@ -97,18 +97,18 @@ std::int64_t Window::draw_number() {
   int size = 0;
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
-  const std::lock_guard lock(shelf().mutex);
+  const Lock lock(shelf().mutex);
   return shelf().drawn++ * size + rank;
 }
 
 std::size_t Window::made() {
-  const std::lock_guard lock(shelf().mutex);
+  const Lock lock(shelf().mutex);
   return shelf().windows.size();
 }
 
 Window* Window::find(MPI_Comm communicator) {
   const std::vector<int> wanted = ranks_of(communicator);
-  const std::lock_guard lock(shelf().mutex);
+  const Lock lock(shelf().mutex);
   Window* found = nullptr;
   for (const auto& window : shelf().windows) {
     if (window->in_use_ || window->ranks_ != wanted) continue;
@@ -121,7 +121,7 @@ Window* Window::find(MPI_Comm communicator) {
 }
 
 void Window::lay_by() {
-  const std::lock_guard lock(shelf().mutex);
+  const Lock lock(shelf().mutex);
   in_use_ = false;
 }
 

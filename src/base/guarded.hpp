@@ -1,0 +1,53 @@
+// Locks that the compiler follows: what is marked as guarded by a mutex may be touched only where that is locked. clang
+// checks it (-Wthread-safety, `make check-clang`); for other compilers these are std::mutex and its guards.
+//
+//   Mutex mutex_;
+//   std::vector<int> waiting_ VICINAL_GUARDED_BY(mutex_);
+//   ...
+//   const Lock lock(mutex_);
+//   waiting_.clear();
+#pragma once
+
+#include <mutex>
+
+#if defined(__clang__)
+#define VICINAL_THREAD_ATTRIBUTE(attribute) __attribute__((attribute))
+#else
+#define VICINAL_THREAD_ATTRIBUTE(attribute)
+#endif
+
+/// A member, or what a pointer leads to, that only who holds the mutex may touch.
+#define VICINAL_GUARDED_BY(mutex) VICINAL_THREAD_ATTRIBUTE(guarded_by(mutex))
+/// A function for those who hold the mutex.
+#define VICINAL_REQUIRES(mutex) VICINAL_THREAD_ATTRIBUTE(requires_capability(mutex))
+
+namespace vicinal {
+
+class VICINAL_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
+ public:
+  void lock() VICINAL_THREAD_ATTRIBUTE(acquire_capability()) { mutex_.lock(); }
+  void unlock() VICINAL_THREAD_ATTRIBUTE(release_capability()) { mutex_.unlock(); }
+  bool try_lock() VICINAL_THREAD_ATTRIBUTE(try_acquire_capability(true)) {
+    return mutex_.try_lock();
+  }
+
+ private:
+  std::mutex mutex_;
+};
+
+class VICINAL_THREAD_ATTRIBUTE(scoped_lockable) Lock {
+ public:
+  explicit Lock(Mutex& mutex) VICINAL_THREAD_ATTRIBUTE(acquire_capability(mutex)) : mutex_(mutex) {
+    mutex_.lock();
+  }
+  /// Of a mutex that is locked already: by try_lock().
+  Lock(Mutex& mutex, std::adopt_lock_t) VICINAL_REQUIRES(mutex) : mutex_(mutex) {}
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() VICINAL_THREAD_ATTRIBUTE(release_capability()) { mutex_.unlock(); }
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace vicinal

@@ -1,0 +1,273 @@
+/* The protocol of a shared slot: one owner, two peers, three executions. Each of the last two may have larger elements
+ * than the one before, so that the area is replaced never, once or twice. src/execute/slots.hpp states the invariants, src/execute/run.cpp the
+ * order in which a run awaits, finds, hands over and signals.
+ *
+ *   owner      BoundPlan::bind, OwnedSlot::bind, announce, announce_fault, ~OwnedSlot; the owner's copies and signals
+ *   peer       FarSlot::find, fault, forget; Run::is_satisfied; a peer's copies and signals
+ *   all_reached, allocate, release    SlotView::all_reached, the arena
+ *
+ * By default the owner hands out: it fills the area and the peers read it. With TAKING_IN each peer fills its part, and the
+ * owner reads. Any one rank's call may fail in any one execution; any one peer may wrongly keep its element size of the
+ * execution before. Areas that are given back are allocated again at once, so that who comes too late is noticed.
+ *
+ * Memory is sequentially consistent here. In the code all that is handed over lies between a release store of a flag or of
+ * `current` and the acquire load that finds it; nothing else is shared.
+ *
+ * Each of these makes a fault that the checker must find:
+ *   NO_ACKNOWLEDGEMENT   a peer forgets to say that it has read (or an owner that hands out nothing more: the same flag)
+ *   NO_AWAIT             who writes again does not await that all have read
+ *   EARLY_ANNOUNCEMENT   an area is replaced before all have found the one before it
+ *   EARLY_RELEASE        the area before is given back when the new one is announced
+ *   EARLY_SIGNAL         the flag is set before the data are there
+ *   EARLY_RETIREMENT     the owner gives all back at the end without looking at the flags
+ */
+#define PEERS 2
+#define LAST 3
+#define AREAS 4
+#define NONE 255
+
+byte flag_of_owner = 0;        /* the execution that it is done with */
+byte bytes_of_owner = 0;       /* the element size beside it */
+byte fault_of_owner = 0;       /* the last execution that brought nothing */
+byte flag_of[PEERS];
+byte bytes_of[PEERS];
+byte fault_of[PEERS];
+byte current = 0;              /* the line */
+byte line_area = NONE;
+byte line_bytes = 0;
+byte line_fault = 0;
+bool header = true;            /* not given back */
+bool held[AREAS];              /* areas that are allocated */
+byte data[AREAS * PEERS];      /* by area and part: the execution that wrote it */
+byte using[AREAS];             /* peers that are in an area */
+
+byte size_in[LAST + 1];        /* of elements, by execution */
+byte failing_rank = NONE;      /* whose call fails, 0 being the owner */
+byte failing_execution = 0;
+byte keeping_peer = NONE;      /* who keeps its element size */
+byte keeping_execution = 0;
+
+#define all_reached(g) (flag_of_owner >= (g) && flag_of[0] >= (g) && flag_of[1] >= (g))
+
+inline allocate(area) {
+  if
+  :: !held[0] -> area = 0
+  :: else -> if
+    :: !held[1] -> area = 1
+    :: else -> if
+      :: !held[2] -> area = 2
+      :: else -> area = 3; assert(!held[3])
+    fi
+  fi
+  fi;
+  held[area] = true; data[area * PEERS] = 0; data[area * PEERS + 1] = 0
+}
+inline release(area) {
+  if
+  :: area != NONE -> assert(using[area] == 0); held[area] = false; area = NONE
+  :: else
+  fi
+}
+
+/* OwnedSlot::announce; `announced` says whether it did. */
+inline announce(g) {
+  d_step {
+    if
+    :: !known ->
+#ifndef EARLY_ANNOUNCEMENT
+      if
+      :: before != NONE && !all_reached(replaced - 1) -> announced = false
+      :: else ->
+#endif
+        release(older); line_area = now; line_bytes = size_in[g]; known = true; announced = true
+#ifdef EARLY_RELEASE
+        ; release(before)
+#endif
+#ifndef EARLY_ANNOUNCEMENT
+      fi
+#endif
+    :: else ->
+      if
+      :: before != NONE && all_reached(replaced) -> release(before)
+      :: else
+      fi;
+      announced = true
+    fi
+  }
+  if
+  :: announced -> current = g
+  :: else
+  fi
+}
+
+proctype Owner() {
+  byte g, part, size = 0, now = NONE, before = NONE, older = NONE, replaced = 0;
+  bool known = false, announced, failed;
+  for (g : 1 .. LAST) {
+    failed = (failing_rank == 0 && failing_execution == g);
+    if
+    :: failed -> line_fault = g; announced = true
+    :: else ->
+      if
+      :: size == size_in[g] -> skip
+      :: else -> d_step {
+          if
+          :: known -> release(older); older = before; before = now; replaced = g
+          :: else -> release(now)
+          fi;
+          allocate(now); known = false; size = size_in[g]
+        }
+      fi;
+      announce(g)
+    fi;
+#ifndef TAKING_IN
+#ifdef EARLY_SIGNAL
+    bytes_of_owner = size_in[g]; flag_of_owner = g;
+#endif
+#ifndef NO_AWAIT
+    for (part : 0 .. PEERS - 1) {
+      do
+      :: flag_of[part] >= g - 1 -> break
+      :: flag_of[part] < g - 1 && !announced -> announce(g)
+      od
+    }
+#endif
+    if
+    :: failed -> fault_of_owner = g
+    :: else ->
+      for (part : 0 .. PEERS - 1) { assert(held[now]); data[now * PEERS + part] = g }
+    fi;
+    bytes_of_owner = size_in[g]; flag_of_owner = g;
+#else
+    for (part : 0 .. PEERS - 1) {
+      do
+      :: flag_of[part] >= g -> break
+      :: flag_of[part] < g && !announced -> announce(g)
+      od;
+      if
+      :: failed || fault_of[part] == g || bytes_of[part] != size_in[g]
+      :: else -> assert(held[now] && data[now * PEERS + part] == g)
+      fi
+    }
+#ifndef NO_ACKNOWLEDGEMENT
+    if
+    :: failed -> fault_of_owner = g
+    :: else
+    fi;
+    bytes_of_owner = size_in[g]; flag_of_owner = g;
+#endif
+#endif
+    do
+    :: announced -> break
+    :: else -> announce(g)
+    od
+  }
+  /* ~OwnedSlot: what peers may still use is retired until they are done. */
+#ifndef EARLY_RETIREMENT
+  all_reached(LAST);
+#endif
+  skip;
+  d_step { release(now); release(before); release(older); header = false }
+}
+
+proctype Peer(byte me) {
+  byte g, size, found = NONE, found_bytes = 0;
+  bool failed, lost;
+  for (g : 1 .. LAST) {
+    failed = (failing_rank == me + 1 && failing_execution == g);
+    size = size_in[g];
+    if
+    :: keeping_peer == me && keeping_execution == g -> size = size_in[g - 1]
+    :: else
+    fi;
+    if
+    :: failed || size != found_bytes -> found = NONE
+    :: else
+    fi;
+    lost = failed;
+#ifndef TAKING_IN
+    flag_of_owner >= g;
+    assert(header);
+    if
+    :: !lost && fault_of_owner == g -> lost = true
+    :: !lost && fault_of_owner != g && bytes_of_owner != size -> found = NONE; lost = true
+    :: else
+    fi;
+#else
+#ifndef NO_AWAIT
+    flag_of_owner >= g - 1;
+#endif
+    assert(header);
+    if
+    :: !lost && bytes_of_owner != 0 && bytes_of_owner != size -> found = NONE
+    :: else
+    fi;
+#endif
+    /* FarSlot::find, polled. */
+    if
+    :: !lost && found == NONE ->
+      do
+      :: current >= g ->
+        if
+        :: line_bytes != size -> lost = true
+        :: else -> found = line_area; found_bytes = size
+        fi;
+        break
+      :: current < g && line_fault >= g -> lost = true; break
+      od
+    :: else
+    fi;
+    if
+    :: lost
+    :: else ->
+      atomic { assert(held[found]); using[found]++ }
+#ifndef TAKING_IN
+      assert(data[found * PEERS + me] == g);
+      assert(data[found * PEERS + me] == g);
+#else
+      assert(data[found * PEERS + me] != g);
+#ifdef EARLY_SIGNAL
+      bytes_of[me] = size; flag_of[me] = g;
+#endif
+      data[found * PEERS + me] = g;
+#endif
+      atomic { assert(held[found]); using[found]-- }
+    fi;
+#ifndef TAKING_IN
+#ifdef NO_ACKNOWLEDGEMENT
+    if
+    :: me == 1
+    :: else -> bytes_of[me] = size; flag_of[me] = g
+    fi
+#else
+    bytes_of[me] = size; flag_of[me] = g
+#endif
+#else
+    if
+    :: lost -> fault_of[me] = g
+    :: else
+    fi;
+    bytes_of[me] = size; flag_of[me] = g
+#endif
+  }
+}
+
+init {
+  byte rank, g;
+  size_in[1] = 1;
+  for (g : 2 .. LAST) {
+    if
+    :: size_in[g] = size_in[g - 1]
+    :: size_in[g] = size_in[g - 1] + 1
+    fi
+  }
+  if
+  :: skip
+  :: select(rank : 0 .. PEERS); select(g : 1 .. LAST); failing_rank = rank; failing_execution = g
+  fi;
+  if
+  :: skip
+  :: select(rank : 0 .. PEERS - 1); select(g : 2 .. LAST); keeping_peer = rank; keeping_execution = g
+  fi;
+  atomic { run Owner(); run Peer(0); run Peer(1) }
+}

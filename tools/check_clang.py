@@ -1,0 +1,81 @@
+"""`make check-clang`: read the library's sources with clang, whose warnings are errors here as GCC's are.
+
+It checks besides what no other compiler can: that members marked as guarded by a lock (src/base/guarded.hpp) are touched
+only where that is held.  Nothing is built; how each source is compiled is read from the build folder, each source once.
+
+    python tools/check_clang.py [--build FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMES = ("clang++", *(f"clang++-{version}" for version in range(21, 15, -1)))
+OLDEST = 16  # whose coroutines go together with GCC's standard library
+REMEDY = "install clang 16 or newer (Debian, Ubuntu: apt install clang-16)"
+CLANGS_OWN = ("-fsyntax-only", "-Wthread-safety", "-Wno-sign-conversion")  # as in CMakeLists.txt
+
+
+def find_clang() -> str | None:
+    """A clang that is new enough."""
+    for name in NAMES:
+        path = shutil.which(name)
+        if path is None:
+            continue
+        version = subprocess.run([path, "-dumpversion"], capture_output=True, text=True, check=False).stdout
+        if version and int(version.split(".")[0]) >= OLDEST:
+            return path
+    return None
+
+
+def arguments_of(command: str) -> list[str]:
+    """Those of a compilation, without the compiler and what it writes."""
+    words = iter(shlex.split(command))
+    for word in words:
+        if word.endswith(("++", "clang", "cxx")) or "++-" in word:
+            break
+    kept = []
+    for word in words:
+        if word in ("-o", "-MF", "-MT"):
+            next(words)
+        elif word not in ("-c", "-MD"):
+            kept.append(word)
+    return kept
+
+
+def main(build: Path) -> int:
+    clang = find_clang()
+    if clang is None:
+        print(f"vicinal: there is no clang that is new enough: {REMEDY}", file=sys.stderr)
+        return 2
+    commands = {
+        entry["file"]: entry
+        for entry in json.loads((build / "compile_commands.json").read_text())
+        if Path(entry["file"]).is_relative_to(ROOT / "src")
+    }
+
+    def read(entry: dict[str, str]) -> str:
+        words = [clang, *arguments_of(entry["command"]), *CLANGS_OWN]
+        done = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True, check=False)
+        return done.stderr or ("" if done.returncode == 0 else f"{entry['file']}: {clang} failed\n")
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = [text for text in pool.map(read, commands.values()) if text]
+    print("".join(found), end="")
+    print(f"clang: {len(commands)} sources, {len(found)} with warnings")
+    return 1 if found or not commands else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", help="a build folder")
+    sys.exit(main(parser.parse_args().build))
