@@ -14,12 +14,12 @@ echo "$1: 2 passed, 0 failed, 1 skipped"
 echo "something else"
 [ "$1" != "$FAILS" ]
 """
-PARTS = ["test", "lint", "install-check", "test-sanitize-short", "hosts-test"]
+PARTS = ["test", "lint", "check-clang", "install-check", "hosts-test", "test-sanitize-short"]
 TOOLS = {
     "make": MAKE,
     "id": "#!/bin/sh\necho $FAKE_ID\n",
     "unshare": "#!/bin/sh\nexit $FAKE_UNSHARE\n",
-    **dict.fromkeys(("ip", "tc", "nsenter"), "#!/bin/sh\n"),
+    **dict.fromkeys(("ip", "tc", "nsenter", "spin", "clang++-16"), "#!/bin/sh\n"),
 }
 
 
