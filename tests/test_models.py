@@ -24,7 +24,7 @@ pytestmark = [
 # Each way in which a protocol is kept, and what must not be left out of it.
 CASES: dict[str, dict[str, list[str]]] = {
     "slots": {
-        "": ["NO_ACKNOWLEDGEMENT", "NO_AWAIT", "EARLY_ANNOUNCEMENT", "EARLY_SIGNAL", "EARLY_RETIREMENT"],
+        "": ["NO_ACKNOWLEDGEMENT", "NO_AWAIT", "EARLY_ANNOUNCEMENT", "EARLY_SIGNAL", "LATER_FAULT", "EARLY_RETIREMENT"],
         "TAKING_IN": ["NO_ACKNOWLEDGEMENT", "NO_AWAIT", "EARLY_RELEASE", "EARLY_SIGNAL"],
     },
     "sparse_exchange": {

@@ -309,8 +309,8 @@ VICINAL_API int vicinal_neighbor_alltoallv_items_init(
  * is ready. A strategy that packs several partitions into one message, by a leader or through shared memory,
  * sends it when all of them are. So with strategies other than 'direct' and 'nearest-first' no program may
  * make one partition ready only after another has arrived somewhere; with these it may, and with
- * vicinal_progress "strict" where no progress thread runs. Where send regions overlap, or the type has gaps, partitions are packed as they become
- * ready.
+ * vicinal_progress "strict" where no progress thread runs. Where send regions overlap, or the type has
+ * gaps, partitions are packed as they become ready.
  *
  * Making it costs a letter more for each rank that a rank sends messages to or receives messages from, and
  * two more for agreement.
@@ -333,8 +333,8 @@ VICINAL_API int vicinal_neighbor_alltoallv_partitioned_init_c(
  * written from now on until the exchange is complete. The forms with a range (both ends included) and with a
  * list mark several; where one of them cannot be marked, those before it have been. Neighbours and partitions
  * are counted from 0.
- * Local; takes no lock of the library's and waits for nobody. May be called by several threads at once, in any order, and while
- * another waits for the request, whatever the level of threads that MPI gives, if each start comes
+ * Local; takes no lock of the library's and waits for nobody. May be called by several threads at once,
+ * in any order, and while another waits for the request, whatever the level of threads that MPI gives, if each start comes
  * before. What has been marked is sent at once where the calling thread may call MPI: with
  * MPI_THREAD_MULTIPLE, or on the main thread with MPI_THREAD_FUNNELED or less; else when the process next
  * progresses.

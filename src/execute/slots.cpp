@@ -166,7 +166,7 @@ std::byte* FarSlot::find(std::int64_t generation) {
 
 int FarSlot::fault(std::int64_t generation) const {
   const Announcement& line = view_.line();
-  if (line.at_fault.load(std::memory_order_acquire) < generation) return -1;
+  if (line.at_fault.load(std::memory_order_acquire) != generation) return -1;
   return static_cast<int>(line.origin);
 }
 

@@ -19,6 +19,7 @@
  *   EARLY_ANNOUNCEMENT   an area is replaced before all have found the one before it
  *   EARLY_RELEASE        the area before is given back when the new one is announced
  *   EARLY_SIGNAL         the flag is set before the data are there
+ *   LATER_FAULT          a peer takes the owner's fault in a later execution for one in its own
  *   EARLY_RETIREMENT     the owner gives all back at the end without looking at the flags
  */
 #define PEERS 2
@@ -172,8 +173,9 @@ proctype Owner() {
 
 proctype Peer(byte me) {
   byte g, size, found = NONE, found_bytes = 0;
-  bool failed, lost;
+  bool failed, lost, honest;
   for (g : 1 .. LAST) {
+    honest = true;
     failed = (failing_rank == me + 1 && failing_execution == g);
     size = size_in[g];
     if
@@ -213,10 +215,23 @@ proctype Peer(byte me) {
         :: else -> found = line_area; found_bytes = size
         fi;
         break
-      :: current < g && line_fault >= g -> lost = true; break
+      :: current < g -> /* The other word is looked at later. */
+#ifdef LATER_FAULT
+        if
+        :: line_fault >= g -> lost = true; honest = false; break
+        :: else
+        fi
+#else
+        if
+        :: line_fault == g -> lost = true; honest = false; break
+        :: else
+        fi
+#endif
       od
     :: else
     fi;
+    /* What is said to be the owner's fault is. */
+    assert(honest || (failing_rank == 0 && failing_execution == g));
     if
     :: lost
     :: else ->
