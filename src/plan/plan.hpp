@@ -46,6 +46,17 @@ enum class OperationKind : std::uint8_t {
   notify,   ///< makes an event happen for the outside: a partition has arrived
 };
 
+/// Whether an operation of a kind reads elements of its buffer `from`.
+[[nodiscard]] constexpr bool reads_elements(OperationKind kind) {
+  return kind == OperationKind::copy || kind == OperationKind::reduce ||
+         kind == OperationKind::send;
+}
+/// Whether it writes elements of its buffer `to`.
+[[nodiscard]] constexpr bool writes_elements(OperationKind kind) {
+  return kind == OperationKind::copy || kind == OperationKind::reduce ||
+         kind == OperationKind::receive;
+}
+
 /// A label for reports. Phases are not barriers.
 enum class Phase : std::uint8_t {
   direct,     ///< an edge served without a relay

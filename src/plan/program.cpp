@@ -141,9 +141,10 @@ void Program::join_messages() {
     counterpart[receive.operation] = send.operation;
     const Index sent = operation(send.operation).count;
     const Index received = operation(receive.operation).count;
-    require(operation(send.operation).local == operation(receive.operation).local, Fault::internal,
-            describe(send.operation), " goes to ", describe(receive.operation),
-            ", but only one of the two is said to stay in its region");
+    if (operation(send.operation).local != operation(receive.operation).local) {
+      fail(Fault::internal, describe(send.operation), " goes to ", describe(receive.operation),
+           ", but only one of the two is said to stay in its region");
+    }
     if (sent == received) continue;
     fail(Fault::internal, describe(send.operation), " sends ", sent, " elements with tag ",
          send.tag, ", but ", describe(receive.operation), " receives ", received, " elements");

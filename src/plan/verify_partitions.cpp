@@ -50,14 +50,18 @@ class Partitions {
     for (int number = 0; number < static_cast<int>(plan_.operations.size()); ++number) {
       const Operation& it = plan_.operations[number];
       if (it.kind != kind) continue;
-      require(it.event < static_cast<int>(peers.size()), Fault::internal, describe(number),
-              " names event ", it.event, ", but the pattern has ", peers.size(),
-              " partitions there");
-      require(found[it.event] < 0, Fault::internal, describe(number), " names event ", it.event,
-              ", and so does ", describe(found[it.event]));
-      require(it.peer == peers[it.event], Fault::internal, describe(number), " names rank ",
-              it.peer, ", but event ", it.event, " is a partition of an edge with rank ",
-              peers[it.event]);
+      if (it.event >= static_cast<int>(peers.size())) {
+        fail(Fault::internal, describe(number), " names event ", it.event, ", but the pattern has ",
+             peers.size(), " partitions there");
+      }
+      if (found[it.event] >= 0) {
+        fail(Fault::internal, describe(number), " names event ", it.event, ", and so does ",
+             describe(found[it.event]));
+      }
+      if (it.peer != peers[it.event]) {
+        fail(Fault::internal, describe(number), " names rank ", it.peer, ", but event ", it.event,
+             " is a partition of an edge with rank ", peers[it.event]);
+      }
       found[it.event] = number;
     }
     const auto missing = std::find(found.begin(), found.end(), -1);

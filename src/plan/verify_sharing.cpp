@@ -162,12 +162,11 @@ class Sharing {
   void list_accesses() {
     for (int id = 0; id < program_.operations(); ++id) {
       const Operation& it = program_.operation(id);
-      if (it.kind == OperationKind::signal || it.kind == OperationKind::await) continue;
       const int rank = program_.rank_of[id];
-      if (it.kind != OperationKind::receive) {
+      if (reads_elements(it.kind)) {
         accesses_.push_back({program_.memory(rank, it.from), id, false});
       }
-      if (it.kind != OperationKind::send) {
+      if (writes_elements(it.kind)) {
         accesses_.push_back({program_.memory(rank, it.to), id, true});
       }
     }
