@@ -39,7 +39,8 @@ void write_statistics(std::ostream& line, const Plan& plan, const char* unit) {
 
 }  // namespace
 
-void log_plan(const PlanningTask& task, const Plans& plans, const Conversation& conversation,
+void log_plan(const PlanningTask& task, const Plans& plans,
+              std::span<const Conversation* const> conversations,
               std::chrono::steady_clock::duration time) noexcept {
   log_line(LogLevel::info, [&](std::ostream& line) {
     const PlanOptions& options = task.options;
@@ -65,10 +66,15 @@ void log_plan(const PlanningTask& task, const Plans& plans, const Conversation& 
     }
   });
   log_line(LogLevel::debug, [&](std::ostream& line) {
+    int supersteps = 0;
+    std::size_t letters = 0;
+    for (const Conversation* const conversation : conversations) {
+      supersteps += conversation->superstep() + 1;
+      letters += conversation->letters_sent();
+    }
     write_name(line, task.key);
     line << " took " << std::chrono::duration<double, std::milli>(time).count() << " ms, "
-         << conversation.superstep() + 1 << " supersteps, and " << conversation.letters_sent()
-         << " letters of this rank";
+         << supersteps << " supersteps, and " << letters << " letters of this rank";
   });
 }
 

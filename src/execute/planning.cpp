@@ -25,23 +25,27 @@ std::shared_ptr<Planning> Planning::begin(PlanningTask task) {
 Planning::Planning(PlanningTask task)
     : task_(std::move(task)),
       site_(task_.communicator, task_.channels),
-      driver_(*task_.communicator, task_.key, conversation_) {}
+      common_(*task_.communicator, task_.key),
+      particular_(*task_.communicator, {task_.key.graph, task_.key.sequence,
+                                        fingerprint(given_options(*task_.planner, task_.options))}),
+      request_{particular_.conversation,
+               site_,
+               task_.neighborhood,
+               task_.pattern,
+               task_.options,
+               std::nullopt} {}
 
 bool Planning::advance() noexcept {
   if (over_) return true;
   const int rank = task_.communicator->rank();
   try {
-    if (!negotiation_) {
-      try {
-        if (!task_.fault) require_serves(*task_.planner, task_.options);
-      } catch (const Error& error) {
-        task_.fault = error;
-      }
-      negotiation_.emplace(negotiate());
-    }
-    if (!driver_.advance(*negotiation_)) return false;
-    Plans plans = negotiation_->result();
-    log_plan(task_, plans, conversation_, std::chrono::steady_clock::now() - begun_);
+    if (!comparing_) begin();
+    if (!negotiate()) return false;
+    if (!concluding_) concluding_.emplace(conclude());
+    if (!common_.driver.advance(*concluding_)) return false;
+    Plans plans = concluding_->result();
+    const Conversation* const talks[] = {&common_.conversation, &particular_.conversation};
+    log_plan(task_, plans, talks, std::chrono::steady_clock::now() - begun_);
     plan_ =
         std::make_shared<AgreedPlan>(task_.communicator, task_.key, task_.neighborhood.dependents(),
                                      std::move(site_), std::move(plans));
@@ -54,53 +58,75 @@ bool Planning::advance() noexcept {
   } catch (...) {
     leave_with(std::current_exception(), rank);
   }
-  negotiation_.reset();
+  concluding_.reset();
+  negotiating_.reset();
+  comparing_.reset();
   over_ = true;
   return true;
 }
 
+/// Who is at fault keeps out of the negotiation, and is heard of by the comparison; where a rank has no edges,
+/// nobody compares.
+void Planning::begin() {
+  try {
+    if (!task_.fault) require_serves(*task_.planner, task_.options);
+  } catch (const Error& error) {
+    task_.fault = error;
+  }
+  request_.fault = task_.fault;
+  const std::string purpose = "planning " + std::string(task_.planner->name);
+  common_.conversation.set_purpose(purpose);
+  particular_.conversation.set_purpose(purpose);
+  comparing_.emplace(require_alike(common_.conversation, *task_.planner, request_));
+  if (!task_.fault || !task_.neighborhood.has_edges()) {
+    negotiating_.emplace(task_.planner->plan(request_));
+  }
+}
+
+/// Whether both conversations are over. Throws what the ranks differ in.
+bool Planning::negotiate() {
+  const bool compared = common_.driver.advance(*comparing_);
+  if (compared) comparing_->result();
+  return negotiating_ && particular_.driver.advance(*negotiating_) && compared;
+}
+
+/// Either all ranks of a component have their plans in the end, or none has one.
 /// Tasks have names here: GCC 12 destroys twice what is made within an expression that awaits.
-Task<Plans> Planning::negotiate() {
+Task<Plans> Planning::conclude() {
   Plans plans;
   std::optional<Error> settled;
-  Task<Plans> making = make_plans();
   try {
-    plans = co_await making;
+    plans = negotiating_->result();
   } catch (const SettledFault& fault) {
     settled = fault;
   }
   if (task_.options.partitioned && task_.neighborhood.has_edges()) {
-    // Letters go along the messages of plans, so all must have theirs.
-    Task<Done> agreeing = agree(settled);
-    co_await agreeing;
-    try {
-      Task<Plan> partitioning =
-          with_partitions(conversation_, site_, std::move(plans.forward), task_.pattern);
-      plans.forward = co_await partitioning;
-    } catch (const SettledFault& fault) {
-      settled = fault;
-    }
+    Task<Done> dividing = divide(plans, settled);
+    co_await dividing;
   }
-  Task<Done> concluding = conclude(plans, settled);
-  co_await concluding;
-  co_return plans;
-}
-
-Task<Plans> Planning::make_plans() {
-  return plan_alike(*task_.planner, PlanRequest{conversation_, site_, task_.neighborhood,
-                                                task_.pattern, task_.options, task_.fault});
-}
-
-/// Either all ranks of a component have their plans in the end, or none has one.
-Task<Done> Planning::conclude(const Plans& plans, const std::optional<Error>& settled) {
   if (task_.options.verify) {
-    Task<Done> proving = prove(conversation_, task_.neighborhood, plans, task_.pattern, settled);
+    Task<Done> proving =
+        prove(common_.conversation, task_.neighborhood, plans, task_.pattern, settled);
     co_await proving;
   } else if (task_.neighborhood.has_edges()) {
     Task<Done> agreeing = agree(settled);
     co_await agreeing;
   }
   if (settled) throw SettledFault(*settled);
+  co_return plans;
+}
+
+/// Letters go along the messages of plans, so all must have theirs.
+Task<Done> Planning::divide(Plans& plans, std::optional<Error>& settled) {
+  Task<Done> agreeing = agree(settled);
+  co_await agreeing;
+  try {
+    Task<Plan> partitioning =
+        with_partitions(common_.conversation, site_, std::move(plans.forward), task_.pattern);
+    plans.forward = co_await partitioning;
+  } catch (const SettledFault& fault) {
+    settled = fault;
+  }
   co_return Done{};
 }
 
@@ -108,7 +134,7 @@ Task<Done> Planning::conclude(const Plans& plans, const std::optional<Error>& se
 Task<Done> Planning::agree(const std::optional<Error>& settled) {
   FaultRecord faults(task_.neighborhood.rank, task_.options.unit);
   if (settled) faults.blame(*settled);
-  Task<Done> comparing = require_same(conversation_, task_.neighborhood.tree, faults, {});
+  Task<Done> comparing = require_same(common_.conversation, task_.neighborhood.tree, faults, {});
   co_await comparing;
   co_return Done{};
 }
@@ -139,8 +165,14 @@ void Planning::name_awaited(std::ostream& out) {
   } else if (over_) {
     out << "nothing: it has just been made";
   } else {
-    driver_.describe(out);
+    describe_talk(out);
   }
+}
+
+/// The negotiation says more closely for whom it waits.
+void Planning::describe_talk(std::ostream& out) const {
+  const bool negotiates = negotiating_ && !negotiating_->done();
+  (negotiates ? particular_ : common_).driver.describe(out);
 }
 
 const std::shared_ptr<AgreedPlan>& Planning::plan() const {
@@ -151,7 +183,7 @@ const std::shared_ptr<AgreedPlan>& Planning::plan() const {
 void Planning::describe(std::ostream& out) const {
   if (over_) return;
   out << "vicinal: rank " << task_.communicator->rank() << " waits for ";
-  driver_.describe(out);
+  describe_talk(out);
   out << "\n";
 }
 

@@ -1,5 +1,10 @@
 // Agreeing on a plan over MPI: a negotiation that goes on in the background, whenever this process
 // progresses. Whoever cannot wait looks whether it is over; whoever can, waits.
+//
+// Two conversations go on at the same time. In one the ranks of a component find out whether all have been asked for
+// the same; in the other they negotiate. The letters of the latter carry the fingerprint of what was asked for
+// (ConversationKey::topic), so that ranks which were asked for different things never read each other's.
+// Whoever waits for such a letter in vain is told by the former, and the negotiation is given up.
 #pragma once
 
 #include <chrono>
@@ -47,18 +52,31 @@ class Planning final : public Activity {
   [[nodiscard]] const std::shared_ptr<AgreedPlan>& plan() const;
 
  private:
-  Task<Plans> negotiate();
-  Task<Plans> make_plans();
+  /// One conversation, and who delivers its letters.
+  struct Talk {
+    Conversation conversation;
+    mpi::Driver driver;
+    Talk(mpi::Communicator& communicator, mpi::ConversationKey key)
+        : driver(communicator, key, conversation) {}
+  };
+
+  void begin();
+  bool negotiate();
+  Task<Plans> conclude();
+  Task<Done> divide(Plans& plans, std::optional<Error>& settled);
   Task<Done> agree(const std::optional<Error>& settled);
-  Task<Done> conclude(const Plans& plans, const std::optional<Error>& settled);
+  void describe_talk(std::ostream& out) const;
   void leave_with(std::exception_ptr fault, int origin) noexcept;
 
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   PlanningTask task_;
   AgreedSite site_;
-  Conversation conversation_;
-  mpi::Driver driver_;
-  std::optional<Task<Plans>> negotiation_;
+  Talk common_;  ///< in which all of a component say the same kinds of things, whatever they plan
+  Talk particular_;  ///< the planner's
+  PlanRequest request_;
+  std::optional<Task<Done>> comparing_;
+  std::optional<Task<Plans>> negotiating_;
+  std::optional<Task<Plans>> concluding_;
   std::shared_ptr<AgreedPlan> plan_;
   std::exception_ptr fault_;
   std::atomic<bool> over_ = false;

@@ -41,7 +41,9 @@ inline void give_notice(Communicator& communicator, ConversationKey key, int ori
                         const std::set<int>& ranks) noexcept {
   communicator.keep_for_good();
   try {
-    for (const int rank : ranks) communicator.mailbox().post(key, notice, {rank, {origin}}, true);
+    for (const int rank : ranks) {
+      communicator.mailbox().post({key.graph, key.sequence, 0}, notice, {rank, {origin}}, true);
+    }
   } catch (const std::exception&) {
     return;
   }
@@ -52,7 +54,7 @@ inline void give_notice(Communicator& communicator, ConversationKey key, int ori
 inline void check_notices(Communicator& communicator, ConversationKey key) {
   Mailbox& mailbox = communicator.mailbox();
   for (const std::int64_t sequence : {std::int64_t{0}, key.sequence}) {
-    const ConversationKey which{key.graph, sequence};
+    const ConversationKey which{key.graph, sequence, 0};
     if (mailbox.count(which, notice) == 0) continue;
     const Words first = mailbox.take(which, notice).front().words;
     // Whatever is tried with what was never agreed on must fail, not only the first time.

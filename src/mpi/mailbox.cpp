@@ -1,4 +1,4 @@
-// Letters as MPI messages: three words of address (graph, sequence, superstep), then the words.
+// Letters as MPI messages: four words of address (topic, graph, sequence, superstep), then the words.
 #include "mpi/mailbox.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace vicinal::mpi {
 namespace {
 
-constexpr std::size_t address_words = 3;
+constexpr std::size_t address_words = 4;
 constexpr std::uint64_t finished = ~std::uint64_t{0};
 
 bool is_complete(MPI_Request& request) {
@@ -43,8 +43,8 @@ void Mailbox::post(ConversationKey key, int superstep, Letter letter, bool synch
   const std::size_t count = letter.words.size() + address_words;
   require(count <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Fault::unsupported,
           "a letter of ", letter.words.size(), " words to rank ", letter.peer,
-          " while planning; at most 2^31 - 4 are possible: use fewer or longer runs of items");
-  letter.words.insert(letter.words.begin(), {key.graph, key.sequence, superstep});
+          " while planning; at most 2^31 - 5 are possible: use fewer or longer runs of items");
+  letter.words.insert(letter.words.begin(), {key.topic, key.graph, key.sequence, superstep});
   Message& message = sends_.emplace_back();
   message.words = std::move(letter.words);
   message.peer = letter.peer;
@@ -92,7 +92,7 @@ bool Mailbox::finish_messages() {
     Words& words = message->words;
     require(words.size() >= address_words, Fault::internal, "a letter of ", words.size(),
             " words from rank ", message->peer);
-    const Address address{{words[0], words[1]}, static_cast<int>(words[2])};
+    const Address address{{words[1], words[2], words[0]}, static_cast<int>(words[3])};
     words.erase(words.begin(), words.begin() + address_words);
     file(address, {message->peer, std::move(words)}, message->order);
     message = receives_.erase(message);

@@ -23,6 +23,9 @@ namespace vicinal::mpi {
 struct ConversationKey {
   std::int64_t graph = 0;
   std::int64_t sequence = 0;
+  /// Of conversations of the same number that go on at the same time: 0, or the fingerprint of what the ranks must
+  /// have alike for their letters to mean the same. Letters of ranks that have not never mix.
+  std::int64_t topic = 0;
   friend auto operator<=>(const ConversationKey&, const ConversationKey&) = default;
 };
 

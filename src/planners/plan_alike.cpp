@@ -20,14 +20,19 @@ std::vector<Given> given_options(const Planner& planner, const PlanOptions& opti
   };
 }
 
+Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanRequest& request) {
+  if (!request.neighborhood.has_edges()) co_return Done{};
+  FaultRecord faults(request.neighborhood.rank, request.options.unit);
+  if (request.fault) faults.blame(*request.fault);
+  Task<Done> comparing = require_same(talk, request.neighborhood.tree, faults,
+                                      given_options(planner, request.options));
+  co_return co_await comparing;
+}
+
 Task<Plans> plan_alike(const Planner& planner, PlanRequest request) {
   request.conversation.set_purpose("planning " + std::string(planner.name));
-  if (request.neighborhood.has_edges()) {
-    FaultRecord faults(request.neighborhood.rank, request.options.unit);
-    if (request.fault) faults.blame(*request.fault);
-    co_await require_same(request.conversation, request.neighborhood.tree, faults,
-                          given_options(planner, request.options));
-  }
+  Task<Done> comparing = require_alike(request.conversation, planner, request);
+  co_await comparing;
   co_return co_await planner.plan(std::move(request));
 }
 

@@ -1,6 +1,7 @@
 // Planning by ranks that may have been asked for different things: by an info key that was given on some
 // ranks only, say. With other planners even the supersteps differ, and nobody could tell what a letter
-// means. So before anything else the ranks of a component make sure that they plan alike.
+// means. So the ranks of a component make sure that they plan alike: before anything else, or, where letters
+// of ranks that plan differently cannot be taken for each other, while they plan.
 #pragma once
 
 #include <vector>
@@ -13,6 +14,10 @@ namespace vicinal {
 /// What ranks that plan together must have alike: the planner, and the options that change what is said
 /// or how much.
 std::vector<Given> given_options(const Planner& planner, const PlanOptions& options);
+
+/// Whether all ranks of the component give the same planner and options, and none is at fault. Throws like
+/// plan_alike().
+Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanRequest& request);
 
 /// Plans, if all ranks of the component give the same planner and options. Where they do not, throws an
 /// info fault that names two ranks and both values on all of them, and where a rank brings a fault, that
