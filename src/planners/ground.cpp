@@ -47,7 +47,7 @@ void Ground::compare(int receiver, const Expectation& expectation) {
 
 Plans Ground::finish(std::string_view planner, std::string reason) {
   faults_.settle();
-  return write_plans(transfers_, request_, planner, std::move(reason));
+  return write_plans(std::move(transfers_), request_, planner, std::move(reason));
 }
 
 }  // namespace vicinal

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "base/scramble.hpp"
@@ -26,12 +25,15 @@ struct Place {
   std::vector<int> free;        ///< after these it may be written
   std::map<Index, Fill> fills;  ///< by first element
   std::vector<int> uses;        ///< that read it
-  // Where contributions are added up:
-  std::vector<bool> holds;  ///< by element, whether something has been copied there
-  int last = -1;            ///< the operation that came last
+  int last = -1;                ///< the operation after which all of it is there; else see `fills`
+  bool at_once = false;         ///< one operation fills all of it
+  // Where contributions are added up, by element, whether something has been copied there:
+  std::vector<bool> holds;
 };
 
+/// Adds to operations in ascending order what is not yet among them.
 void append_new(std::vector<int>& operations, const std::vector<int>& more) {
+  if (more.empty()) return;
   operations.insert(operations.end(), more.begin(), more.end());
   std::sort(operations.begin(), operations.end());
   operations.erase(std::unique(operations.begin(), operations.end()), operations.end());
@@ -39,15 +41,22 @@ void append_new(std::vector<int>& operations, const std::vector<int>& more) {
 
 class PlanWriter {
  public:
-  PlanWriter(const Transfers& transfers, int rank, int size, std::string_view planner)
-      : transfers_(transfers),
-        plan_(rank, size, planner, transfers.reverse),
-        places_(transfers.stores.size()) {
+  PlanWriter(Transfers transfers, int rank, int size, std::string_view planner)
+      : transfers_(std::move(transfers)),
+        plan_(rank, size, planner, transfers_.reverse),
+        places_(transfers_.stores.size()),
+        message_of_(transfers_.list.size(), -1) {
     for (const int users : {Plan::source, Plan::target}) place(users).buffer = users;
-    for (const Transfer& it : transfers.list) {
+    messages_.reserve(transfers_.list.size());
+    for (std::size_t i = 0; i < transfers_.list.size(); ++i) {
+      const Transfer& it = transfers_.list[i];
       if (it.kind == Transfer::Kind::take) continue;
       for (const Part& piece : it.pieces) passes_target_on_ |= piece.store == Plan::target;
+      if (it.kind == Transfer::Kind::give && !is_one_stretch(it)) {
+        to_pack_.emplace_back(fingerprint(it), i);
+      }
     }
+    std::sort(to_pack_.begin(), to_pack_.end());
   }
 
   Plan write() {
@@ -78,6 +87,16 @@ class PlanWriter {
   }
 
   Place& place(int store) { return places_[static_cast<std::size_t>(store)]; }
+  Place& message(std::size_t transfer) {
+    return messages_[static_cast<std::size_t>(message_of_[transfer])];
+  }
+  Place& new_message(std::size_t transfer) {
+    message_of_[transfer] = static_cast<int>(messages_.size());
+    Place& it = messages_.emplace_back();
+    it.buffer = plan_.staging(transfers_.list[transfer].count);
+    it.at_once = true;
+    return it;
+  }
   [[nodiscard]] const Store& described(int store) const {
     return transfers_.stores[static_cast<std::size_t>(store)];
   }
@@ -135,9 +154,9 @@ class PlanWriter {
 
   /// The operations that fill what runs read.
   static std::vector<int> filling(const Place& it, const std::vector<CopyRun>& runs) {
-    std::vector<int> operations;
     if (it.last >= 0) return {it.last};
     if (it.fills.size() == 1) return {it.fills.begin()->second.operation};
+    std::vector<int> operations;
     for (const CopyRun& run : runs) {
       auto fill = it.fills.upper_bound(run.source);
       if (fill != it.fills.begin()) --fill;
@@ -145,7 +164,8 @@ class PlanWriter {
         if (fill->second.last > run.source) operations.push_back(fill->second.operation);
       }
     }
-    append_new(operations, {});
+    std::sort(operations.begin(), operations.end());
+    operations.erase(std::unique(operations.begin(), operations.end()), operations.end());
     return operations;
   }
 
@@ -156,15 +176,16 @@ class PlanWriter {
   /// Brings what runs say from one place to another.
   void put(Phase phase, Place& from, Place& to, std::vector<CopyRun> runs) {
     if (runs.empty()) return;
-    std::vector<int> after = to.free;
-    append_new(after, filling(from, runs));
+    std::vector<int> after = filling(from, runs);
+    append_new(after, to.free);
     if (transfers_.reverse) {
       add_up(phase, from, to, runs, std::move(after));
       return;
     }
-    const std::vector<CopyRun> targets = is_tracked(to) ? joined_targets(runs) : Runs{};
+    const Runs targets = is_tracked(to) && !to.at_once ? joined_targets(runs) : Runs{};
     const int copied = plan_.copy(phase, from.buffer, to.buffer, std::move(runs), std::move(after));
     from.uses.push_back(copied);
+    if (to.at_once) to.last = copied;
     for (const CopyRun& run : targets) filled(to, run.target, run.count, copied);
   }
 
@@ -206,20 +227,19 @@ class PlanWriter {
   }
 
   void write(std::size_t index) {
-    const Transfer& it = transfers_.list[index];
+    Transfer& it = transfers_.list[index];
     switch (it.kind) {
       case Transfer::Kind::give: send(index); break;
       case Transfer::Kind::take:
-        if (const auto message = messages_.find(index); message != messages_.end()) {
-          for (const Part& piece : it.pieces) {
-            put(it.phase, message->second, open(piece.store), piece.runs);
-          }
+        if (message_of_[index] < 0) break;
+        for (Part& piece : it.pieces) {
+          put(it.phase, message(index), open(piece.store), std::move(piece.runs));
         }
         break;
       case Transfer::Kind::move: {
-        const Part& piece = it.pieces.front();
+        Part& piece = it.pieces.front();
         Place& from = open(piece.store);
-        put(it.phase, from, open(it.to), piece.runs);
+        put(it.phase, from, open(it.to), std::move(piece.runs));
         break;
       }
     }
@@ -244,10 +264,8 @@ class PlanWriter {
         return;
       }
     }
-    Place& message = messages_[index];
-    message.buffer = plan_.staging(it.count);
-    filled(message, 0, it.count,
-           plan_.receive(it.phase, it.local, message.buffer, 0, it.count, it.peer, it.tag, {}));
+    Place& to = new_message(index);
+    to.last = plan_.receive(it.phase, it.local, to.buffer, 0, it.count, it.peer, it.tag, {});
   }
 
   static bool is_one_stretch(const Transfer& it) {
@@ -264,22 +282,24 @@ class PlanWriter {
                                      it.count, it.peer, it.tag, filling(from, piece.runs)));
       return;
     }
-    const Place& message = messages_[packed(index)];
-    plan_.send(it.phase, it.local, message.buffer, 0, it.count, it.peer, it.tag,
-               filling(message, all_picks(it.count)));
+    const Place& from = message(packed(index));
+    plan_.send(it.phase, it.local, from.buffer, 0, it.count, it.peer, it.tag,
+               from.last >= 0 ? std::vector<int>{from.last} : filling(from, all_picks(it.count)));
   }
 
   /// Messages with the same content, as most are in an allgather, are put together once: the first of them.
   std::size_t packed(std::size_t index) {
     const Transfer& it = transfers_.list[index];
-    const auto [begin, end] = packed_.equal_range(fingerprint(it));
-    for (auto same = begin; same != end; ++same) {
-      if (transfers_.list[same->second].pieces == it.pieces) return same->second;
+    const std::uint64_t content = fingerprint(it);
+    auto same =
+        std::lower_bound(to_pack_.begin(), to_pack_.end(), std::pair(content, std::size_t{0}));
+    for (; same != to_pack_.end() && same->first == content; ++same) {
+      const bool is_packed = message_of_[same->second] >= 0;
+      if (is_packed && transfers_.list[same->second].pieces == it.pieces) return same->second;
     }
-    packed_.emplace(fingerprint(it), index);
-    Place& message = messages_[index];
-    message.buffer = plan_.staging(it.count);
-    for (const Part& piece : it.pieces) put(it.phase, open(piece.store), message, piece.runs);
+    Place& to = new_message(index);
+    to.at_once = it.pieces.size() == 1;
+    for (const Part& piece : it.pieces) put(it.phase, open(piece.store), to, piece.runs);
     return index;
   }
 
@@ -295,27 +315,29 @@ class PlanWriter {
     return sum;
   }
 
-  const Transfers& transfers_;
+  Transfers transfers_;  ///< takes and moves lose their runs to the plan
   PlanBuilder plan_;
-  std::vector<Place> places_;              ///< by store
-  std::map<std::size_t, Place> messages_;  ///< by transfer: those that are packed or unpacked
-  std::unordered_multimap<std::uint64_t, std::size_t> packed_;  ///< transfers, by content
+  std::vector<Place> places_;    ///< by store
+  std::vector<Place> messages_;  ///< those that are packed or unpacked
+  std::vector<int> message_of_;  ///< by transfer, or -1
+  std::vector<std::pair<std::uint64_t, std::size_t>> to_pack_;  ///< transfers, in order of content
   bool passes_target_on_ = false;  ///< what comes to the target is read there
 };
 
 }  // namespace
 
-Plan write_plan(const Transfers& transfers, int rank, int size, std::string_view planner) {
-  return PlanWriter(transfers, rank, size, planner).write();
+Plan write_plan(Transfers transfers, int rank, int size, std::string_view planner) {
+  return PlanWriter(std::move(transfers), rank, size, planner).write();
 }
 
-Plans write_plans(const Transfers& transfers, const PlanRequest& request, std::string_view planner,
+Plans write_plans(Transfers transfers, const PlanRequest& request, std::string_view planner,
                   std::string reason) {
   const int rank = request.neighborhood.rank, size = request.neighborhood.machine->size();
-  Plans plans{write_plan(transfers, rank, size, planner), std::nullopt, std::move(reason)};
+  Plans plans{Plan(), std::nullopt, std::move(reason)};
   if (request.options.with_reverse) {
     plans.reverse = write_plan(reverse_of(transfers), rank, size, planner);
   }
+  plans.forward = write_plan(std::move(transfers), rank, size, planner);
   return plans;
 }
 

@@ -11,10 +11,10 @@ namespace vicinal {
 
 /// One rank's plan; local. What others wait for stands first: receives, then what this rank has to give of its own,
 /// then what it passes on; what only this rank waits for stands last.
-Plan write_plan(const Transfers& transfers, int rank, int size, std::string_view planner);
+Plan write_plan(Transfers transfers, int rank, int size, std::string_view planner);
 
 /// The plan, and the reverse where one is asked for.
-Plans write_plans(const Transfers& transfers, const PlanRequest& request, std::string_view planner,
+Plans write_plans(Transfers transfers, const PlanRequest& request, std::string_view planner,
                   std::string reason = {});
 
 }  // namespace vicinal

@@ -248,7 +248,7 @@ void RelayNegotiation::take(int carrier, const Portion& portion, Phase phase) {
 }
 
 void RelayNegotiation::accept(int sender, const Offer& offer) {
-  const InLink& link = in_links_.at(sender);
+  InLink& link = in_links_.at(sender);
   if (!offer.status.good()) return;
   faults_.compare(sender, rank_, offer.count, link.count);
   if (offer.count != link.count || offer.count == 0) return;
@@ -259,7 +259,7 @@ void RelayNegotiation::accept(int sender, const Offer& offer) {
   covered_[sender] += offer.count;
   const bool local = same_region(sender);
   transfers_.take(local ? Phase::local : Phase::direct, local, sender, offer.tag, offer.count,
-                  Part{Plan::target, link.slots});
+                  Part{Plan::target, std::move(link.slots)});
 }
 
 void RelayNegotiation::check_covered() const {
