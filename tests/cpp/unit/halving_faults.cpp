@@ -152,33 +152,6 @@ TEST(halving_ends_on_all_ranks_when_one_runs_out_of_slots_or_tags) {
   }
 }
 
-TEST(halving_names_counts_that_differ_on_both_ends) {
-  for (const bool one_host : {false, true}) {
-    for (const char* name : both) {
-      for (int to = 0; to < 24; ++to) {
-        Setting it = setting(one_host);
-        InEdge& spoiled = it.patterns[static_cast<std::size_t>(to)].in.front();
-        const int from = spoiled.rank;
-        if (from == to) continue;
-        spoiled.count = 4;
-        spoiled.slots = {{0, spoiled.slots.front().target, 4}};
-        PlanOptions options;
-        options.one_block = true;
-        const Outcomes outcomes = plan_all(name, it.machine, it.patterns, options, {});
-        std::ostringstream expected;
-        expected << "the counts of the edge from rank " << from << " to rank " << to
-                 << " differ: rank " << from << " sends 5 elements, but rank " << to
-                 << " expects 4";
-        for (const int rank : {from, to}) {
-          const auto& error = outcomes[static_cast<std::size_t>(rank)];
-          CHECK(error && error->fault() == Fault::count);
-          CHECK(std::string(error->what()).find(expected.str()) == 0);
-        }
-      }
-    }
-  }
-}
-
 TEST(halving_names_a_self_edge_whose_counts_differ) {
   const auto machine = std::make_shared<const Machine>(std::vector{0, 1}, std::vector{0, 1});
   auto patterns = testing::block_patterns({{0, 1}, {0}}, [](int) { return Index{2}; });

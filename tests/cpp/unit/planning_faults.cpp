@@ -1,5 +1,6 @@
 // Planning where ranks are at fault, have been asked for different things, or run out of something:
 // every rank comes to its end, and what it throws says why.
+#include <algorithm>
 #include <new>
 #include <sstream>
 #include <stdexcept>
@@ -213,6 +214,35 @@ TEST(planning_where_no_rank_has_room_uses_messages) {
     for (const Outcome& outcome : outcomes) {
       for (const Buffer& buffer : std::get<Plans>(outcome).forward.buffers) {
         CHECK(buffer.space != Space::shared);
+      }
+    }
+  }
+}
+
+TEST(planners_name_counts_that_differ_on_both_ends) {
+  for (const Planner& planner : planners()) {
+    if (planner.complete_only) continue;
+    for (const bool one_host : {false, true}) {
+      for (std::size_t to = 0; to < 12; ++to) {
+        Setting setting = some_ranks(planner, one_host);
+        auto& edges = setting.patterns[to].in;
+        const auto spoiled = std::find_if(edges.begin(), edges.end(), [&](const InEdge& edge) {
+          return edge.rank != static_cast<int>(to);
+        });
+        spoiled->count = 2;
+        spoiled->slots = {{0, spoiled->slots.front().target, 2}};
+        const auto outcomes = plan_each(
+            setting, [&](int) { return planner.name; }, [&](int) { return setting.options; },
+            no_fault);
+        std::ostringstream expected;
+        expected << "the counts of the edge from rank " << spoiled->rank << " to rank " << to
+                 << " differ: rank " << spoiled->rank << " sends 3 elements, but rank " << to
+                 << " expects 2";
+        for (const std::size_t end : {static_cast<std::size_t>(spoiled->rank), to}) {
+          const Error* const error = error_of(outcomes[end]);
+          CHECK(error != nullptr && error->fault() == Fault::count);
+          CHECK(std::string(error->what()).starts_with(expected.str()));
+        }
       }
     }
   }
