@@ -97,7 +97,7 @@ format: .venv/.ready-dev ## rewrite the C and C++ sources in the house format
 lint: .venv/.ready-dev ## check format, length of files and Python types
 	@$(RUN) tools/check_style.py
 
-check-clang: .venv/.ready $(BUILD)/build.ninja ## read the library with clang: its warnings, and locks that are not held
+check-clang: .venv/.ready $(BUILD)/build.ninja ## read all sources with clang: its warnings, and locks that are not held
 	@$(RUN) tools/check_clang.py --build $(BUILD)
 
 tidy: .venv/.ready-dev $(BUILD)/build.ninja ## the same and clang-tidy, which takes half an hour

@@ -1,4 +1,4 @@
-"""`make check-clang`: read the library's sources with clang, whose warnings are errors here as GCC's are.
+"""`make check-clang`: read all sources, those of tests too, with clang, whose warnings are errors here as GCC's are.
 
 It checks besides what no other compiler can: that members marked as guarded by a lock (src/base/guarded.hpp) are touched
 only where that is held.  Nothing is built; how each source is compiled is read from the build folder, each source once.
@@ -41,7 +41,7 @@ def arguments_of(command: str) -> list[str]:
     """Those of a compilation, without the compiler and what it writes."""
     words = iter(shlex.split(command))
     for word in words:
-        if word.endswith(("++", "clang", "cxx")) or "++-" in word:
+        if word.endswith(("++", "cc", "clang", "cxx")) or "++-" in word or "gcc-" in word:
             break
     kept = []
     for word in words:
@@ -60,11 +60,12 @@ def main(build: Path) -> int:
     commands = {
         entry["file"]: entry
         for entry in json.loads((build / "compile_commands.json").read_text())
-        if Path(entry["file"]).is_relative_to(ROOT / "src")
+        if Path(entry["file"]).is_relative_to(ROOT) and not Path(entry["file"]).is_relative_to(ROOT / ".venv")
     }
 
     def read(entry: dict[str, str]) -> str:
-        words = [clang, *arguments_of(entry["command"]), *CLANGS_OWN]
+        compiler = clang.replace("clang++", "clang") if entry["file"].endswith(".c") else clang
+        words = [compiler, *arguments_of(entry["command"]), *CLANGS_OWN]
         done = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True, check=False)
         return done.stderr or ("" if done.returncode == 0 else f"{entry['file']}: {clang} failed\n")
 

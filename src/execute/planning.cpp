@@ -74,9 +74,9 @@ void Planning::begin() {
     task_.fault = error;
   }
   request_.fault = task_.fault;
-  const std::string purpose = "planning " + std::string(task_.planner->name);
-  common_.conversation.set_purpose(purpose);
-  particular_.conversation.set_purpose(purpose);
+  const std::string name(task_.planner->name);
+  common_.conversation.set_purpose("agreeing on a plan by " + name);
+  particular_.conversation.set_purpose("planning " + name);
   comparing_.emplace(require_alike(common_.conversation, *task_.planner, request_));
   if (!task_.fault || !task_.neighborhood.has_edges()) {
     negotiating_.emplace(task_.planner->plan(request_));
@@ -169,10 +169,13 @@ void Planning::name_awaited(std::ostream& out) {
   }
 }
 
-/// The negotiation says more closely for whom it waits.
+/// The comparison knows the ranks, a negotiation perhaps only their regions: both, where both wait.
 void Planning::describe_talk(std::ostream& out) const {
   const bool negotiates = negotiating_ && !negotiating_->done();
-  (negotiates ? particular_ : common_).driver.describe(out);
+  const bool compares = comparing_ && !comparing_->done();
+  if (compares || !negotiates) common_.driver.describe(out);
+  if (compares && negotiates) out << ", and for ";
+  if (negotiates) particular_.driver.describe(out);
 }
 
 const std::shared_ptr<AgreedPlan>& Planning::plan() const {
