@@ -51,15 +51,18 @@ def test_a_signal_that_is_none_is_refused(mpi: str) -> None:
 
 
 @pytest.mark.parametrize("seconds", ["1", "0"])
-def test_a_long_wait_says_so_once(mpi: str, seconds: str) -> None:
-    environment = {"VICINAL_REPORT_WAITS": seconds}
+def test_a_long_wait_says_so_once(mpi: str, seconds: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    environment = {"VICINAL_REPORT_WAITS": seconds, "VICINAL_LOG": f"warn:{log}"}
     result = run_ranks(mpi, 2, [trouble(mpi), "late", 4000], env=environment, timeout=60)
-    said = [line for line in result.output.splitlines() if line.startswith("vicinal: rank 0 of MPI_COMM_WORLD waits for")]
+    said = [line for line in result.output.splitlines() if line.startswith("vicinal: rank 0: waits for")]
     if seconds == "0":
         assert not said, result.output
     else:
         assert len(said) == 1, result.output
         assert "rank 1" in said[0] and said[0].endswith(", 1 s"), result.output
+    logged = [line for line in log.read_text().splitlines() if line.startswith("vicinal: rank 0: waits for")]
+    assert logged == said, result.output
 
 
 def test_every_wait_names_whom_it_is_for(mpi: str, tmp_path: Path) -> None:
@@ -78,7 +81,7 @@ def test_every_wait_names_whom_it_is_for(mpi: str, tmp_path: Path) -> None:
     for what, words in names.items():
         _, _, stage = text.partition(f"{what}:\n")
         first = next(line for line in stage.splitlines() if " waits for " in line)
-        assert first.startswith("vicinal: rank 0 of MPI_COMM_WORLD waits for ") and words in first, f"{what}: {text}"
+        assert first.startswith("vicinal: rank 0: waits for ") and words in first, f"{what}: {text}"
 
 
 @pytest.mark.parametrize(("wish", "refusal"), [

@@ -25,7 +25,7 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 3> levels{
 struct Log {
   Mutex mutex;
   /// As it was given when the log was opened.
-  std::string wish VICINAL_GUARDED_BY(mutex);
+  std::optional<std::string> wish VICINAL_GUARDED_BY(mutex);
   int rank VICINAL_GUARDED_BY(mutex) = -1;  ///< -1 while it is not known
   int file VICINAL_GUARDED_BY(mutex) = -1;
   std::set<std::string> warned VICINAL_GUARDED_BY(mutex);
@@ -86,6 +86,12 @@ void open_log(int world_rank) {
   log.rank = world_rank;
   log.wish = std::move(text);
   detail::log_level.store(wish->level, std::memory_order_relaxed);
+}
+
+void sign_log(int world_rank) noexcept {
+  Log& log = the_log();
+  const Lock lock(log.mutex);
+  log.rank = world_rank;
 }
 
 void write_log(LogLevel level, std::string_view text) noexcept {

@@ -34,6 +34,9 @@ std::optional<LogWish> read_log_wish(std::string_view text);
 /// name. What is there is kept. Throws an info fault where the wish cannot be read or the file not be written.
 void open_log(int world_rank);
 
+/// Lines begin with this rank from now on, even where the log is not open yet.
+void sign_log(int world_rank) noexcept;
+
 /// Writes "vicinal: rank R: TEXT", where lines of that level are wanted; warnings on standard error, too.
 void write_log(LogLevel level, std::string_view text) noexcept;
 

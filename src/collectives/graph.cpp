@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 
 #include "base/guarded.hpp"
+#include "base/letters.hpp"
 #include "base/log.hpp"
 #include "collectives/call_queue.hpp"
 #include "discovery/exchange.hpp"
@@ -15,6 +17,13 @@
 namespace vicinal {
 
 namespace {
+
+/// To a rank that does not know its edges: how many of them lead here.
+struct EdgeCount {
+  static constexpr std::string_view name = "number of edges";
+  std::int64_t edges = 0;
+};
+void fields(auto&& take, Is<EdgeCount> auto& it) { take(it.edges); }
 
 void check_neighbours(std::span<const int> ranks, int size, const char* what) {
   for (const int rank : ranks) {
@@ -108,13 +117,14 @@ std::shared_ptr<Graph> Graph::from_one_side(MPI_Comm user, std::vector<int> know
     check_neighbours(known, communicator->size(), are_sources ? "source" : "destination");
     std::map<int, std::int64_t> edges;
     for (const int rank : known) ++edges[rank];
-    for (const auto& [rank, count] : edges) letters.push_back({rank, {count}});
+    for (const auto& [rank, count] : edges) letters.push_back(letter_to(rank, EdgeCount{count}));
   });
   agree_on(*communicator, given_settings(settings, communicator->default_regions()), finding);
   std::vector<int> found;
   for (const Letter& letter :
        exchange_letters(*communicator, letters, exchange_options(settings), std::nullopt)) {
-    found.insert(found.end(), static_cast<std::size_t>(letter.words[0]), letter.peer);
+    found.insert(found.end(), static_cast<std::size_t>(contents_of<EdgeCount>(letter).edges),
+                 letter.peer);
   }
   std::sort(found.begin(), found.end());
   if (!are_sources) known.swap(found);

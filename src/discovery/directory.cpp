@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/letters.hpp"
 #include "discovery/index_runs.hpp"
 #include "discovery/ownership.hpp"
 #include "mpi/collectives.hpp"
@@ -44,12 +46,27 @@ class Blocks {
   std::uint64_t block_;
 };
 
-/// What one rank and one keeper have to do with each other. In a letter: the number of words of
-/// `owned`, then both lists.
+/// From a rank to a keeper: which of its indices the rank owns, and which it needs.
 struct Entry {
+  static constexpr std::string_view name = "entry in the directory";
   std::vector<IndexRun> owned;
   std::vector<IndexRun> needed;
 };
+void fields(auto&& take, Is<Entry> auto& it) { take(it.owned, it.needed); }
+
+/// So many indices, in their order, belong to the owner, or to nobody (no_owner).
+struct Share {
+  int owner = no_owner;
+  Index count = 0;
+};
+void fields(auto&& take, Is<Share> auto& it) { take(it.owner, it.count); }
+
+/// From a keeper to a rank: whose the indices are that it needs.
+struct Answer {
+  static constexpr std::string_view name = "owners";
+  std::vector<Share> shares;
+};
+void fields(auto&& take, Is<Answer> auto& it) { take(it.shares); }
 
 using Entries = std::map<int, Entry>;
 
@@ -73,12 +90,7 @@ std::vector<Letter> registrations(const Blocks& blocks, std::span<const CopyRun>
   for (const IndexRun& run : asked) split(blocks, run, &Entry::needed, entries);
 
   std::vector<Letter> letters;
-  for (const auto& [keeper, entry] : entries) {
-    Words words{static_cast<std::int64_t>(2 * entry.owned.size())};
-    append_words(words, entry.owned);
-    append_words(words, entry.needed);
-    letters.push_back({keeper, std::move(words)});
-  }
+  for (const auto& [keeper, entry] : entries) letters.push_back(letter_to(keeper, entry));
   return letters;
 }
 
@@ -103,13 +115,13 @@ std::optional<Finding> sort_owned(std::vector<OwnedRun>& owned) {
   return std::nullopt;
 }
 
-/// Appends (owner, count) pairs that cover the run.
-void answer(std::span<const OwnedRun> owned, IndexRun asked, Words& words) {
+/// Appends shares that cover the run.
+void answer(std::span<const OwnedRun> owned, IndexRun asked, std::vector<Share>& shares) {
   const auto say = [&](int owner, Index count) {
-    if (words.size() >= 2 && words[words.size() - 2] == owner) {
-      words.back() += count;
+    if (!shares.empty() && shares.back().owner == owner) {
+      shares.back().count += count;
     } else {
-      words.insert(words.end(), {owner, count});
+      shares.push_back({owner, count});
     }
   };
   auto next = std::upper_bound(owned.begin(), owned.end(), asked.first,
@@ -127,14 +139,6 @@ void answer(std::span<const OwnedRun> owned, IndexRun asked, Words& words) {
     say(owner, count);
     asked = {asked.first + count, asked.count - count};
   }
-}
-
-std::span<const std::int64_t> owned_words(const Letter& letter) {
-  return std::span(letter.words).subspan(1, static_cast<std::size_t>(letter.words.front()));
-}
-
-std::span<const std::int64_t> needed_words(const Letter& letter) {
-  return std::span(letter.words).subspan(1 + static_cast<std::size_t>(letter.words.front()));
 }
 
 }  // namespace
@@ -157,30 +161,30 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
   const auto first = std::find_if(needed.begin(), needed.end(), inside);
   const auto last = std::find_if_not(first, needed.end(), inside);
 
-  const std::vector<Letter> entries =
-      exchange_letters(communicator, registrations(blocks, owned, std::span(first, last)), options);
   std::vector<OwnedRun> registered;
-  for (const Letter& letter : entries) {
-    for_each_run(owned_words(letter),
-                 [&](IndexRun run) { registered.push_back({run, letter.peer}); });
+  std::vector<std::pair<int, std::vector<IndexRun>>> questions;
+  for (const Letter& letter : exchange_letters(
+           communicator, registrations(blocks, owned, std::span(first, last)), options)) {
+    auto entry = contents_of<Entry>(letter);
+    for (const IndexRun& run : entry.owned) registered.push_back({run, letter.peer});
+    if (!entry.needed.empty()) questions.emplace_back(letter.peer, std::move(entry.needed));
   }
   const std::optional<Finding> doubly = sort_owned(registered);
   std::vector<Letter> answers;
-  for (const Letter& letter : entries) {
-    if (doubly || needed_words(letter).empty()) continue;
-    Words words;
-    for_each_run(needed_words(letter), [&](IndexRun run) { answer(registered, run, words); });
-    answers.push_back({letter.peer, std::move(words)});
+  for (const auto& [peer, asked] : questions) {
+    if (doubly) break;
+    Answer answered;
+    for (const IndexRun& run : asked) answer(registered, run, answered.shares);
+    answers.push_back(letter_to(peer, answered));
   }
 
   // Keepers ascend with the indices, so the answers are in the order of the questions.
   std::vector<int> owners(static_cast<std::size_t>(first - needed.begin()), no_owner);
   owners.reserve(needed.size());
   for (const Letter& letter : exchange_letters(communicator, answers, options, doubly)) {
-    for_each_run(letter.words, [&](IndexRun pair) {
-      owners.insert(owners.end(), static_cast<std::size_t>(pair.count),
-                    static_cast<int>(pair.first));
-    });
+    for (const Share& share : contents_of<Answer>(letter).shares) {
+      owners.insert(owners.end(), static_cast<std::size_t>(share.count), share.owner);
+    }
   }
   owners.resize(needed.size(), no_owner);
   return owners;

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
+#include "base/letters.hpp"
 #include "discovery/findings.hpp"
 #include "discovery/index_runs.hpp"
 #include "discovery/ownership.hpp"
@@ -17,6 +19,13 @@ namespace vicinal {
 namespace {
 
 std::size_t as_size(Index value) { return static_cast<std::size_t>(value); }
+
+/// From a rank to an owner: the indices that it needs from there.
+struct Wanted {
+  static constexpr std::string_view name = "indices that are needed";
+  std::vector<IndexRun> runs;
+};
+void fields(auto&& take, Is<Wanted> auto& it) { take(it.runs); }
 
 /// An index and where it stands in the array it came in.
 struct Placed {
@@ -150,8 +159,7 @@ std::vector<Letter> ask(const Needed& needed, std::span<const int> owners, HaloM
 
   std::vector<Letter> letters;
   for (std::size_t e = 0; e < edges.size(); ++e) {
-    letters.push_back({ranks[e], {}});
-    append_words(letters.back().words, runs[e]);
+    letters.push_back(letter_to(ranks[e], Wanted{std::move(runs[e])}));
   }
   return letters;
 }
@@ -189,15 +197,15 @@ std::optional<Finding> serve(int rank, std::span<const Letter> requests,
   for (const Letter& request : requests) {
     OutEdge& edge = map.pattern.out.emplace_back();
     edge.rank = request.peer;
-    for_each_run(request.words, [&](IndexRun run) {
+    for (const IndexRun& run : contents_of<Wanted>(request).runs) {
       const std::optional<Index> missing = locate(owned, run, edge.items);
-      if (!missing || finding) return;
+      if (!missing || finding) continue;
       finding.emplace(
           Error(Fault::argument, "rank " + std::to_string(request.peer) + " needs index " +
                                      std::to_string(*missing) + " from rank " +
                                      std::to_string(rank) + ", which does not own it"),
           true);
-    });
+    }
     map.send_ranks.push_back(request.peer);
     for (const ItemRun& item : edge.items) {
       for (Index i = 0; i < item.count; ++i) map.send_indices.push_back(item.position + i);

@@ -6,13 +6,12 @@
 #include <mpi.h>
 #include <sched.h>
 
-#include <iostream>
-#include <sstream>
-#include <string>
+#include <ostream>
 #include <thread>
 #include <vector>
 
 #include "base/guarded.hpp"
+#include "base/log.hpp"
 #include "base/setting.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
@@ -87,13 +86,8 @@ void Wait::announce() {
   const double limit = patience();
   if (announced_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
   announced_ = true;
-  try {
-    std::ostringstream line;  // written at once, so that ranks do not mix their lines
-    describe(line);
-    std::cerr << line.str() << std::flush;
-  } catch (const std::exception&) {
-    // Without memory for it nothing is said.
-  }
+  sign_log(world_rank());  // it may be a wait for the log to be opened
+  log_line(LogLevel::warn, [this](std::ostream& line) { name_awaited(line); });
 }
 
 void Wait::leave() {
@@ -101,11 +95,17 @@ void Wait::leave() {
   std::erase(sleepers().waits, this);
 }
 
-void Wait::describe(std::ostream& out) const {
+void Wait::name_awaited(std::ostream& out) const {
   const auto time = std::chrono::steady_clock::now() - since_;
-  out << "vicinal: rank " << world_rank() << " of MPI_COMM_WORLD waits for ";
+  out << "waits for ";
   reason_.write(out);
-  out << ", " << std::chrono::duration_cast<std::chrono::seconds>(time).count() << " s\n";
+  out << ", " << std::chrono::duration_cast<std::chrono::seconds>(time).count() << " s";
+}
+
+void Wait::describe(std::ostream& out) const {
+  out << "vicinal: rank " << world_rank() << " of MPI_COMM_WORLD ";
+  name_awaited(out);
+  out << "\n";
 }
 
 void describe_waits(std::ostream& out) {

@@ -71,6 +71,7 @@ class Wait {
 
  private:
   void announce();
+  void name_awaited(std::ostream& out) const;
   void leave();
 
   Reason reason_;
