@@ -130,5 +130,6 @@ NB_MODULE(VICINAL_MODULE, m) {
   py::bind_machine(m);
   py::bind_patterns(m);
   py::bind_plans(m);
+  py::bind_profile(m);
   py::bind_exchanges(m);
 }

@@ -24,5 +24,6 @@ struct Patterns {
 void bind_exchanges(nanobind::module_& module);
 void bind_patterns(nanobind::module_& module);
 void bind_plans(nanobind::module_& module);
+void bind_profile(nanobind::module_& module);
 
 }  // namespace vicinal::python

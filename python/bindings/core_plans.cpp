@@ -72,9 +72,9 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
 
 /// Bienz et al. 2022, equation 2, on what each rank sends.
 double postal_time(const PlanSet& set, Index element_bytes) {
-  const Profile profile;
+  const Profile& profile = default_profile();
   const auto link = [](const LevelCost& cost) {
-    return Postal{cost.latency + 2 * cost.overhead, cost.seconds_per_byte};
+    return Postal{cost.latency() + cost.overhead(), cost.seconds_per_byte()};
   };
   const auto sent = [element_bytes](const Traffic& traffic) {
     return Sent{static_cast<double>(traffic.messages),
@@ -83,8 +83,8 @@ double postal_time(const PlanSet& set, Index element_bytes) {
   double most = 0;
   for (const Plan& plan : *set.plans) {
     const Statistics found = statistics(plan);
-    most = std::max(most, locality_seconds(sent(found.local), link(profile.local),
-                                           sent(found.non_local), link(profile.non_local)));
+    most = std::max(most, locality_seconds(sent(found.local), link(profile.at(Level::node)),
+                                           sent(found.non_local), link(profile.network())));
   }
   return most;
 }

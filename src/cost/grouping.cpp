@@ -13,20 +13,22 @@ double grouped_seconds(std::span<const MemberLoad> members, Index element_bytes,
   const auto bytes = [&](Index elements) { return static_cast<double>(elements * element_bytes); };
   double slowest = 0, messages = 0, on_the_wire = 0;
   for (const MemberLoad& load : members) {
-    double seconds = static_cast<double>(load.messages) * profile.non_local.overhead +
+    double seconds = static_cast<double>(load.messages) * profile.network().send_overhead +
                      2 * bytes(load.combined) * profile.copy_seconds_per_byte +
                      static_cast<double>(load.shared_partners) * profile.handover;
     if (load.message_partners > 0) {
-      seconds += profile.local.latency +
-                 static_cast<double>(load.message_partners) * profile.local.overhead +
-                 bytes(load.handed) * profile.local.seconds_per_byte;
+      seconds +=
+          profile.at(Level::node).latency() +
+          static_cast<double>(load.message_partners) * profile.at(Level::node).send_overhead +
+          bytes(load.handed) * profile.at(Level::node).seconds_per_byte();
     }
     slowest = std::max(slowest, seconds);
     messages += static_cast<double>(load.messages);
-    on_the_wire += bytes(load.elements) * profile.non_local.seconds_per_byte;
+    on_the_wire += bytes(load.elements) * profile.network().seconds_per_byte();
   }
   const double received = messages / static_cast<double>(std::max<std::size_t>(1, members.size()));
-  return slowest + received * profile.non_local.overhead + profile.non_local.latency + on_the_wire;
+  return slowest + received * profile.network().receive_overhead + profile.network().latency() +
+         on_the_wire;
 }
 
 }  // namespace vicinal

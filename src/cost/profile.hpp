@@ -1,23 +1,67 @@
-// What a machine costs, in the terms of the max-rate postal model: time = latency + bytes / rate per
-// message, separately for messages inside a region and between regions, and what copying through
-// shared memory costs. Planners compare with it; they never need exact times.
+// What a machine costs, in the terms of the LogGP and max-rate models: for each level at which two ranks may
+// be near each other, what a message costs the processors at its ends and how long it is on its way; what a
+// node can inject; what a handover through shared memory and a copy take. Times are in seconds.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "locality/machine.hpp"
 
 namespace vicinal {
 
+/// How an MPI sends messages of some sizes.
+struct Protocol {
+  static constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
+
+  std::int64_t up_to = any_size;  ///< messages of at most so many bytes
+  double latency = 0;             ///< on the way, without the overheads at both ends
+  double seconds_per_byte = 0;    ///< where two ranks have the way to themselves
+  bool rendezvous = false;        ///< nothing moves before the receive is posted
+};
+
+/// Messages between ranks at one level.
 struct LevelCost {
-  double latency = 0;   ///< seconds from the start of a send to the end of its receive
-  double overhead = 0;  ///< seconds of processor time per message and side
-  double seconds_per_byte = 0;
+  double send_overhead = 0;         ///< of the sender's processor, for each message
+  double receive_overhead = 0;      ///< of the receiver's
+  std::vector<Protocol> protocols;  ///< by size; the last is for any size. Never empty
+
+  [[nodiscard]] const Protocol& protocol(std::int64_t bytes) const;
+  /// Of the smallest messages, on the way.
+  [[nodiscard]] double latency() const { return protocols.front().latency; }
+  /// Of the largest ones.
+  [[nodiscard]] double seconds_per_byte() const { return protocols.back().seconds_per_byte; }
+  /// Of both ends together.
+  [[nodiscard]] double overhead() const { return send_overhead + receive_overhead; }
+  /// From the begin of a send to the end of its receive, where nobody else sends.
+  [[nodiscard]] double seconds(std::int64_t bytes) const;
 };
 
 struct Profile {
-  LevelCost local{1.0e-6, 0.4e-6, 2.0e-10};
-  LevelCost non_local{5.0e-6, 1.5e-6, 5.0e-10};
-  double copy_seconds_per_byte = 1.5e-10;
-  double handover = 0.3e-6;  ///< seconds from a signal in shared memory to the end of its await
+  std::string name;    ///< of the machine and MPI
+  std::string source;  ///< where the numbers are from: who measured them, when, how
+  std::array<LevelCost, level_count> levels;
+  double port_seconds_per_byte =
+      0;  ///< of all that a node injects together, as of all that it takes in
+  double search =
+      0;  ///< of the receiver's processor, for each posted receive that is looked at before the right one
+  double handover = 0;  ///< from a signal in shared memory to the end of its await
+  double copy_seconds_per_byte =
+      0;  ///< of a processor's copies between the caches or memory of one host
+  /// Cores of a host that its ranks have to themselves; 0: one for each rank. Less than one where several hosts are
+  /// one machine.
+  double cores = 0;
+
+  [[nodiscard]] const LevelCost& at(Level level) const {
+    return levels[static_cast<std::size_t>(level)];
+  }
+  [[nodiscard]] const LevelCost& network() const { return at(Level::network); }
 };
+
+/// What holds where no profile is given.
+const Profile& default_profile();
 
 }  // namespace vicinal

@@ -11,8 +11,8 @@ double straight_seconds(const PairTraffic& traffic, Index element_bytes, const P
   const double messages = static_cast<double>(traffic.edges) / senders;
   const double bytes = static_cast<double>(traffic.elements * element_bytes);
   // The bytes of a region pair share the wire; the overheads of different senders do not.
-  return messages * 2 * profile.non_local.overhead + profile.non_local.latency +
-         bytes * profile.non_local.seconds_per_byte;
+  return messages * profile.network().overhead() + profile.network().latency() +
+         bytes * profile.network().seconds_per_byte();
 }
 
 double relayed_seconds(const PairTraffic& traffic, Index leaders, Index element_bytes,
@@ -21,8 +21,8 @@ double relayed_seconds(const PairTraffic& traffic, Index leaders, Index element_
   const double share = bytes / static_cast<double>(std::max<Index>(1, leaders));
   const double copied = static_cast<double>(traffic.elements * element_bytes) /
                         static_cast<double>(std::max<Index>(1, traffic.contributors));
-  return 2 * profile.handover + 2 * profile.non_local.overhead + profile.non_local.latency +
-         bytes * profile.non_local.seconds_per_byte +
+  return 2 * profile.handover + profile.network().overhead() + profile.network().latency() +
+         bytes * profile.network().seconds_per_byte() +
          (share + copied) * profile.copy_seconds_per_byte;
 }
 

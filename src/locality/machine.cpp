@@ -98,7 +98,8 @@ std::vector<int> read_one(std::string_view text, const DetectedPlaces& places) {
 Machine::Machine(std::vector<int> region_of, std::vector<int> host_of, std::vector<int> inner_of)
     : region_of_(std::move(region_of)),
       host_of_(std::move(host_of)),
-      inner_of_(std::move(inner_of)) {
+      inner_of_(std::move(inner_of)),
+      has_inner_(!inner_of_.empty()) {
   require(region_of_.size() == host_of_.size(), Fault::topology, "a machine was given regions for ",
           region_of_.size(), " ranks but hosts for ", host_of_.size(),
           "; both need one label for each rank");

@@ -5,6 +5,8 @@
 // by everything on a communicator.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +14,14 @@
 #include <vector>
 
 namespace vicinal {
+
+/// How near two ranks are, the nearest first.
+enum class Level : std::uint8_t {
+  domain,   ///< in one inner region, where regions have such
+  node,     ///< on one host, or in one region
+  network,  ///< neither
+};
+inline constexpr std::size_t level_count = 3;
 
 class Machine {
  public:
@@ -31,6 +41,11 @@ class Machine {
   [[nodiscard]] int host_of(int rank) const { return host_of_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] bool same_region(int a, int b) const { return region_of(a) == region_of(b); }
   [[nodiscard]] bool same_host(int a, int b) const { return host_of(a) == host_of(b); }
+  /// Ranks are near where the system says so, or a person does who has named the regions.
+  [[nodiscard]] Level level(int a, int b) const {
+    if (has_inner_ && inner_region_of(a) == inner_region_of(b)) return Level::domain;
+    return same_region(a, b) || same_host(a, b) ? Level::node : Level::network;
+  }
   /// The ranks of a region, ascending.
   [[nodiscard]] std::span<const int> members(int region) const;
 
@@ -41,6 +56,7 @@ class Machine {
   std::vector<int> region_start_;
   std::vector<int> members_;
   int hosts_ = 0;
+  bool has_inner_ = false;
 };
 
 /// What the system says of each rank, for read_regions to build on.

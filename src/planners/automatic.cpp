@@ -16,13 +16,13 @@ namespace {
 
 Task<Plans> plan_among_all(PlanRequest request) {
   const Machine& machine = *request.neighborhood.machine;
-  const LevelCost& link = request.options.profile.non_local;
+  const LevelCost& link = request.options.profile.network();
   Index elements = 0;
   for (const InEdge& edge : request.pattern.in) elements += edge.count;
   const double bytes = static_cast<double>(elements * request.options.element_bytes);
-  const double block_seconds = bytes / machine.size() * link.seconds_per_byte;
+  const double block_seconds = bytes / machine.size() * link.seconds_per_byte();
   const bool nobody_near = machine.regions() == machine.size();
-  const bool large = block_seconds > link.latency;
+  const bool large = block_seconds > link.latency();
   const bool by_ring = nobody_near && large;
   Task<Plans> making =
       by_ring ? plan_ring(std::move(request)) : plan_locality_bruck(std::move(request));

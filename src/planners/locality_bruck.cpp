@@ -31,7 +31,7 @@ double seconds_with_base(int base, int regions, int smallest, const Profile& pro
     const int fetches = std::min(base, (regions + width - 1) / width) - 1;
     const int most = (fetches + smallest - 1) / smallest;
     seconds +=
-        most * (profile.non_local.latency + 2 * profile.non_local.overhead) + 2 * profile.handover;
+        most * (profile.network().latency() + profile.network().overhead()) + 2 * profile.handover;
   }
   return seconds;
 }

@@ -42,7 +42,7 @@ struct PlanOptions {
       {};               ///< the planner that a person asked for, where that is another one
   bool verify = false;  ///< prove the plans once they are made, by all ranks together
   int group_size = 0;   ///< most ranks of a `common-neighbor` group; 0: the model's choice
-  Profile profile;
+  Profile profile = default_profile();
 };
 
 struct PlanRequest {

@@ -35,7 +35,7 @@ struct Delivery {
 
 struct GroupingCosts {
   Index element_bytes = 1;
-  Profile profile;
+  Profile profile = default_profile();
   std::function<bool(int, int)> shares_memory;  ///< two ranks hand over through shared memory
 };
 

@@ -33,9 +33,9 @@ class Scales {
     return static_cast<std::size_t>(std::min_element(load_.begin(), load_.end()) - load_.begin());
   }
   void add(std::size_t member, Index elements) {
-    const LevelCost& cost = options_.profile.non_local;
-    load_[member] += cost.overhead +
-                     static_cast<double>(elements * options_.element_bytes) * cost.seconds_per_byte;
+    const LevelCost& cost = options_.profile.network();
+    load_[member] += cost.send_overhead + static_cast<double>(elements * options_.element_bytes) *
+                                              cost.seconds_per_byte();
   }
   std::size_t size() const { return load_.size(); }
 

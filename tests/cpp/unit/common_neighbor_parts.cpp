@@ -55,16 +55,16 @@ TEST(the_group_size_follows_the_costs) {
     }
   }
   const CommonNeighbors region(members);
-  GroupingCosts costs{1, {}, [](int, int) { return true; }};
+  GroupingCosts costs{1, default_profile(), [](int, int) { return true; }};
   CHECK_EQUAL(region.cheapest_size(costs), 16);
   costs.profile.handover = 1;
   CHECK_EQUAL(region.cheapest_size(costs), 1);
-  costs.profile = {};
+  costs.profile = default_profile();
   costs.element_bytes = 1 << 20;
   CHECK_EQUAL(region.cheapest_size(costs), 1);
   costs.element_bytes = 1;
   costs.shares_memory = [](int, int) { return false; };
-  costs.profile.local.latency = 1;
+  costs.profile.levels[static_cast<std::size_t>(Level::node)].protocols.front().latency = 1;
   CHECK_EQUAL(region.cheapest_size(costs), 1);
 }
 

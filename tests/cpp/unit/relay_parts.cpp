@@ -174,13 +174,13 @@ TEST(grouped_traffic_costs_what_is_on_the_wire) {
   MemberLoad load;
   load.messages = 3;
   load.elements = 1000;
-  const Profile profile;
+  const Profile& profile = default_profile();
   const std::vector<MemberLoad> one{load}, two{load, load};
   const double small = grouped_seconds(one, 8, profile), large = grouped_seconds(one, 800, profile);
-  CHECK(large > small + 0.9 * 1000 * 792 * profile.non_local.seconds_per_byte);
+  CHECK(large > small + 0.9 * 1000 * 792 * profile.network().seconds_per_byte());
   // Two members share the wire.
   CHECK(grouped_seconds(two, 800, profile) >
-        large + 0.9 * 1000 * 800 * profile.non_local.seconds_per_byte);
+        large + 0.9 * 1000 * 800 * profile.network().seconds_per_byte());
 }
 
 }  // namespace vicinal
