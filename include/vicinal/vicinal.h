@@ -47,7 +47,8 @@
  *                         and persistent exchanges go direct, one message per edge, and whatever MPI
  *                         allows between start and completion works.
  *   vicinal_split_bytes   'split' and 'automatic' take a leader for each this many bytes of a region
- *                         pair: a whole number from 1 to 1099511627776 (default '65536').
+ *                         pair, or, for 0, as many as the cost model finds best: a whole number from 0
+ *                         to 1099511627776 (default '0').
  *   vicinal_leader_shift  leaders are taken this many ranks further on in their region, for measurements:
  *                         a whole number from 0 to 1048576 (default '0').
  *   vicinal_group_size    'common-neighbor' forms groups of at most this many ranks of a region, or, for

@@ -45,10 +45,10 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
                    bool complete, Index element_bytes, Index split_bytes, int leader_shift,
                    int group_size) {
-  require(element_bytes >= 1 && split_bytes >= 1 && leader_shift >= 0 && group_size >= 0,
+  require(element_bytes >= 1 && split_bytes >= 0 && leader_shift >= 0 && group_size >= 0,
           Fault::argument, "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           ", leader_shift=", leader_shift, " and group_size=", group_size,
-          " were given; the first two must be positive, the others not negative");
+          " were given; the first must be positive, the others not negative");
   PlanOptions options;
   options.shared_memory = shared_memory;
   options.with_reverse = with_reverse;
@@ -153,7 +153,7 @@ void bind_plans(nb::module_& module) {
       .def_static(
           "plan", &make_plans, "strategy"_a, "machine"_a, "patterns"_a, nb::kw_only(),
           "shared_memory"_a = true, "with_reverse"_a = false, "one_block"_a = false,
-          "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 65536,
+          "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 0,
           "leader_shift"_a = 0, "group_size"_a = 0,
           "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
           "over through it, else by messages. `one_block`: each rank sends the same items on "

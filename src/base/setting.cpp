@@ -40,9 +40,11 @@ constexpr std::array table = std::to_array<Setting>({
      "", 1, most_in_flight},
     {"vicinal_progress", "relaxed", "who brings on what a leader relays for others", Form::words,
      "relaxed strict"},
-    {"vicinal_split_bytes", "65536",
-     "'split' and 'automatic' take a leader for each this many bytes of a region pair",
-     Form::whole_number, "", 1, std::int64_t{1} << 40},
+    {"vicinal_split_bytes", "0",
+     "'split' and 'automatic' take a leader for each this many bytes of a region pair, or, for 0, "
+     "as "
+     "many as the cost model finds best",
+     Form::whole_number, "", 0, std::int64_t{1} << 40},
     {"vicinal_leader_shift", "0",
      "leaders are taken this many ranks further on in their region, for measurements",
      Form::whole_number, "", 0, 1 << 20},

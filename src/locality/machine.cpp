@@ -105,6 +105,8 @@ Machine::Machine(std::vector<int> region_of, std::vector<int> host_of, std::vect
           "; both need one label for each rank");
   const int regions = renumber(region_of_, "region");
   hosts_ = renumber(host_of_, "host");
+  host_size_.assign(static_cast<std::size_t>(hosts_), 0);
+  for (const int host : host_of_) ++host_size_[static_cast<std::size_t>(host)];
   if (inner_of_.empty()) {
     inner_of_ = region_of_;
   } else {

@@ -46,6 +46,7 @@ class Machine {
     if (has_inner_ && inner_region_of(a) == inner_region_of(b)) return Level::domain;
     return same_region(a, b) || same_host(a, b) ? Level::node : Level::network;
   }
+  [[nodiscard]] int ranks_on(int host) const { return host_size_[static_cast<std::size_t>(host)]; }
   /// The ranks of a region, ascending.
   [[nodiscard]] std::span<const int> members(int region) const;
 
@@ -55,6 +56,7 @@ class Machine {
   std::vector<int> inner_of_;
   std::vector<int> region_start_;
   std::vector<int> members_;
+  std::vector<int> host_size_;
   int hosts_ = 0;
   bool has_inner_ = false;
 };

@@ -34,8 +34,9 @@ struct PlanOptions {
   bool partitioned = false;   ///< edges become ready, and are heard of, in partitions
   Index element_bytes = 1;    ///< for cost decisions; the plan itself is in elements
   const char* unit = "elements";  ///< what messages to people call an element
-  int leader_shift = 0;       ///< leaders are taken this many members further on: for measurements
-  Index split_bytes = 65536;  ///< `split` adds a leader for each this many bytes of a region pair
+  int leader_shift = 0;  ///< leaders are taken this many members further on: for measurements
+  Index split_bytes =
+      0;  ///< `split` and `automatic` take a leader for each this many bytes; 0: the model's choice
   bool strict_progress =
       false;  ///< no leaders where nothing would progress them: the planner was chosen for it
   std::string_view asked_for =

@@ -38,70 +38,65 @@ Task<Done> RelayNegotiation::tell_loads() {
   for (const int member : neighborhood_.active) outbox.push_back({member, letter.words});
   Expected expected(neighborhood_.active, "summaries");
   const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-  read<Summary>(inbox, [&](int member, const Summary& its) { add_load(member, its); });
+  std::map<int, Summary> summaries;
+  read<Summary>(inbox, [&](int member, Summary its) { summaries[member] = std::move(its); });
   agreed_ = faults_.status();
-  choose_leaders();
+  view_ =
+      std::make_shared<const RegionView>(view_region(neighborhood_, policy_, options_, summaries));
+  find_parts();
   co_return Done{};
 }
 
 Summary RelayNegotiation::summary() const {
   Summary summary{faults_.status(), {}, {}};
   for (const OutPair& pair : out_) {
-    Summary::Out& out = summary.out.emplace_back();
-    out.distinct = pair.stream.count;
+    Summary::Load& load = summary.out.emplace_back();
+    load.link = pair.number;
+    load.distinct = pair.stream.count;
     for (const int peer : pair.destinations) {
       const Index count = out_links_.at(peer).count;
-      out.edges += count > 0 ? 1 : 0;
-      out.elements += count;
-      out.fingerprint += fingerprint(rank_, peer, count);
+      load.edges += count > 0 ? 1 : 0;
+      load.elements += count;
+      load.fingerprint += fingerprint(rank_, peer, count);
     }
   }
   for (const InPair& pair : in_) {
-    Summary::In& in = summary.in.emplace_back();
+    Summary::Load& load = summary.in.emplace_back();
+    load.link = pair.number;
     for (const auto& [peer, link] : in_links_) {
       if (machine_.region_of(peer) != pair.link->region) continue;
-      in.elements += link.count;
-      in.fingerprint += fingerprint(peer, rank_, link.count);
+      load.edges += link.count > 0 ? 1 : 0;
+      load.elements += link.count;
+      load.fingerprint += fingerprint(peer, rank_, link.count);
     }
+    load.distinct = load.elements;  // what of it is the same, the senders know
   }
   return summary;
 }
 
-void RelayNegotiation::add_load(int member, const Summary& summary) {
-  for (std::size_t i = 0; i < out_.size(); ++i) {
-    OutPair& pair = out_[i];
-    const Summary::Out& theirs = summary.out.at(i);
-    pair.load.fingerprint += theirs.fingerprint;
-    const auto& members = pair.link->members;
-    if (!std::binary_search(members.begin(), members.end(), member)) continue;
-    pair.load.traffic.edges += theirs.edges;
-    pair.load.traffic.elements += theirs.elements;
-    pair.load.traffic.distinct += theirs.distinct;
-    pair.load.traffic.contributors += theirs.edges > 0 ? 1 : 0;
-    pair.load.distinct_of.push_back(theirs.distinct);
-  }
-  for (std::size_t i = 0; i < in_.size(); ++i) {
-    in_[i].load.traffic.elements += summary.in.at(i).elements;
-    in_[i].load.fingerprint += summary.in.at(i).fingerprint;
-  }
-}
-
-void RelayNegotiation::choose_leaders() {
-  std::vector<LinkLoad> out, in;
-  for (const OutPair& pair : out_) out.push_back(pair.load);
-  for (const InPair& pair : in_) in.push_back(pair.load);
-  const Leaders leaders = assign_leaders(neighborhood_, policy_, options_, out, in);
-  for (std::size_t i = 0; i < out_.size(); ++i) {
-    out_[i].leaders = leaders.out[i];
-    for (std::size_t part = 0; part < leaders.out[i].size(); ++part) {
-      if (leaders.out[i][part] == rank_) out_[i].led.push_back(part);
+/// The pairs in which this rank has a part, as its region sees them.
+void RelayNegotiation::find_parts() {
+  const auto find = [&](auto& pairs, const std::vector<RegionLink>& links,
+                        const std::vector<LinkView>& views) {
+    for (std::size_t number = 0; number < links.size(); ++number) {
+      if (leads(views[number].leaders) || links[number].contact_here == rank_) {
+        pair_of(pairs, links, number);
+      }
+    }
+    for (auto& pair : pairs) pair.view = &views[pair.number];
+  };
+  find(out_, neighborhood_.out, view_->out);
+  find(in_, neighborhood_.in, view_->in);
+  for (OutPair& pair : out_) {
+    const std::vector<int>& leaders = pair.view->leaders;
+    for (std::size_t part = 0; part < leaders.size(); ++part) {
+      if (leaders[part] == rank_) pair.led.push_back(part);
     }
   }
-  for (std::size_t i = 0; i < in_.size(); ++i) in_[i].leaders = leaders.in[i];
 }
 
 void RelayNegotiation::cut_parts(OutPair& pair) {
-  const auto count = static_cast<Index>(pair.leaders.size());
+  const auto count = static_cast<Index>(pair.view->leaders.size());
   if (policy_.division == RelayPolicy::Division::contributor) {
     pair.sent_part[pair.led.front()] = pair.stream;
     return;
@@ -109,9 +104,9 @@ void RelayNegotiation::cut_parts(OutPair& pair) {
   // The streams of all contributors, laid end to end by rank, are cut into equal parts.
   const auto& members = pair.link->members;
   const auto own = std::find(members.begin(), members.end(), rank_) - members.begin();
-  const Index begin =
-      std::accumulate(pair.load.distinct_of.begin(), pair.load.distinct_of.begin() + own, Index{0});
-  const Index all = pair.load.traffic.distinct;
+  const std::vector<Index>& distinct = pair.view->distinct_of;
+  const Index begin = std::accumulate(distinct.begin(), distinct.begin() + own, Index{0});
+  const Index all = std::accumulate(distinct.begin() + own, distinct.end(), begin);
   for (Index part = 0; part < count; ++part) {
     const Index first = all * part / count - begin, last = all * (part + 1) / count - begin;
     pair.sent_part[static_cast<std::size_t>(part)] =
@@ -119,22 +114,17 @@ void RelayNegotiation::cut_parts(OutPair& pair) {
   }
 }
 
-Introduction RelayNegotiation::introduction(const OutPair& pair) const {
-  return {agreed_,           true,        neighborhood_.region(), pair.load.fingerprint,
-          pair.load.traffic, pair.leaders};
-}
-
-Introduction RelayNegotiation::introduction(const InPair& pair) const {
-  return {agreed_, false, neighborhood_.region(), pair.load.fingerprint, {}, pair.leaders};
-}
-
 void RelayNegotiation::introduce(Letters& outbox) const {
-  const auto to_contact = [&](const auto& pair) {
-    if (pair.leaders.front() != rank_) return;
-    outbox.push_back(letter_to(pair.link->contact_there, introduction(pair)));
+  const auto to_contact = [&](const auto& pair, bool sends) {
+    const LinkView& view = *pair.view;
+    if (view.leaders.front() != rank_) return;
+    outbox.push_back(
+        letter_to(pair.link->contact_there,
+                  Introduction{agreed_, sends, neighborhood_.region(), view.fingerprint, view.edges,
+                               view.saving, view.leaders}));
   };
-  for (const OutPair& pair : out_) to_contact(pair);
-  for (const InPair& pair : in_) to_contact(pair);
+  for (const OutPair& pair : out_) to_contact(pair, true);
+  for (const InPair& pair : in_) to_contact(pair, false);
 }
 
 Task<Done> RelayNegotiation::hand_in_streams() {
@@ -150,7 +140,7 @@ Task<Done> RelayNegotiation::hand_in_streams() {
     if (!pair.contributes) continue;
     cut_parts(pair);
     for (const auto& [part, stream] : pair.sent_part) {
-      const int leader = pair.leaders[part];
+      const int leader = pair.view->leaders[part];
       const bool message = leader != rank_ && !shares_memory_with(leader);
       const std::int64_t tag = message ? new_tag() : -1;
       pair.sent_tag[part] = tag;
@@ -214,7 +204,7 @@ Task<Done> RelayNegotiation::pass_introductions_on() {
   std::vector<int> contacts;
   const auto pass_on = [&](const auto& pair) {
     if (pair.link->contact_here != rank_) return;
-    for (const int leader : pair.leaders) outbox.push_back(letter_to(leader, pair.far));
+    for (const int leader : pair.view->leaders) outbox.push_back(letter_to(leader, pair.far));
   };
   for (const OutPair& pair : out_) {
     pass_on(pair);
@@ -222,36 +212,34 @@ Task<Done> RelayNegotiation::pass_introductions_on() {
   }
   for (const InPair& pair : in_) {
     pass_on(pair);
-    if (leads(pair.leaders)) contacts.push_back(pair.link->contact_here);
+    if (leads(pair.view->leaders)) contacts.push_back(pair.link->contact_here);
   }
   Expected expected(std::move(contacts), "introductions");
   const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
   read<Introduction>(inbox, [&](int, Introduction it) { learn(std::move(it)); });
 
   for (OutPair& pair : out_) {
-    if (pair.led.empty()) continue;
-    pair.verdict = reach_verdict(pair.load, pair.far, pair.load.traffic,
-                                 static_cast<Index>(pair.leaders.size()));
+    if (!pair.led.empty()) pair.verdict = reach_verdict(*pair.view, pair.far, true);
   }
   for (InPair& pair : in_) {
-    if (!leads(pair.leaders)) continue;
-    pair.verdict = reach_verdict(pair.load, pair.far, pair.far.traffic,
-                                 static_cast<Index>(pair.far.leaders.size()));
+    if (leads(pair.view->leaders)) pair.verdict = reach_verdict(*pair.view, pair.far, false);
   }
   co_return Done{};
 }
 
-Verdict RelayNegotiation::reach_verdict(const LinkLoad& own, const Introduction& far,
-                                        const PairTraffic& traffic, Index parts) const {
+Verdict RelayNegotiation::reach_verdict(const LinkView& own, const Introduction& far,
+                                        bool sends) const {
   // By what both sides know of each other: faults that were found since do not change it.
   if (!agreed_.good() || !far.status.good()) return Verdict::dead;
   // Counts that differ: the edges go straight, so that the ranks at their ends find out which.
   if (own.fingerprint != far.fingerprint) return Verdict::straight;
-  if (traffic.edges <= parts) return Verdict::straight;
+  const std::size_t parts = sends ? own.leaders.size() : far.leaders.size();
+  const Index edges = sends ? own.edges : far.edges;
+  if (edges <= static_cast<Index>(parts)) return Verdict::straight;
   if (policy_.decision == RelayPolicy::Decision::fewer_messages) return Verdict::relayed;
-  const double straight = straight_seconds(traffic, options_.element_bytes, options_.profile);
-  const double relayed = relayed_seconds(traffic, parts, options_.element_bytes, options_.profile);
-  return relayed < straight ? Verdict::relayed : Verdict::straight;
+  const bool pays =
+      sends ? relaying_pays(own.saving, far.saving) : relaying_pays(far.saving, own.saving);
+  return pays ? Verdict::relayed : Verdict::straight;
 }
 
 }  // namespace vicinal

@@ -1,36 +1,34 @@
-// Who leads which region pair. Every active rank of a region computes the same assignment from the
-// loads that all of them have told each other, so that nobody has to be asked or told.
+// What all active ranks of a region work out alike from what each of them has told the others: who leads which region
+// pair, and what relaying it would save. Nobody has to be asked or told.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
-#include "cost/relay.hpp"
 #include "planners/planner.hpp"
+#include "planners/relay/letters.hpp"
 #include "planners/relay/policy.hpp"
 
 namespace vicinal {
 
-/// What a region link carries, summed over the members of the own region.
-struct LinkLoad {
-  PairTraffic traffic;
+/// A region link with what its members have to do for it.
+struct LinkView {
+  Index edges = 0;                 ///< that carry anything
   std::uint64_t fingerprint = 0;   ///< equal on both sides when all counts of the pair agree
-  std::vector<Index> distinct_of;  ///< out: distinct items of each member of the link
+  std::vector<Index> distinct_of;  ///< distinct items of each member of the link
+  std::vector<int>
+      leaders;  ///< ranks, by part. Of what comes, part j is taken by leader j modulo their number
+  Saving saving;
 };
 
-struct Leaders {
-  std::vector<std::vector<int>> out;  ///< per out-link, the sending leader of each part
-  std::vector<std::vector<int>> in;   ///< per in-link, the receiving leaders; part j is taken by
-                                      ///< the leader j modulo their number
+struct RegionView {
+  std::vector<LinkView> out;  ///< by link, in the order of the neighborhood's
+  std::vector<LinkView> in;
 };
 
-/// The number of leaders that `elements` of a pair deserve, given `available` ranks.
-Index parts(const RelayPolicy& policy, const PlanOptions& options, Index elements, Index available);
-
-/// Balances messages and bytes over the active ranks of the region: heaviest link first, each to the
-/// rank with the least to do so far. Ranks without neighbours are not active, hence never leaders.
-Leaders assign_leaders(const Neighborhood& neighborhood, const RelayPolicy& policy,
-                       const PlanOptions& options, const std::vector<LinkLoad>& out,
-                       const std::vector<LinkLoad>& in);
+/// `summaries` has one of each active rank. Ranks without neighbours are not active, hence never leaders.
+RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& policy,
+                       const PlanOptions& options, const std::map<int, Summary>& summaries);
 
 }  // namespace vicinal

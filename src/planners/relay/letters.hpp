@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/letters.hpp"
-#include "cost/relay.hpp"
+#include "cost/region_loads.hpp"
 #include "planners/faults.hpp"
 #include "planners/links.hpp"
 #include "planners/passage.hpp"
@@ -21,31 +21,25 @@ enum class Verdict : std::int64_t {
 };
 
 void fields(auto&& take, Is<Occurrence> auto& it) { take(it.peer, it.offset); }
-void fields(auto&& take, Is<PairTraffic> auto& it) {
-  take(it.edges, it.elements, it.distinct, it.contributors);
-}
 
-/// To the region: what one rank adds to the load of each region link, in their order.
+/// To the region: what one rank has to do with each other region that it has edges to, or from.
 struct Summary {
   static constexpr std::string_view name = "summary";
-  struct Out {
-    Index edges = 0;
+  struct Load {
+    std::size_t link = 0;  ///< its place among the region's links of that direction
+    Index edges = 0;       ///< that carry anything
     Index elements = 0;
     Index distinct = 0;
-    std::uint64_t fingerprint = 0;
-  };
-  struct In {
-    Index elements = 0;
-    std::uint64_t fingerprint = 0;
+    std::uint64_t fingerprint =
+        0;  ///< summed over a pair, equal on both sides where all counts agree
   };
   Status status;
-  std::vector<Out> out;
-  std::vector<In> in;
+  std::vector<Load> out;
+  std::vector<Load> in;
 };
-void fields(auto&& take, Is<Summary::Out> auto& it) {
-  take(it.edges, it.elements, it.distinct, it.fingerprint);
+void fields(auto&& take, Is<Summary::Load> auto& it) {
+  take(it.link, it.edges, it.elements, it.distinct, it.fingerprint);
 }
-void fields(auto&& take, Is<Summary::In> auto& it) { take(it.elements, it.fingerprint); }
 void fields(auto&& take, Is<Summary> auto& it) { take(it.status, it.out, it.in); }
 
 /// A contributor's items for one leader. The occurrences of all runs stand one after the other.
@@ -86,11 +80,12 @@ struct Introduction {
   bool from_sender = false;  ///< of the side that sends
   int region = 0;            ///< that introduces itself
   std::uint64_t fingerprint = 0;
-  PairTraffic traffic;       ///< of the sending side
+  Index edges = 0;           ///< that carry anything, as this side has them
+  Saving saving;             ///< what relaying the pair saves this side
   std::vector<int> leaders;  ///< of the side that introduces itself
 };
 void fields(auto&& take, Is<Introduction> auto& it) {
-  take(it.status, it.from_sender, it.region, it.fingerprint, it.traffic, it.leaders);
+  take(it.status, it.from_sender, it.region, it.fingerprint, it.edges, it.saving, it.leaders);
 }
 
 /// Sending leader to contributor.

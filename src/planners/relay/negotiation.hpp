@@ -15,8 +15,10 @@
 // marking its letters, and nobody waits in vain.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,16 +40,16 @@ Task<Plans> plan_with(PlanRequest request, RelayPolicy policy, std::string_view 
 /// below (Shafie Khorassani 2024, algorithms 2 and 3).
 std::vector<int> nearest_first(int rank, std::vector<int> peers);
 
-/// A region pair as one rank sees it.
+/// A region pair as one rank sees it that contributes to it, leads it, or is its contact.
 struct OutPair {
+  std::size_t number = 0;  ///< of the link, among the region's
   const RegionLink* link = nullptr;
-  LinkLoad load;
-  std::vector<int> leaders;       ///< of the own region, by part
-  bool contributes = false;       ///< this rank has edges of the pair
-  Stream stream;                  ///< this rank's items for the far region
-  std::vector<int> destinations;  ///< this rank's links into the far region
-  std::vector<std::size_t> led;   ///< parts that this rank leads
-  Introduction far;               ///< known to the contact rank, then to the leaders
+  const LinkView* view = nullptr;  ///< after superstep 1
+  bool contributes = false;        ///< this rank has edges of the pair
+  Stream stream;                   ///< this rank's items for the far region
+  std::vector<int> destinations;   ///< this rank's links into the far region
+  std::vector<std::size_t> led;    ///< parts that this rank leads
+  Introduction far;                ///< known to the contact rank, then to the leaders
   std::map<std::size_t, std::vector<ContributedStream>> contributed;  ///< by led part
   Verdict verdict = Verdict::dead;
   std::map<std::size_t, Stream> sent_part;  ///< this rank's items in each part it contributes to
@@ -55,10 +57,10 @@ struct OutPair {
 };
 
 struct InPair {
+  std::size_t number = 0;
   const RegionLink* link = nullptr;
-  LinkLoad load;
-  std::vector<int> leaders;  ///< of the own region
-  bool consumes = false;     ///< this rank has edges of the pair
+  const LinkView* view = nullptr;
+  bool consumes = false;  ///< this rank has edges of the pair
   Introduction far;
   Verdict verdict = Verdict::dead;
   std::vector<int> far_leaders;  ///< by part, known to leaders, and after superstep 4 to consumers
@@ -95,20 +97,32 @@ class RelayNegotiation : public Ground {
   Task<Done> deliver();
 
   [[nodiscard]] bool leads(const std::vector<int>& leaders) const;
+  static std::size_t number_of(const std::vector<RegionLink>& links, int region);
+  /// The pair of that number among this rank's, which it joins now if it has not.
+  template <class Pair>
+  static Pair& pair_of(std::vector<Pair>& pairs, const std::vector<RegionLink>& links,
+                       std::size_t number) {
+    auto place =
+        std::lower_bound(pairs.begin(), pairs.end(), number,
+                         [](const Pair& pair, std::size_t value) { return pair.number < value; });
+    if (place == pairs.end() || place->number != number) {
+      place = pairs.emplace(place);
+      place->number = number;
+      place->link = &links[number];
+    }
+    return *place;
+  }
   OutPair& out_pair(int region);
   InPair& in_pair(int region);
 
   [[nodiscard]] Summary summary() const;
-  void add_load(int member, const Summary& summary);
-  void choose_leaders();
+  void find_parts();
   void cut_parts(OutPair& pair);
-  [[nodiscard]] Introduction introduction(const OutPair& pair) const;
-  [[nodiscard]] Introduction introduction(const InPair& pair) const;
   void introduce(Letters& outbox) const;
   void expect_introductions(Expected& expected) const;
   void learn(Introduction far);
-  Verdict reach_verdict(const LinkLoad& own, const Introduction& far, const PairTraffic& traffic,
-                        Index parts) const;
+  [[nodiscard]] Verdict reach_verdict(const LinkView& own, const Introduction& far,
+                                      bool sends) const;
 
   void place(OutPair& pair, std::size_t part, Letters& outbox);
   std::vector<Passage> lay_out(Led& message, const std::vector<ContributedStream>& streams,
@@ -132,7 +146,8 @@ class RelayNegotiation : public Ground {
 
   const RelayPolicy& policy_;
   Status agreed_;  ///< what all members of the region have heard of faults; verdicts go by it
-  std::vector<OutPair> out_;
+  std::shared_ptr<const RegionView> view_;
+  std::vector<OutPair> out_;  ///< by region
   std::vector<InPair> in_;
   std::map<int, Index> covered_;  ///< by origin: items of the link that have found their way here
   std::vector<Led> outbound_;

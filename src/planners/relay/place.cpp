@@ -12,7 +12,7 @@ Task<Done> RelayNegotiation::place_contributions() {
     pair.contributed.clear();
   }
   for (const InPair& pair : in_) {
-    if (pair.leaders.front() != rank_) continue;
+    if (pair.view->leaders.front() != rank_) continue;
     const PairVerdict verdict{faults_.status(), pair.link->region, pair.verdict, pair.far.leaders};
     for (const int member : pair.link->members) outbox.push_back(letter_to(member, verdict));
   }
@@ -33,14 +33,15 @@ Task<Done> RelayNegotiation::place_contributions() {
 Expected RelayNegotiation::expected_placements() const {
   std::vector<int> placing, sending, judging;
   for (const OutPair& pair : out_) {
-    for (const auto& [part, stream] : pair.sent_part) placing.push_back(pair.leaders[part]);
+    for (const auto& [part, stream] : pair.sent_part) placing.push_back(pair.view->leaders[part]);
   }
   for (const InPair& pair : in_) {
-    if (pair.consumes) judging.push_back(pair.leaders.front());
+    if (pair.consumes) judging.push_back(pair.view->leaders.front());
     if (pair.verdict != Verdict::relayed) continue;
     const auto& far = pair.far.leaders;
     for (std::size_t part = 0; part < far.size(); ++part) {
-      if (pair.leaders[part % pair.leaders.size()] == rank_) sending.push_back(far[part]);
+      if (pair.view->leaders[part % pair.view->leaders.size()] == rank_)
+        sending.push_back(far[part]);
     }
   }
   Expected expected;

@@ -3,20 +3,17 @@
 
 #include <cstdint>
 
+#include "cost/region_loads.hpp"
+
 namespace vicinal {
 
 struct RelayPolicy {
-  /// How the items of a region pair are divided among leaders.
-  enum class Division : std::uint8_t {
-    whole,        ///< one leader carries all
-    bytes,        ///< one leader for each split_bytes of the pair
-    contributor,  ///< each contributor carries its own items
-  };
+  using Division = RelayRules::Division;
   /// When a region pair is relayed at all.
   enum class Decision : std::uint8_t {
     never,
     fewer_messages,  ///< whenever relaying saves messages
-    cheaper,         ///< whenever the cost model expects it to take less time
+    cheaper,         ///< whenever the busiest rank on either side is expected to gain
   };
   /// The order in which straight messages are sent.
   enum class Order : std::uint8_t { ascending, nearest_first };

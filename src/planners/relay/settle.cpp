@@ -77,7 +77,7 @@ Expected RelayNegotiation::expected_deliveries() const {
     if (!pair.consumes || pair.verdict != Verdict::relayed) continue;
     for (std::size_t part = 0; part < pair.far_leaders.size(); ++part) {
       if (own_only && !in_links_.contains(pair.far_leaders[part])) continue;
-      delivering.push_back(pair.leaders[part % pair.leaders.size()]);
+      delivering.push_back(pair.view->leaders[part % pair.view->leaders.size()]);
     }
   }
   for (const auto& [contribution, place] : untagged_) untagged.push_back(std::get<0>(contribution));

@@ -1,14 +1,13 @@
-// The workings of the relay family one by one: where slots of a link lie, and who leads.
+// The workings of the relay family one by one: where slots of a link lie, what a stream
+// holds, what grouped traffic costs.
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <random>
 #include <set>
 
 #include "check.hpp"
 #include "cost/grouping.hpp"
 #include "planners/links.hpp"
-#include "planners/relay/leaders.hpp"
 
 namespace vicinal {
 namespace {
@@ -26,40 +25,6 @@ std::set<std::pair<Index, Index>> slots_one_by_one(const InLink& link, Index off
     }
   }
   return result;
-}
-
-/// Region 0 with so many active ranks, which send to and receive from regions 1 to `others`.
-Neighborhood region_of(int members, int others) {
-  std::vector<int> regions;
-  for (int region = 0; region <= others; ++region) {
-    regions.insert(regions.end(), static_cast<std::size_t>(members), region);
-  }
-  Neighborhood neighborhood;
-  neighborhood.machine = std::make_shared<const Machine>(regions, std::vector<int>(regions.size()));
-  neighborhood.active.resize(static_cast<std::size_t>(members));
-  std::iota(neighborhood.active.begin(), neighborhood.active.end(), 0);
-  for (int region = 1; region <= others; ++region) {
-    const RegionLink link{region, 0, region * members, neighborhood.active};
-    neighborhood.out.push_back(link);
-    neighborhood.in.push_back(link);
-  }
-  return neighborhood;
-}
-
-std::vector<LinkLoad> loads(const std::vector<Index>& elements) {
-  std::vector<LinkLoad> result;
-  for (const Index count : elements) {
-    LinkLoad& load = result.emplace_back();
-    load.traffic.distinct = count;
-    load.traffic.elements = count;
-  }
-  return result;
-}
-
-RelayPolicy dividing(RelayPolicy::Division division) {
-  RelayPolicy policy;
-  policy.division = division;
-  return policy;
 }
 
 }  // namespace
@@ -127,47 +92,6 @@ TEST(each_item_stands_once_in_a_stream) {
     CHECK_EQUAL(count, stream.count);
     CHECK(found == places);
   }
-}
-
-TEST(parts_have_leaders_of_their_own) {
-  PlanOptions options;
-  options.element_bytes = 8;
-  options.split_bytes = 800;
-  const RelayPolicy policy = dividing(RelayPolicy::Division::bytes);
-  CHECK_EQUAL(parts(policy, options, 100, 4), 1);
-  CHECK_EQUAL(parts(policy, options, 101, 4), 2);
-  CHECK_EQUAL(parts(policy, options, 250, 4), 3);
-  CHECK_EQUAL(parts(policy, options, 5000, 4), 4);
-  CHECK_EQUAL(parts(policy, options, 0, 4), 1);
-  const Leaders leaders =
-      assign_leaders(region_of(4, 1), policy, options, loads({250}), loads({250}));
-  for (const auto& chosen : {leaders.out[0], leaders.in[0]}) {
-    CHECK_EQUAL(chosen.size(), std::size_t{3});
-    CHECK_EQUAL(std::set<int>(chosen.begin(), chosen.end()).size(), std::size_t{3});
-  }
-}
-
-TEST(pairs_have_leaders_of_their_own_while_there_are_enough) {
-  const RelayPolicy policy = dividing(RelayPolicy::Division::whole);
-  const Leaders leaders =
-      assign_leaders(region_of(6, 3), policy, {}, loads({10, 20, 30}), loads({5, 25, 15}));
-  std::set<int> all;
-  for (const auto& side : {leaders.out, leaders.in}) {
-    for (const std::vector<int>& chosen : side) {
-      CHECK_EQUAL(chosen.size(), std::size_t{1});
-      all.insert(chosen.front());
-    }
-  }
-  CHECK_EQUAL(all.size(), std::size_t{6});
-}
-
-TEST(who_leads_a_heavy_pair_leads_no_other_while_the_rest_is_light) {
-  const std::vector<Index> nothing(4);
-  const Leaders leaders = assign_leaders(region_of(2, 4), dividing(RelayPolicy::Division::whole),
-                                         {}, loads({10, 10'000'000, 10, 10}), loads(nothing));
-  const int heavy = leaders.out[1].front();
-  for (const std::size_t light : {0U, 2U, 3U}) CHECK(leaders.out[light].front() != heavy);
-  for (const std::vector<int>& chosen : leaders.in) CHECK(chosen.front() != heavy);
 }
 
 TEST(grouped_traffic_costs_what_is_on_the_wire) {

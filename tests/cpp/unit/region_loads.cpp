@@ -1,0 +1,228 @@
+// Who leads, and what is relayed, from the busiest rank's point of view: against all possible states where those are few.
+#include "cost/region_loads.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "check.hpp"
+
+namespace vicinal {
+namespace {
+
+using Division = RelayRules::Division;
+
+/// A pair to which all members contribute alike.
+RegionPair even(int region, bool outgoing, int members, Index edges, Index elements) {
+  RegionPair pair{outgoing, region, Level::network, {}};
+  for (int member = 0; member < members; ++member) {
+    pair.shares.push_back({member, edges, elements, elements});
+  }
+  return pair;
+}
+
+std::vector<RegionPair> random_pairs(std::mt19937& random, int members, int pairs) {
+  const auto below = [&](unsigned limit) { return static_cast<Index>(random() % limit); };
+  std::vector<RegionPair> result;
+  for (int i = 0; i < pairs; ++i) {
+    RegionPair& pair =
+        result.emplace_back(RegionPair{below(2) == 0, i / 2 + 1, Level::network, {}});
+    const Index longest = Index{1} << below(14);
+    for (int member = 0; member < members; ++member) {
+      if (below(3) == 0) continue;
+      const Index edges = 1 + below(8),
+                  elements = edges * (1 + below(static_cast<unsigned>(longest)));
+      pair.shares.push_back(
+          {member, edges, elements,
+           pair.outgoing ? 1 + below(static_cast<unsigned>(elements)) : elements});
+    }
+    if (pair.shares.empty()) pair.shares.push_back({0, 1, 1, 1});
+  }
+  return result;
+}
+
+std::set<int> set_of(const std::vector<int>& leaders) { return {leaders.begin(), leaders.end()}; }
+
+RegionLoads planned(std::vector<RegionPair> pairs, std::size_t members, const RelayRules& rules,
+                    double ranks_per_core = 1) {
+  RegionLoads loads(members, ranks_per_core, default_profile(), rules);
+  loads.plan(std::move(pairs));
+  return loads;
+}
+
+}  // namespace
+
+TEST(parts_of_so_many_bytes_have_leaders_of_their_own) {
+  const auto leaders = [](Index elements) {
+    return planned({even(1, true, 4, 1, elements), even(1, false, 4, 1, elements)}, 4,
+                   {Division::bytes, 800, 8});
+  };
+  CHECK_EQUAL(leaders(25).leaders(0).size(), std::size_t{1});
+  CHECK_EQUAL(leaders(26).leaders(0).size(), std::size_t{2});
+  CHECK_EQUAL(leaders(0).leaders(0).size(), std::size_t{1});
+  CHECK_EQUAL(leaders(5000).leaders(0).size(), std::size_t{4});
+  const RegionLoads three = leaders(62);
+  for (const std::size_t pair : {0U, 1U}) {
+    CHECK_EQUAL(three.leaders(pair).size(), std::size_t{3});
+    CHECK_EQUAL(set_of(three.leaders(pair)).size(), std::size_t{3});
+  }
+}
+
+TEST(a_pair_is_divided_where_its_bytes_would_keep_one_leader_busy) {
+  // Small: one message. Large: as many as there are members, where nothing else is to be sent. Large, but each member
+  // has a pair of that size to lead: one again.
+  const RelayRules rules{Division::bytes, 0, 8};
+  CHECK_EQUAL(planned({even(1, true, 4, 2, 4)}, 4, rules).leaders(0).size(), std::size_t{1});
+  Profile wide = default_profile();  // a port that a single rank does not fill
+  wide.port_seconds_per_byte = wide.network().seconds_per_byte() / 16;
+  RegionLoads large(4, 1, wide, rules);
+  large.plan({even(1, true, 4, 2, 1'000'000)});
+  CHECK_EQUAL(set_of(large.leaders(0)).size(), std::size_t{4});
+  RegionLoads many(4, 1, wide, rules);
+  many.plan({even(1, true, 4, 2, 1'000'000), even(2, true, 4, 2, 1'000'000),
+             even(3, true, 4, 2, 1'000'000), even(4, true, 4, 2, 1'000'000)});
+  std::set<int> all;
+  for (std::size_t pair = 0; pair < 4; ++pair) {
+    CHECK_EQUAL(many.leaders(pair).size(), std::size_t{1});
+    all.insert(many.leaders(pair).front());
+  }
+  CHECK_EQUAL(all.size(), std::size_t{4});
+}
+
+TEST(receivers_have_leaders_for_as_many_parts_as_may_come) {
+  // The other side may divide what it has among more leaders than this one would.
+  const RelayRules rules{Division::bytes, 0, 8};
+  Profile wide = default_profile();
+  wide.port_seconds_per_byte = wide.network().seconds_per_byte() / 16;
+  RegionLoads loads(4, 1, wide, rules);
+  std::vector<RegionPair> pairs;
+  for (int region = 1; region <= 4; ++region) pairs.push_back(even(region, false, 4, 2, 1'000'000));
+  loads.plan(std::move(pairs));
+  std::set<int> first;
+  for (std::size_t pair = 0; pair < 4; ++pair) {
+    CHECK_EQUAL(set_of(loads.leaders(pair)).size(), std::size_t{4});
+    first.insert(loads.leaders(pair).front());
+  }
+  CHECK_EQUAL(first.size(), std::size_t{4});
+}
+
+TEST(pairs_have_leaders_of_their_own_while_there_are_enough) {
+  std::vector<RegionPair> pairs;
+  for (int region = 1; region <= 3; ++region) {
+    pairs.push_back(even(region, true, 6, 2, 10 * region));
+    pairs.push_back(even(region, false, 6, 2, 5 * region));
+  }
+  const RegionLoads loads = planned(pairs, 6, {Division::whole, 0, 8});
+  std::set<int> all;
+  for (std::size_t pair = 0; pair < pairs.size(); ++pair) all.insert(loads.leaders(pair).front());
+  CHECK_EQUAL(all.size(), std::size_t{6});
+}
+
+TEST(who_leads_a_heavy_pair_leads_no_other_while_the_rest_is_light) {
+  const std::vector<RegionPair> pairs{even(1, true, 2, 2, 10), even(2, true, 2, 2, 10'000'000),
+                                      even(3, true, 2, 2, 10), even(4, true, 2, 2, 10)};
+  const RegionLoads loads = planned(pairs, 2, {Division::whole, 0, 8});
+  for (const std::size_t light : {0U, 2U, 3U}) {
+    CHECK(loads.leaders(light).front() != loads.leaders(1).front());
+  }
+}
+
+TEST(who_has_most_of_a_part_leads_it) {
+  RegionPair pair{true, 1, Level::network, {{0, 1, 5, 5}, {2, 1, 90, 90}, {3, 1, 5, 5}}};
+  const RegionLoads loads = planned({pair}, 4, {Division::whole, 0, 8});
+  CHECK_EQUAL(loads.leaders(0).front(), 2);
+}
+
+TEST(few_edges_of_many_ranks_go_straight_and_many_edges_are_relayed) {
+  // One edge for each rank: a leader could only be busier than that. Eight for each: they are the burden.
+  const RelayRules rules{Division::bytes, 0, 8};
+  const RegionLoads few = planned({even(1, true, 8, 1, 8), even(1, false, 8, 1, 8)}, 8, rules);
+  CHECK(few.relayed() == std::vector<bool>(2, false));
+  CHECK(few.saving(0).nanoseconds < 0);
+  const RegionLoads many = planned({even(1, true, 8, 8, 8), even(1, false, 8, 8, 8)}, 8, rules);
+  CHECK(many.relayed() == std::vector<bool>(2, true));
+  CHECK(many.saving(0).nanoseconds > 0);
+}
+
+TEST(a_leader_that_would_be_the_bottleneck_is_not_made_one) {
+  // Two edges for each of 32 ranks to one region, 64 KiB each: one leader would send 4 MiB while the others wait. It
+  // must be divided, or go straight.
+  const RegionLoads loads = planned({even(1, true, 32, 2, 8192), even(1, false, 32, 2, 8192)}, 32,
+                                    {Division::whole, 0, 8});
+  CHECK(loads.relayed() == std::vector<bool>(2, false));
+}
+
+TEST(a_rank_with_many_pairs_has_some_relayed_though_each_alone_would_go_straight) {
+  // Each member has one edge to each of 12 regions: of two members with a pair, relaying saves one message, which
+  // alone is not worth two handovers; but all twelve of a member are.
+  std::vector<RegionPair> pairs;
+  for (int region = 1; region <= 12; ++region) pairs.push_back(even(region, true, 4, 1, 1));
+  const RegionLoads all = planned(pairs, 4, {Division::whole, 0, 8});
+  CHECK(std::count(all.relayed().begin(), all.relayed().end(), true) > 6);
+}
+
+TEST(shared_cores_add_up_what_their_ranks_do) {
+  // 8 ranks with an edge each: on cores of their own nothing is gained; where all share one, eight messages are.
+  const std::vector<RegionPair> pairs{even(1, true, 8, 1, 8), even(1, false, 8, 1, 8)};
+  const RelayRules rules{Division::bytes, 0, 8};
+  const RegionLoads shared = planned(pairs, 8, rules, 8);
+  CHECK(shared.relayed() == std::vector<bool>(2, true));
+  const RegionLoads scarce = planned(pairs, 8, rules, 16);  // half a core for all of them
+  CHECK(scarce.seconds() > 1.5 * shared.seconds());
+}
+
+TEST(the_state_found_is_close_to_the_best_of_all) {
+  std::mt19937 random(11);
+  double worst = 1, sum = 0;
+  constexpr int rounds = 300;
+  for (int round = 0; round < rounds; ++round) {
+    const int members = 1 + static_cast<int>(random() % 6),
+              count = 1 + static_cast<int>(random() % 9);
+    const auto pairs = random_pairs(random, members, count);
+    RegionLoads loads = planned(pairs, static_cast<std::size_t>(members), {Division::bytes, 0, 8},
+                                random() % 3 == 0 ? 4 : 1);
+    const std::vector<bool> found = loads.relayed();
+    const double seconds = loads.seconds();
+    double best = seconds;
+    for (unsigned state = 0; state < 1U << static_cast<unsigned>(count); ++state) {
+      std::vector<bool> relayed;
+      for (int pair = 0; pair < count; ++pair)
+        relayed.push_back((state >> static_cast<unsigned>(pair) & 1U) != 0);
+      loads.set_state(relayed);
+      best = std::min(best, loads.seconds());
+    }
+    worst = std::max(worst, seconds / best);
+    sum += seconds / best;
+  }
+  CHECK(sum / rounds < 1.005);
+  CHECK(worst < 1.15);
+}
+
+TEST(savings_are_what_changing_a_pair_would_cost) {
+  std::mt19937 random(12);
+  for (int round = 0; round < 50; ++round) {
+    const auto pairs = random_pairs(random, 4, 6);
+    RegionLoads loads = planned(pairs, 4, {Division::bytes, 0, 8});
+    const std::vector<bool> found = loads.relayed();
+    const double seconds = loads.seconds();
+    for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
+      std::vector<bool> other = found;
+      other[pair] = !other[pair];
+      loads.set_state(other);
+      const double saved = (found[pair] ? 1 : -1) * (loads.seconds() - seconds);
+      CHECK(std::abs(saved * 1e9 - static_cast<double>(loads.saving(pair).nanoseconds)) <= 1);
+    }
+  }
+}
+
+TEST(both_sides_weigh_a_pair_alike) {
+  CHECK(relaying_pays({10, 1000}, {10, 1000}));
+  CHECK(!relaying_pays({-10, 1000}, {-10, 1000}));
+  CHECK(relaying_pays({20, 1000}, {-10, 1000}));
+  CHECK(!relaying_pays({20, 500}, {-10, 1000}));  // who has little else to do may be burdened
+  CHECK(relaying_pays({-1000, 100}, {10, 1000}));
+  CHECK(!relaying_pays({0, 0}, {0, 0}));
+}
+
+}  // namespace vicinal
