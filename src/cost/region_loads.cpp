@@ -31,6 +31,11 @@ Index RegionPair::edges() const {
                          [](Index sum, const PairShare& it) { return sum + it.edges; });
 }
 
+Index RegionPair::elements() const {
+  return std::accumulate(shares.begin(), shares.end(), Index{0},
+                         [](Index sum, const PairShare& it) { return sum + it.elements; });
+}
+
 Index RegionPair::distinct() const {
   return std::accumulate(shares.begin(), shares.end(), Index{0},
                          [](Index sum, const PairShare& it) { return sum + it.distinct; });
@@ -54,21 +59,29 @@ RegionLoads::RegionLoads(std::size_t members, double ranks_per_core, const Profi
   processors_ = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(cores)));
   speed_ = std::min(1.0, cores / static_cast<double>(processors_));
   attend_ = (shared ? 1.0 : attending) * profile.handover;
-  load_.assign(processors_ + 2 * members_ + 2, 0.0);
+  load_.assign(3 * processors_ + 2 * members_ + 2, 0.0);
 }
 
-// Resources: the processors, the links out of and into each member, the port out of and into the node.
+// Resources: the processors handing in; those handing out; those with messages, the links out of and into each member,
+// the port out of and into the node.
 
-std::size_t RegionLoads::processor(int member) const {
-  return static_cast<std::size_t>(member) % processors_;
+std::size_t RegionLoads::processor(Stage stage, int member) const {
+  const std::size_t first = stage == Stage::gather    ? 0
+                            : stage == Stage::scatter ? processors_
+                                                      : 2 * processors_;
+  return first + static_cast<std::size_t>(member) % processors_;
 }
 
 std::size_t RegionLoads::link(int member, bool outgoing) const {
-  return processors_ + (outgoing ? 0 : members_) + static_cast<std::size_t>(member);
+  return 3 * processors_ + (outgoing ? 0 : members_) + static_cast<std::size_t>(member);
 }
 
-void RegionLoads::add_work(Additions& to, int member, double seconds) const {
-  if (seconds > 0) to.push_back({processor(member), seconds / speed_});
+std::size_t RegionLoads::port(bool outgoing) const {
+  return 3 * processors_ + 2 * members_ + (outgoing ? 0 : 1);
+}
+
+void RegionLoads::add_work(Additions& to, Stage stage, int member, double seconds) const {
+  if (seconds > 0) to.push_back({processor(stage, member), seconds / speed_});
 }
 
 /// So many messages of so many bytes in all.
@@ -76,13 +89,12 @@ void RegionLoads::add_bytes(Additions& to, const RegionPair& pair, int member, d
                             Index messages) const {
   const LevelCost& cost = profile_.at(pair.level);
   const double overhead = pair.outgoing ? cost.send_overhead : cost.receive_overhead;
-  add_work(to, member, overhead * static_cast<double>(messages));
+  add_work(to, Stage::messages, member, overhead * static_cast<double>(messages));
   if (bytes <= 0) return;
   const auto each = static_cast<std::int64_t>(bytes / static_cast<double>(messages));
   to.push_back({link(member, pair.outgoing), bytes * cost.protocol(each).seconds_per_byte});
   if (pair.level != Level::network) return;
-  const std::size_t port = processors_ + 2 * members_ + (pair.outgoing ? 0 : 1);
-  to.push_back({port, bytes * profile_.port_seconds_per_byte});
+  to.push_back({port(pair.outgoing), bytes * profile_.port_seconds_per_byte});
 }
 
 RegionLoads::Additions RegionLoads::straight(const RegionPair& pair) const {
@@ -97,21 +109,17 @@ RegionLoads::Additions RegionLoads::straight(const RegionPair& pair) const {
 
 /// Each part holds what follows in the contributors' items laid end to end, or, for what comes, about as much for
 /// each consumer as the others do.
-RegionLoads::Additions RegionLoads::relayed(const RegionPair& pair, const std::vector<int>& leaders,
-                                            int parts) const {
+RegionLoads::Additions RegionLoads::led(const RegionPair& pair, const std::vector<int>& leaders,
+                                        int parts) const {
   Additions result;
   const auto element_bytes = static_cast<double>(rules_.element_bytes);
   const auto all = static_cast<double>(pair.distinct());
-  const bool by_contributor = rules_.division == RelayRules::Division::contributor;
+  const Stage stage = pair.outgoing ? Stage::gather : Stage::scatter;
   for (const PairShare& share : pair.shares) {
     if (share.edges == 0) continue;
     const double handled = static_cast<double>(pair.outgoing ? share.distinct : share.elements);
-    add_work(result, share.member, handled * element_bytes * profile_.copy_seconds_per_byte);
-    if (pair.outgoing && by_contributor) {
-      add_bytes(result, pair, share.member, handled * element_bytes, 1);
-    }
+    add_work(result, stage, share.member, handled * element_bytes * profile_.copy_seconds_per_byte);
   }
-  if (pair.outgoing && by_contributor) return result;
   double begin = 0;  // of the part, among the items of all
   for (int part = 0; part < parts; ++part) {
     const int leader = leaders[static_cast<std::size_t>(part) % leaders.size()];
@@ -123,10 +131,21 @@ RegionLoads::Additions RegionLoads::relayed(const RegionPair& pair, const std::v
       before = last;
       const bool has_part = share.edges > 0 && (!pair.outgoing || (first < end && last > begin));
       if (!has_part || share.member == leader) continue;
-      add_work(result, share.member, pair.outgoing ? signalling * profile_.handover : attend_);
-      add_work(result, leader, pair.outgoing ? attend_ : signalling * profile_.handover);
+      add_work(result, stage, share.member,
+               pair.outgoing ? signalling * profile_.handover : attend_);
+      add_work(result, stage, leader, pair.outgoing ? attend_ : signalling * profile_.handover);
     }
     begin = end;
+  }
+  return result;
+}
+
+RegionLoads::Additions RegionLoads::by_contributor(const RegionPair& pair) const {
+  Additions result;
+  for (const PairShare& share : pair.shares) {
+    if (share.edges == 0) continue;
+    add_bytes(result, pair, share.member,
+              static_cast<double>(share.distinct * rules_.element_bytes), 1);
   }
   return result;
 }
@@ -166,6 +185,10 @@ int RegionLoads::part_count(const RegionPair& pair, double share) const {
       std::clamp(std::ceil(busy / std::max({least, share, 1e-12})), 1.0, available));
 }
 
+bool RegionLoads::goes_by_contributor(const RegionPair& pair) const {
+  return pair.outgoing && rules_.division == RelayRules::Division::contributor;
+}
+
 void RegionLoads::plan(std::vector<RegionPair> pairs) {
   pairs_ = std::move(pairs);
   leaders_.assign(pairs_.size(), {});
@@ -188,11 +211,18 @@ void RegionLoads::choose_leaders() {
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return weight(a) < weight(b); });
   std::fill(load_.begin(), load_.end(), 0.0);
-  for (const std::size_t pair : order) {
-    parts_[pair] = part_count(pairs_[pair], share[pairs_[pair].outgoing ? 1 : 0]);
-    lead(pair);
-    relay_[pair] = relayed(pairs_[pair], leaders_[pair], parts_[pair]);
-    for (const Addition& it : relay_[pair]) load_[it.resource] += it.seconds;
+  for (const std::size_t number : order) {
+    const RegionPair& pair = pairs_[number];
+    if (goes_by_contributor(pair)) {
+      for (const PairShare& it : pair.shares) leaders_[number].push_back(it.member);
+      parts_[number] = static_cast<int>(leaders_[number].size());
+      relay_[number] = by_contributor(pair);
+    } else {
+      parts_[number] = part_count(pair, share[pair.outgoing ? 1 : 0]);
+      lead(number);
+      relay_[number] = led(pair, leaders_[number], parts_[number]);
+    }
+    add(number, true, 1);
   }
 }
 
@@ -201,11 +231,6 @@ void RegionLoads::choose_leaders() {
 void RegionLoads::lead(std::size_t number) {
   const RegionPair& pair = pairs_[number];
   std::vector<int>& leaders = leaders_[number];
-  if (pair.outgoing && rules_.division == RelayRules::Division::contributor) {
-    for (const PairShare& share : pair.shares) leaders.push_back(share.member);
-    parts_[number] = static_cast<int>(leaders.size());
-    return;
-  }
   const LevelCost& cost = profile_.at(pair.level);
   const int parts = parts_[number];
   const auto all = static_cast<double>(pair.distinct());
@@ -229,7 +254,7 @@ void RegionLoads::lead(std::size_t number) {
       before = last;
     }
     const auto seconds = [&](int member) {
-      const double work = load_[processor(member)] + overhead;
+      const double work = load_[processor(Stage::messages, member)] + overhead;
       const double sent = load_[link(member, pair.outgoing)] + busy;
       const double others = 1 - own[static_cast<std::size_t>(member)];
       return std::max(work, sent) + profile_.handover * others;
@@ -254,7 +279,7 @@ void RegionLoads::lead(std::size_t number) {
 }
 
 /// From all relayed that may be, flips whatever takes most off the region's time, as long as anything does. Gains are
-/// looked at again only when they come up, which is right because flipping one pair seldom makes another worth more.
+/// looked at again only when they come up, which is right because one flip seldom makes another worth more.
 void RegionLoads::find_state() {
   std::vector<bool> relayed;
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
@@ -265,39 +290,59 @@ void RegionLoads::find_state() {
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
     if (relayed_[pair]) queue.emplace(gain(pair), pair);
   }
-  while (!queue.empty()) {
-    const std::size_t pair = std::get<1>(queue.top());
+  std::vector<int> looked_at(pairs_.size(), 0);  // after how many flips
+  for (int flips = 0; !queue.empty();) {
+    const auto [known, pair] = queue.top();
     queue.pop();
-    const double now = gain(pair);
+    const double now = looked_at[pair] == flips ? known : gain(pair);
     if (now <= 0) continue;
-    if (!queue.empty() && now < std::get<0>(queue.top())) {
-      queue.emplace(now, pair);
-    } else {
+    if (looked_at[pair] == flips || queue.empty() || now >= std::get<0>(queue.top())) {
       flip(pair);
+      ++flips;
+    } else {
+      looked_at[pair] = flips;
+      queue.emplace(now, pair);
     }
   }
   // The handovers' own time goes only with the last pair that is relayed.
   const double found = seconds();
-  const std::vector<bool> state = relayed_;
+  const std::vector<bool> best = relayed_;
   set_state(std::vector<bool>(pairs_.size(), false));
-  if (seconds() > found) set_state(state);
+  if (seconds() > found) set_state(best);
 }
 
 double RegionLoads::seconds() const {
-  double sum = 0;
-  for (const double load : load_) sum += eighth_power(load);
-  return eighth_root(sum) + (relayed_pairs_ > 0 ? 2 * profile_.handover : 0.0);
+  const auto norm = [&](std::size_t first, std::size_t last) {
+    double sum = 0;
+    for (std::size_t i = first; i < last; ++i) sum += eighth_power(load_[i]);
+    return eighth_root(sum);
+  };
+  const double handed = norm(0, processors_) + norm(processors_, 2 * processors_);
+  const int handovers = (handing_[0] > 0 ? 1 : 0) + (handing_[1] > 0 ? 1 : 0);
+  const std::size_t first_link = 3 * processors_;
+  return handed + norm(2 * processors_, first_link) + norm(first_link, load_.size()) +
+         handovers * profile_.handover;
 }
 
 void RegionLoads::set_state(std::vector<bool> relayed) {
   relayed_ = std::move(relayed);
-  relayed_pairs_ = static_cast<int>(std::count(relayed_.begin(), relayed_.end(), true));
+  handing_ = {};
   std::fill(load_.begin(), load_.end(), 0.0);
-  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-    for (const Addition& it : relayed_[pair] ? relay_[pair] : straight_[pair]) {
-      load_[it.resource] += it.seconds;
-    }
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) add(pair, relayed_[pair], 1);
+}
+
+void RegionLoads::add(std::size_t pair, bool relayed, double sign) {
+  for (const Addition& it : relayed ? relay_[pair] : straight_[pair]) {
+    load_[it.resource] += sign * it.seconds;
   }
+  if (!relayed || goes_by_contributor(pairs_[pair])) return;
+  handing_[pairs_[pair].outgoing ? 0 : 1] += sign > 0 ? 1 : -1;
+}
+
+void RegionLoads::flip(std::size_t pair) {
+  add(pair, relayed_[pair], -1);
+  relayed_[pair] = !relayed_[pair];
+  add(pair, relayed_[pair], 1);
 }
 
 /// What flipping the pair takes off the region's time. The state is the same afterwards.
@@ -309,20 +354,11 @@ double RegionLoads::gain(std::size_t pair) {
   return before - after;
 }
 
-void RegionLoads::flip(std::size_t pair) {
-  const bool relayed = relayed_[pair];
-  const double sign = relayed ? -1 : 1;
-  for (const Addition& it : relay_[pair]) load_[it.resource] += sign * it.seconds;
-  for (const Addition& it : straight_[pair]) load_[it.resource] -= sign * it.seconds;
-  relayed_[pair] = !relayed;
-  relayed_pairs_ += relayed ? -1 : 1;
-}
-
 void RegionLoads::find_savings() {
   constexpr double nanosecond = 1e-9;
   savings_.resize(pairs_.size());
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-    const double gained = gain(pair);  // by changing it
+    const double gained = gain(pair);
     const double saved = relayed_[pair] ? -gained : gained;
     savings_[pair] = {std::llround(saved / nanosecond), std::llround(seconds() / nanosecond)};
   }

@@ -4,13 +4,16 @@
 // to do for other pairs, so a pair is never judged alone.
 //
 // A load is the time for which something is busy: a processor (which several ranks may share), a rank's own link in
-// either direction, the port of the node in either direction. With times x of all of them, the region's time is taken
-// to be (x1^8 + x2^8 + ...)^(1/8), which is about the largest, but falls also where one of several equally busy ones
-// gets less to do; and a constant for the handovers where anything is relayed.
+// either direction, the port of the node in either direction. Of loads x of the same kind the time is taken to be
+// (x1^8 + x2^8 + ...)^(1/8), which is about the largest, but falls also where one of several equally busy ones gets less
+// to do. Handing in, messages and handing out come one after the other, and so, for the messages that decide, do the
+// processors' overheads and the bytes; so the region's time is the sum over those, and a handover for each side where
+// anything is relayed.
 //
 // All members of a region compute the same from the same numbers, so nobody has to be asked or told.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -25,8 +28,7 @@ struct PairShare {
   int member = 0;      ///< its place in the region
   Index edges = 0;     ///< that carry anything
   Index elements = 0;  ///< on all of them
-  Index distinct =
-      0;  ///< the same, each item once; as many for what comes, where nobody here knows
+  Index distinct = 0;  ///< the same, each item once; an estimate for what comes
 };
 
 /// All that goes to another region, or comes from there.
@@ -37,6 +39,7 @@ struct RegionPair {
   std::vector<PairShare> shares;  ///< by member, ascending; only those who have edges
 
   [[nodiscard]] Index edges() const;
+  [[nodiscard]] Index elements() const;
   [[nodiscard]] Index distinct() const;
 };
 
@@ -74,7 +77,7 @@ class RegionLoads {
   void plan(std::vector<RegionPair> pairs);
 
   /// Places of a pair's leaders, by part. Of what comes, part j is taken by leader j modulo their number, and there are
-  /// as many as the other region could divide it into.
+  /// as many as the other region is expected to divide it into at most.
   [[nodiscard]] const std::vector<int>& leaders(std::size_t pair) const { return leaders_[pair]; }
   [[nodiscard]] const Saving& saving(std::size_t pair) const { return savings_[pair]; }
 
@@ -92,9 +95,13 @@ class RegionLoads {
   };
   using Additions = std::vector<Addition>;
 
-  [[nodiscard]] std::size_t processor(int member) const;
+  /// Of processors.
+  enum class Stage : std::uint8_t { gather, messages, scatter };
+
+  [[nodiscard]] std::size_t processor(Stage stage, int member) const;
   [[nodiscard]] std::size_t link(int member, bool outgoing) const;
-  void add_work(Additions& to, int member, double seconds) const;
+  [[nodiscard]] std::size_t port(bool outgoing) const;
+  void add_work(Additions& to, Stage stage, int member, double seconds) const;
   void add_bytes(Additions& to, const RegionPair& pair, int member, double bytes,
                  Index messages) const;
 
@@ -103,10 +110,13 @@ class RegionLoads {
   void choose_leaders();
   void lead(std::size_t pair);
   [[nodiscard]] Additions straight(const RegionPair& pair) const;
-  [[nodiscard]] Additions relayed(const RegionPair& pair, const std::vector<int>& leaders,
-                                  int parts) const;
+  [[nodiscard]] Additions led(const RegionPair& pair, const std::vector<int>& leaders,
+                              int parts) const;
+  [[nodiscard]] Additions by_contributor(const RegionPair& pair) const;
+  [[nodiscard]] bool goes_by_contributor(const RegionPair& pair) const;
   void find_state();
   void find_savings();
+  void add(std::size_t pair, bool relayed, double sign);
   [[nodiscard]] double gain(std::size_t pair);
   void flip(std::size_t pair);
 
@@ -122,8 +132,8 @@ class RegionLoads {
   std::vector<Additions> straight_, relay_;
   std::vector<bool> relayed_;
   std::vector<Saving> savings_;
-  std::vector<double> load_;  ///< by resource, in the present state
-  int relayed_pairs_ = 0;
+  std::vector<double> load_;    ///< by resource, in the present state
+  std::array<int, 2> handing_;  ///< pairs for which something is handed in, or out
 };
 
 }  // namespace vicinal

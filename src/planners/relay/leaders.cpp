@@ -2,6 +2,7 @@
 #include "planners/relay/leaders.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace vicinal {
 
@@ -22,6 +23,25 @@ void add(LinkView& view, RegionPair& pair, int place, const Summary::Load& load)
   view.fingerprint += load.fingerprint;
   view.distinct_of.push_back(load.distinct);
   pair.shares.push_back({place, load.edges, load.elements, load.distinct});
+}
+
+/// How many distinct items come, the senders know. As many of all are taken to be as of those that go back to that
+/// region, or, where nothing does, anywhere.
+void expect_as_sent(RegionPair& pair, const std::vector<RegionPair>& sent) {
+  Index elements = 0, distinct = 0;
+  const auto add = [&](const RegionPair& other) {
+    elements += other.elements();
+    distinct += other.distinct();
+  };
+  for (const RegionPair& other : sent) {
+    if (other.region == pair.region) add(other);
+  }
+  if (elements == 0) std::for_each(sent.begin(), sent.end(), add);
+  if (elements == 0) return;
+  const double part = static_cast<double>(distinct) / static_cast<double>(elements);
+  for (PairShare& share : pair.shares) {
+    share.distinct = static_cast<Index>(std::ceil(static_cast<double>(share.elements) * part));
+  }
 }
 
 double ranks_per_core(const Neighborhood& neighborhood, const Profile& profile) {
@@ -50,6 +70,7 @@ RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& poli
       add(view.in.at(load.link), incoming.at(load.link), member, load);
     }
   }
+  for (RegionPair& pair : incoming) expect_as_sent(pair, pairs);
   pairs.insert(pairs.end(), incoming.begin(), incoming.end());
 
   RegionLoads loads(active.size(), ranks_per_core(neighborhood, options.profile), options.profile,
@@ -57,9 +78,9 @@ RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& poli
   loads.plan(std::move(pairs));
   const auto shift = static_cast<std::size_t>(options.leader_shift);
   const auto take = [&](LinkView& link, std::size_t pair) {
+    const bool own =
+        policy.division == RelayPolicy::Division::contributor && pair < view.out.size();
     for (const int place : loads.leaders(pair)) {
-      const bool own =
-          policy.division == RelayPolicy::Division::contributor && pair < view.out.size();
       const auto from = static_cast<std::size_t>(place) + (own ? 0 : shift);
       link.leaders.push_back(active[from % active.size()]);
     }

@@ -134,6 +134,7 @@ class RelayNegotiation : public Ground {
   [[nodiscard]] std::vector<int> in_order(std::vector<int> peers) const;
   void hand_on(InPair& pair, InPair::Arriving& arriving, Letters& outbox);
   std::map<int, Portion> portions_of(Led& message, Entries entries);
+  [[nodiscard]] bool sharing_pays(const OutLink& link) const;
   void offer_straight(const OutLink& link, Letters& outbox);
   void offer_links(Letters& outbox);
   bool publish(const std::vector<const OutLink*>& links, Letters& outbox);

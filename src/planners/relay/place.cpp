@@ -1,5 +1,7 @@
 // Superstep 4 of a negotiation: sending leaders tell contributors where to put their items, and
 // receiving leaders what the message will hold; receiving leaders tell consumers the verdict.
+#include <algorithm>
+
 #include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
@@ -148,7 +150,15 @@ void RelayNegotiation::contribute(int leader, const Placement& placement) {
 
 /// The messages of this rank's own leading that are not all its own.
 void RelayNegotiation::send_led() {
-  for (const Led& message : outbound_) {
+  std::vector<Led> messages = outbound_;
+  if (policy_.order == RelayPolicy::Order::rotated) {
+    const auto above = std::stable_partition(
+        messages.begin(), messages.end(), [&](const Led& message) { return message.peer > rank_; });
+    const auto by_peer = [](const Led& a, const Led& b) { return a.peer < b.peer; };
+    std::stable_sort(messages.begin(), above, by_peer);
+    std::stable_sort(above, messages.end(), by_peer);
+  }
+  for (const Led& message : messages) {
     if (message.store < 0) continue;
     transfers_.give(Phase::non_local, false, message.peer, message.tag, message.count,
                     Part{message.store, {{0, 0, message.count}}});

@@ -16,7 +16,11 @@ struct RelayPolicy {
     cheaper,         ///< whenever the busiest rank on either side is expected to gain
   };
   /// The order in which straight messages are sent.
-  enum class Order : std::uint8_t { ascending, nearest_first };
+  enum class Order : std::uint8_t {
+    ascending,
+    nearest_first,
+    rotated,  ///< each rank begins with the rank after its own, so that no destination is everybody's first
+  };
 
   Decision decision = Decision::never;
   Division division = Division::whole;

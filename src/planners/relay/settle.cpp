@@ -159,8 +159,14 @@ std::map<int, Portion> RelayNegotiation::portions_of(Led& message, Entries entri
 }
 
 std::vector<int> RelayNegotiation::in_order(std::vector<int> peers) const {
-  return policy_.order == RelayPolicy::Order::nearest_first ? nearest_first(rank_, std::move(peers))
-                                                            : peers;
+  switch (policy_.order) {
+    case RelayPolicy::Order::ascending: break;
+    case RelayPolicy::Order::nearest_first: return nearest_first(rank_, std::move(peers));
+    case RelayPolicy::Order::rotated:
+      std::rotate(peers.begin(), std::upper_bound(peers.begin(), peers.end(), rank_), peers.end());
+      break;
+  }
+  return peers;
 }
 
 void RelayNegotiation::offer_links(Letters& outbox) {
@@ -168,7 +174,8 @@ void RelayNegotiation::offer_links(Letters& outbox) {
   std::vector<const OutLink*> published;
   for (const auto& [peer, link] : out_links_) {
     if (peer == rank_ || !goes_straight(peer, true)) continue;
-    if (policy_.share_local && same_region(peer) && shares_memory_with(peer) && link.count > 0) {
+    if (policy_.share_local && same_region(peer) && shares_memory_with(peer) && link.count > 0 &&
+        sharing_pays(link)) {
       published.push_back(&link);
     } else {
       straight.push_back(peer);
@@ -177,6 +184,16 @@ void RelayNegotiation::offer_links(Letters& outbox) {
   for (const int peer : in_order(std::move(straight))) offer_straight(out_links_.at(peer), outbox);
   if (published.empty() || publish(published, outbox)) return;
   for (const OutLink* link : published) offer_straight(*link, outbox);
+}
+
+/// Through a slot data are copied twice, which for many costs more than a message.
+bool RelayNegotiation::sharing_pays(const OutLink& link) const {
+  if (policy_.decision != RelayPolicy::Decision::cheaper) return true;
+  const Profile& profile = options_.profile;
+  const Index bytes = link.count * options_.element_bytes;
+  const double shared =
+      profile.handover + 2 * static_cast<double>(bytes) * profile.copy_seconds_per_byte;
+  return shared <= profile.at(machine_.level(rank_, link.peer)).seconds(bytes);
 }
 
 void RelayNegotiation::offer_straight(const OutLink& link, Letters& outbox) {
