@@ -89,18 +89,41 @@ double postal_time(const PlanSet& set, Index element_bytes) {
   return most;
 }
 
+/// What comes to a rank from other regions.
+Traffic received(const Plan& plan) {
+  Traffic traffic;
+  for (const Operation& it : plan.operations) {
+    if (it.kind != OperationKind::receive || it.local) continue;
+    ++traffic.messages;
+    traffic.elements += it.count;
+  }
+  return traffic;
+}
+
 nb::dict count_statistics(const PlanSet& set) {
   const std::size_t size = set.plans->size();
   std::map<std::string, Numbers> counts;
   std::map<std::string, std::pair<Numbers, Numbers>> phases;
-  const char* const names[] = {"nonlocal_messages", "nonlocal_elements", "local_messages",
-                               "local_elements",    "shared_elements",   "copied_elements"};
+  const char* const names[] = {"nonlocal_messages",
+                               "nonlocal_elements",
+                               "local_messages",
+                               "local_elements",
+                               "shared_elements",
+                               "copied_elements",
+                               "nonlocal_received_messages",
+                               "nonlocal_received_elements"};
   for (const char* name : names) counts[name].resize(size);
   for (std::size_t rank = 0; rank < size; ++rank) {
     const Statistics found = statistics((*set.plans)[rank]);
-    const std::int64_t values[] = {found.non_local.messages, found.non_local.elements,
-                                   found.local.messages,     found.local.elements,
-                                   found.shared_elements,    found.copied_elements};
+    const Traffic come = received((*set.plans)[rank]);
+    const std::int64_t values[] = {found.non_local.messages,
+                                   found.non_local.elements,
+                                   found.local.messages,
+                                   found.local.elements,
+                                   found.shared_elements,
+                                   found.copied_elements,
+                                   come.messages,
+                                   come.elements};
     for (std::size_t i = 0; i < std::size(names); ++i) counts[names[i]][rank] = values[i];
     for (const auto& [label, traffic] : found.sent_in_phase) {
       auto& [messages, elements] = phases[label];
@@ -176,7 +199,8 @@ void bind_plans(nb::module_& module) {
           "The plans of the other direction, where they were made.")
       .def("statistics", &count_statistics,
            "What each rank sends and copies in one execution: arrays, by rank, of messages and "
-           "elements sent to other regions (nonlocal_...) and inside the region (local_...), of "
+           "elements sent to other regions (nonlocal_...) and inside the region (local_...), and "
+           "received from other regions (nonlocal_received_...), of "
            "elements copied into or out of shared memory and within private memory; and under "
            "\"phases\", for each phase label, messages and elements sent.")
       .def("postal_seconds", &postal_time, "element_bytes"_a,

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+
+from vicinal import Error
 
 from .outputs import CommandError
 
 REPETITIONS = 5
+BASELINE = "direct"
+"""The strategy with which all others are compared."""
 
 
 def positive(text: str) -> int:
@@ -53,8 +58,35 @@ def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
         help="who is near whom: blocks:K, round-robin:N, list:L0,L1,... (a label per rank)"
         + (", node (default) or numa" if launched else ""),
     )
-    command.add_argument("--json", metavar="FILE", help="write the rows as JSON")
+    command.add_argument(
+        "--json", metavar="FILE",
+        help="write the rows as JSON; - is standard output, and the tables then go to standard error",
+    )
     command.add_argument("--plot", metavar="FILE", help="draw the results (.png, .svg, .pdf)")
+
+
+def add_strategy(command: argparse.ArgumentParser) -> None:
+    """The option of every command that looks at all strategies, or at one beside the baseline."""
+    command.add_argument(
+        "--strategy", default="all", metavar="NAME",
+        help=f"all (default), or one, beside {BASELINE}; see `vicinal strategies`",
+    )
+
+
+def check_strategy(asked: str, *, with_reverse: bool, one_block: bool) -> Sequence[str]:
+    """The strategies to look at: the baseline and those asked for, which must serve such exchanges."""
+    from vicinal import _core
+
+    serving = [name for name, _ in _core.strategies(with_reverse=with_reverse, one_block=one_block)]
+    if asked == "all":
+        return serving
+    if asked not in dict(_core.strategies()):
+        raise CommandError(f"there is no strategy '{asked}'; choose all or one of {', '.join(serving)}")
+    try:
+        _core.require_serves(asked, with_reverse=with_reverse, one_block=one_block)
+    except Error as error:
+        raise CommandError(str(error)) from error
+    return list(dict.fromkeys([BASELINE, asked]))
 
 
 def add_timing(command: argparse.ArgumentParser, iterations: int) -> None:

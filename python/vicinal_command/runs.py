@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from .launch import LauncherError, Mpi, command, find_mpi
 from .outputs import CommandError, progress
-from .ranks.process import ELSEWHERE, HOLD
+from .ranks.process import ELSEWHERE, HOLD, MPI_SAID
 
 POLL_SECONDS = 0.1
 
@@ -78,6 +78,12 @@ def write_run(folder: Path, task: Mapping[str, Any], arrays: Mapping[str, npt.ND
             f"cannot write what the ranks read to {folder}: {error.strerror or error}; set TMPDIR to a "
             "folder with room"
         ) from error
+
+
+def mpi_of(folder: Path) -> dict[str, str]:
+    """The name and version of the MPI that the ranks found; `name` and `version` in JSON."""
+    said: dict[str, str] = json.loads((folder / MPI_SAID).read_text())
+    return said
 
 
 def run_ranks(folder: Path, program: str, ranks: int, mpi: Mpi, steps: int) -> None:
