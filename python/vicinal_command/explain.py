@@ -166,7 +166,7 @@ class _Explanation:
                 "verdict": found,
             }
             request.json.write(self.rows, facts, self.profile.name)
-        title = f"{problem.name}: {problem.about} on {problem.ranks:,} virtual ranks in {regions:,} regions"
+        title = f"{problem.name}: {problem.about}, on {problem.ranks:,} virtual ranks in {regions:,} regions"
         if request.plot:
             from .plots import plot_traffic
 

@@ -111,10 +111,10 @@ def _matrix(given: Input) -> Problem:
     needers, needed = needed_pairs(matrix, starts)
     idle = int((np.diff(starts) == 0).sum())
     about = f"{matrix.rows:,} rows" + (f" by {Path(given.partition).name}" if given.partition else "")
-    about += f", {given.values} values each," if given.values > 1 else ""
+    about += f", {given.values} values each" if given.values > 1 else ""
     return Problem(
         name=Path(matrix.name).name,
-        about=about + (f" ({idle:,} ranks without)" if idle else ""),
+        about=about + (f" ({idle:,} ranks have none)" if idle else ""),
         ranks=given.ranks,
         patterns=_core.halo_patterns(given.ranks, starts, needers, needed),
         planned_bytes=HALO_PLANNED_BYTES,
@@ -144,7 +144,7 @@ def _recorded(given: Input) -> Problem:
     about = f"{len(sources):,} edges" + (f" of {run.ranks:,} ranks folded" if ranks < run.ranks else "")
     return Problem(
         name=Path(given.name).name,
-        about=f"{about}, one of {exchanges:,} exchanges," if exchanges > 1 else about,
+        about=f"{about}, one of {exchanges:,} exchanges" if exchanges > 1 else about,
         ranks=ranks,
         patterns=_edge_patterns(ranks, sources, destinations, counts),
         planned_bytes=RECORDED_BYTES,

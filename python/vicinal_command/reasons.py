@@ -52,6 +52,8 @@ def verdict(rows: Sequence[ExplainRow]) -> Verdict:
         text += f", {factor:.2f} × faster than {other['strategy']}: {_because(best, other)}"
     if equals:
         text += f"; {_listed(equals)} {'is' if len(equals) == 1 else 'are'} as fast"
+    late = [row for row in others if row["strategy"] == "automatic" and best["predicted_us"] > 0]
+    text += "".join(f"; automatic takes {row['predicted_us'] / best['predicted_us']:.2f} × as long" for row in late)
     return {"strategy": name, "reason": text}
 
 
