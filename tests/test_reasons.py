@@ -55,6 +55,12 @@ def test_of_equals_the_first_wins_and_the_others_are_told() -> None:
     assert "; two-step and split are as fast; automatic takes 1.50 × as long" in found["reason"]
 
 
+def test_one_strategy_alone_is_no_winner() -> None:
+    assert verdict([row("direct", direct=7.0)])["reason"] == (
+        "direct is predicted to take 7.00 µs; no other strategy was looked at"
+    )
+
+
 def test_nothing_to_send_is_no_contest() -> None:
     found = verdict([row("direct", 0, 0), row("split", 0, 0)])
     assert found == {

@@ -13,7 +13,7 @@ from vicinal_command.inputs import folded
 from vicinal_command.outputs import CommandError
 from vicinal_command.recorded import read_recorded
 
-TEXT = "# ranks=8\nsrc,dst,MB\n0,1,2\n0,5,1\n1,0,0.00009\n4,2,0.5\n0,5,1\n6,6,9\n7,0,0.0008\n5,1,0.25\n"
+TEXT = "# ranks=8\nsrc,dst,MB\n0,1,2\n0,5,1\n1,0,0.00009\n4,2,0.504\n0,5,1\n6,6,9\n7,0,0.0008\n5,1,0.25\n"
 
 
 def write(folder: Path, text: str = TEXT) -> Path:
@@ -25,7 +25,7 @@ def write(folder: Path, text: str = TEXT) -> Path:
 def test_weights_of_repeated_pairs_are_added_up(tmp_path: Path) -> None:
     run = read_recorded(str(write(tmp_path)))
     edges = zip(run.sources.tolist(), run.destinations.tolist(), run.megabytes.tolist(), strict=True)
-    assert list(edges) == [(0, 1, 2.0), (0, 5, 2.0), (4, 2, 0.5), (5, 1, 0.25), (7, 0, 0.0008)]
+    assert list(edges) == [(0, 1, 2.0), (0, 5, 2.0), (4, 2, 0.504), (5, 1, 0.25), (7, 0, 0.0008)]
     assert (run.name, run.ranks) == ("run", 8)
 
 
@@ -46,7 +46,7 @@ def test_folding_adds_up_and_leaves_out_what_stays(tmp_path: Path) -> None:
     run = read_recorded(str(write(tmp_path)))
     sources, destinations, weights = folded(run, 3)  # ranks 0, 0, 0, 1, 1, 1, 2, 2
     found = zip(sources.tolist(), destinations.tolist(), weights.tolist(), strict=True)
-    assert list(found) == [(0, 1, 2.0), (1, 0, 0.75), (2, 0, 0.0008)]
+    assert list(found) == [(0, 1, 2.0), (1, 0, 0.754), (2, 0, 0.0008)]
     same = folded(run, 8)
     assert np.array_equal(same[0], run.sources) and np.array_equal(same[2], run.megabytes)
 

@@ -45,6 +45,9 @@ def verdict(rows: Sequence[ExplainRow]) -> Verdict:
     name = best["strategy"]
     others = [row for row in rows if not _equal(row, best)]
     equals = [row["strategy"] for row in rows if row is not best and _equal(row, best)]
+    if len(rows) == 1:
+        text = f"{name} is predicted to take {duration(best['predicted_us'])}; no other strategy was looked at"
+        return {"strategy": name, "reason": text}
     text = f"{name} is predicted to be fastest: {duration(best['predicted_us'])}"
     if others:
         other = rows[0] if rows[0] in others else min(others, key=lambda row: row["predicted_us"])
