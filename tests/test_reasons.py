@@ -27,14 +27,14 @@ def test_messages_are_the_reason_where_there_are_fewer() -> None:
     found = verdict([row("direct", 17, direct=17.2), row("split", 3, gather=2.0, scatter=2.0, **{"non-local": 8.3})])
     assert found["strategy"] == "split"
     assert found["reason"] == (
-        "split is predicted to be fastest: 12.3 µs, 1.40 × faster than direct: the busiest rank sends and receives 3 "
-        "messages between regions instead of 17"
+        "split is predicted to be fastest: 12.3 µs, 1.40 × faster than direct: the busiest rank has 3 messages to "
+        "and from other regions instead of 17"
     )
 
 
 def test_bytes_are_the_reason_where_messages_are_not_and_no_phase_is() -> None:
     found = verdict([row("direct", 4, 9000, direct=10.0, wait=2.0), row("split", 4, 1000, direct=9.5, wait=1.5)])
-    assert "the busiest rank sends and receives 1.00 kB between regions instead of 9.00 kB" in found["reason"]
+    assert "the busiest rank has 1.00 kB to and from other regions instead of 9.00 kB" in found["reason"]
 
 
 def test_a_phase_is_the_reason_where_nothing_is_sent_less() -> None:

@@ -19,8 +19,17 @@ from vicinal import Error
 
 from . import cli_bench, cli_explain
 from .inputs import HALO
-from .options import add_common, add_strategy, add_timing, check_strategy, positive, regions_of
-from .outputs import CommandError
+from .options import (
+    add_common,
+    add_mpi,
+    add_regions,
+    add_strategy,
+    add_timing,
+    check_strategy,
+    positive,
+    regions_of,
+)
+from .outputs import CommandError, OutputFile
 from .report import Report
 
 USAGE_STATUS = 2
@@ -79,7 +88,7 @@ def _run(options: argparse.Namespace, line: str) -> int:
         print("vicinal", __version__)
         return 0
     if options.command is None:
-        raise CommandError("no command given: choose spmv, explain, bench or strategies; see `vicinal --help`")
+        raise CommandError("no command given: choose spmv, explain, bench, calibrate or strategies; see `vicinal --help`")
     known = dict(_core.strategies())
     if options.command == "strategies":
         width = max(map(len, known))
@@ -87,6 +96,14 @@ def _run(options: argparse.Namespace, line: str) -> int:
             print(f"{name:<{width}}  {summary}")
         return 0
 
+    if options.command == "calibrate":
+        from . import calibrate
+
+        return calibrate.calibrate(
+            calibrate.Request(
+                OutputFile(options.file), options.ranks, regions_of(options) or "node/numa", options.quick, options.mpi
+            )
+        )
     strategies: Sequence[str] = ()
     if options.command == "spmv":
         strategies = check_strategy(options.strategy, **HALO)
@@ -130,6 +147,19 @@ def _parser() -> Parser:
 
     cli_explain.add_explain(commands)
     cli_bench.add_benches(commands)
+    calibrate = commands.add_parser(
+        "calibrate", help="measure what messages cost on this machine, for choosing plans by",
+        description="Measure on MPI ranks what messages, copies and handovers cost, and write it as a profile, which "
+        "VICINAL_PROFILE=FILE, the info key vicinal_profile or the argument `profile` has plans chosen by.",
+    )
+    calibrate.add_argument("file", metavar="FILE", help="the profile to be written (JSON)")
+    calibrate.add_argument(
+        "--ranks", type=positive, default=max(2, os.cpu_count() or 1), metavar="N",
+        help="how many ranks (default: one for each processor, %(default)s here)",
+    )
+    add_regions(calibrate, "node/numa")
+    calibrate.add_argument("--quick", action="store_true", help="measure a few sizes, and less often")
+    add_mpi(calibrate)
     spmv.add_argument(
         "matrix", metavar="MATRIX",
         help="a Matrix Market file (.mtx, .mtx.gz), or the name of a PyAMG example such as helmholtz_2D",

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
     from .plots import Traffic
 
-COPIED_BYTES_PER_NANOSECOND = 20 / 3
-"""The rate at which GOAL programs compute with copies: that of the library's machine profile."""
-
 VERIFY_SECONDS = 30
 """Once this long has passed, plans are verified only where the user insists."""
 WIDTH = 125
@@ -135,7 +132,7 @@ class _Explanation:
             self._draw(plans, counts["nonlocal_messages"])
         if strategy == request.chosen:
             if request.goal:
-                request.goal.write_text(plans.goal(problem.value_bytes, COPIED_BYTES_PER_NANOSECOND))
+                request.goal.write_text(plans.goal(problem.value_bytes, 1e-9 / self.profile.copy_seconds_per_byte))
             if request.rank is not None:
                 self.text = plans.text(request.rank)
 

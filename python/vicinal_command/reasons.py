@@ -68,18 +68,22 @@ def _because(best: ExplainRow, other: ExplainRow) -> str:
     """What the other has more of: messages or bytes of the busiest rank, or time in some phase."""
     if best["busiest_messages"] < other["busiest_messages"]:
         return (
-            f"the busiest rank sends and receives {best['busiest_messages']:,} messages between regions instead of "
+            f"the busiest rank has {_messages(best['busiest_messages'])} to and from other regions instead of "
             f"{other['busiest_messages']:,}"
         )
     phase, more = _slowest_phase(best["predicted_phases_us"], other["predicted_phases_us"])
     if best["busiest_bytes"] < other["busiest_bytes"] and more < TELLING * other["predicted_us"]:
         return (
-            f"the busiest rank sends and receives {size(best['busiest_bytes'])} between regions instead of "
+            f"the busiest rank has {size(best['busiest_bytes'])} to and from other regions instead of "
             f"{size(other['busiest_bytes'])}"
         )
     mine, others = best["predicted_phases_us"].get(phase, 0.0), other["predicted_phases_us"].get(phase, 0.0)
     instead = f"instead of {duration(others)}" if mine else f"and {other['strategy']} {duration(others)}"
     return f"its last rank to be done spends {duration(mine) if mine else 'nothing'} on {phase} {instead}"
+
+
+def _messages(count: int) -> str:
+    return f"{count:,} message" + ("" if count == 1 else "s")
 
 
 def _slowest_phase(mine: Mapping[str, float], others: Mapping[str, float]) -> tuple[str, float]:
