@@ -6,10 +6,13 @@ import gzip
 import json
 import math
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +38,26 @@ def vicinal(
     return run_apart([sys.executable, "-m", "vicinal_command", *map(str, arguments)], environment, timeout)
 
 
+def described(content: dict[str, Any], kind: str, ran: bool) -> None:
+    """What a JSON file says of where its rows are from."""
+    assert (content["format"], content["kind"]) == (1, kind)
+    assert list(content)[:2] == ["format", "kind"] and list(content)[-1] == "rows"
+    assert datetime.fromisoformat(content["date"]).tzinfo is not None
+    assert content["host"] == platform.node() and content["command"].startswith(f"vicinal {kind}")
+    assert content["vicinal"]["version"] and content["profile"]
+    if (ROOT / ".git").exists():
+        assert re.fullmatch("[0-9a-f]{40}(-dirty)?", content["vicinal"]["commit"])
+    for what in (content.get("matrix"), content.get("pattern"), *content.get("matrices", [])):
+        assert what is None or (what["name"] and re.fullmatch("[0-9a-f]{64}", what["sha256"]))
+    assert isinstance(content["ranks"], int) and isinstance(content["regions"], str)
+    assert ("mpi" in content) == ran
+    if ran:
+        assert content["mpi"]["name"] and re.match(r"\d", content["mpi"]["version"])
+
+
 def rows_of(file: Path) -> list[dict[str, Any]]:
     content = json.loads(file.read_text())
-    assert list(content) == ["format", "rows"] and content["format"] == 1
+    described(content, content["kind"], ran=content["kind"] == "spmv")
     for row in content["rows"]:
         assert list(row)[: len(KEYS)] == KEYS
     rows: list[dict[str, Any]] = content["rows"]

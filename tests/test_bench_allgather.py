@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commanding import is_ratio, refused, vicinal
+from commanding import described, is_ratio, refused, vicinal
 from vicinal_command.benchmarks.allgather import BY_HAND, planners
 from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
 
@@ -22,7 +22,9 @@ def test_planners_and_mpi_deliver_the_same(mpi: str, tmp_path: Path, local: str)
         "--local", local, "--mpi", mpi, "--json", files[0], "--plot", files[1], env={"VICINAL_ALLGATHER": "nonsense"},
     )
     assert result.returncode == 0, result.stderr
-    rows = json.loads(files[0].read_text())["rows"]
+    content = json.loads(files[0].read_text())
+    described(content, "bench allgather", ran=True)
+    rows = content["rows"]
     assert [row["strategy"] for row in rows] == [MPI_OWN, BY_HAND, *planners(), MPI_AGAIN] * 2
     for row in rows:
         assert row["correct"] is True
@@ -46,7 +48,9 @@ def test_counts_of_many_ranks(tmp_path: Path) -> None:
     result = vicinal(*BENCH, "--count", "--ranks", 256, "--ranks-per-region", 4, "--sizes", 8, "--planners",
                      "bruck,locality-bruck", "--local", "messages", "--json", file, env={"VICINAL_MPI": "none"})
     assert result.returncode == 0, result.stderr
-    plain, aware = json.loads(file.read_text())["rows"]
+    content = json.loads(file.read_text())
+    described(content, "bench allgather", ran=False)
+    plain, aware = content["rows"]
     assert (plain["regions"], plain["nonlocal_messages_max"], plain["nonlocal_bytes_max"]) == (64, 8, 255 * 8)
     # log of 64 to base 4, and a block, 4 blocks and 16 blocks of each of 4 ranks.
     assert (aware["nonlocal_messages_max"], aware["nonlocal_bytes_max"]) == (3, (4 + 16 + 64) * 8)

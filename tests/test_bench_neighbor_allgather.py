@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from commanding import is_ratio, refused, vicinal, write_matrix
+from commanding import described, is_ratio, refused, vicinal, write_matrix
 from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
 from vicinal_command.benchmarks.neighbor_allgather import STRATEGIES
 from vicinal_command.benchmarks.workloads import random_sparse
@@ -30,7 +30,11 @@ def test_strategies_and_mpi_deliver_the_same(mpi: str, tmp_path: Path) -> None:
         "--iterations", 3, "--repetitions", 2, "--mpi", mpi, "--json", files[0], "--plot", files[1],
     )
     assert result.returncode == 0, result.stderr
-    rows = json.loads(files[0].read_text())["rows"]
+    content = json.loads(files[0].read_text())
+    described(content, "bench neighbor-allgather", ran=True)
+    assert [it["rows"] for it in content["matrices"]] == [203]
+    assert [(it["name"], it["edges"]) for it in content["patterns"]] == [("run", 4)]
+    rows = content["rows"]
     contestants = [MPI_OWN, *STRATEGIES, MPI_AGAIN]
     assert all(list(row) == KEYS for row in rows)
     assert all(row["correct"] is True and row["ranks"] == 7 for row in rows)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commanding import is_ratio, refused, vicinal, write_matrix
+from commanding import described, is_ratio, refused, vicinal, write_matrix
 from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
 from vicinal_command.benchmarks.sdde import METHODS, PUBLISHED
 from vicinal_command.benchmarks.workloads import few_requests, random_requests
@@ -27,7 +27,9 @@ COUNTED_KEYS = [
 
 
 def rows_of(file: Path, keys: list[str]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(file.read_text())["rows"]
+    content = json.loads(file.read_text())
+    described(content, "bench sdde", ran=keys == TIMED_KEYS)
+    rows: list[dict[str, Any]] = content["rows"]
     assert all(list(row) == keys for row in rows)
     return rows
 

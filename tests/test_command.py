@@ -5,6 +5,7 @@ What it counts is counted here again, from the matrix alone.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -12,13 +13,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from commanding import KEYS, rows_of, vicinal, write_matrix
+from commanding import KEYS, is_ratio, rows_of, vicinal, write_matrix
 from launching import ROOT
 from vicinal_command.matrices import block_starts, needed_pairs, read_matrix
 
 COUNTS = [key for key in KEYS if "bytes" in key or "messages" in key]
 RELAYS = ["direct", "nearest-first", "aggregate", "aggregate-plain", "two-step", "split", "automatic"]
 STRATEGIES = [*RELAYS, "distance-halving-pruned", "common-neighbor"]
+WITHOUT, CONTROL = ["MPI_Neighbor_alltoallv", "by hand"], "direct again"
+"""Contestants of `spmv` that are no strategies."""
 DATA = Path(os.environ.get("VICINAL_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -144,10 +147,21 @@ def test_spmv_runs_checks_and_counts_as_explain_does(mpi: str, matrix_file: Path
     assert result.returncode == 0, result.stderr
     assert vicinal("explain", matrix_file, *machine, "--json", virtual).returncode == 0
     rows = rows_of(run)
-    assert [row["strategy"] for row in rows] == STRATEGIES
-    for row, expected in zip(rows, rows_of(virtual), strict=True):
+    assert [row["strategy"] for row in rows] == [*STRATEGIES, *WITHOUT, CONTROL]
+    own = rows[len(STRATEGIES)]
+    for row in rows:
         assert row["correct"] is True
         assert row["setup_us"] > 0 and 0 < row["exchange_us"] <= row["exchange_median_us"]
+        assert row["exchange_us"] <= row["exchange_lower_quartile_us"] <= row["exchange_upper_quartile_us"]
+        assert row["empty_call_us"] > 0
+        assert is_ratio(row["ratio_to_mpi"], row["exchange_us"], own["exchange_us"])
+        assert (row["nonlocal_messages"] is None) == (row["strategy"] in WITHOUT)
+    assert {key: rows[-1][key] for key in COUNTS} == {key: rows[0][key] for key in COUNTS}
+    control = json.loads(run.read_text())["control"]
+    assert control["strategy"] == "direct" and control["noisy"] == (control["spread"] > 0.1)
+    assert ("too noisy to believe" in result.stdout) == control["noisy"]
+    assert "fastest: " in result.stdout and "of MPI_Neighbor_alltoallv's time" in result.stdout
+    for row, expected in zip(rows[: len(STRATEGIES)], rows_of(virtual), strict=True):
         # Halving hands over through memory between regions, too, where they are of one host, as here.
         if row["strategy"] != "distance-halving-pruned":
             assert {key: row[key] for key in COUNTS} == {key: expected[key] for key in COUNTS}
@@ -162,7 +176,18 @@ def test_spmv_measures_direct_beside_the_strategy_asked_for(mpi: str, tmp_path: 
     result = vicinal("spmv", "bar", "--ranks", 3, "--strategy", "two-step", "--iterations", 2,
                      "--repetitions", 1, "--ranks-per-region", 2, "--mpi", mpi, "--json", file)
     assert result.returncode == 0, result.stderr
-    assert [row["strategy"] for row in rows_of(file)] == ["direct", "two-step"]
+    assert [row["strategy"] for row in rows_of(file)] == ["direct", "two-step", *WITHOUT, CONTROL]
+
+
+def test_spmv_of_ranks_without_neighbours(mpi: str, tmp_path: Path) -> None:
+    """Ranks 0 and 1 need nothing of anybody; the first is asked by one that it does not ask."""
+    file, output = tmp_path / "few.mtx", tmp_path / "rows.json"
+    header = "%%MatrixMarket matrix coordinate real general\n"
+    file.write_text(header + "8 8 9\n" + "".join(f"{row} {row} 2.5\n" for row in range(1, 9)) + "7 1 1.5\n")
+    result = vicinal("spmv", file, "--ranks", 4, "--iterations", 2, "--repetitions", 1, "--mpi", mpi,
+                     "--json", output, "--ranks-per-region", 2)
+    assert result.returncode == 0, result.stderr
+    assert all(row["correct"] for row in rows_of(output))
 
 
 @pytest.mark.parametrize("name", ["Journals", "delaunay_n13", "wiki-Vote"])

@@ -99,6 +99,8 @@ def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tupl
         "unknown picture": ([*explain, "--plot", folder / "plot.xyz"], (".png",)),
         "goal of all": ([*explain, "--goal", folder / "x.goal"], ("--strategy",)),
         "no such rank": ([*explain, "--strategy", "split", "--rank", 4], ("no rank 4", "0 to 3")),
+        "no such profile": ([*explain, "--profile", folder / "none.json"], ("none.json",)),
+        "no such partition": ([*explain, "--partition", folder / "none.txt"], ("none.txt", "No such file")),
     }
 
 

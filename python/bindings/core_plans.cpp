@@ -45,7 +45,7 @@ struct PlanSet {
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
                    bool complete, Index element_bytes, Index split_bytes, int leader_shift,
-                   int group_size) {
+                   int group_size, const Profile* profile) {
   require(element_bytes >= 1 && split_bytes >= 0 && leader_shift >= 0 && group_size >= 0,
           Fault::argument, "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           ", leader_shift=", leader_shift, " and group_size=", group_size,
@@ -59,6 +59,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   options.split_bytes = split_bytes;
   options.leader_shift = leader_shift;
   options.group_size = group_size;
+  if (profile != nullptr) options.profile = *profile;
   const nb::gil_scoped_release released;
   auto both = plan_virtually(find_planner(strategy), machine.machine, patterns.by_rank, options);
   auto forward = std::make_shared<std::vector<Plan>>();
@@ -90,6 +91,17 @@ double postal_time(const PlanSet& set, Index element_bytes) {
   return most;
 }
 
+/// What comes to a rank from other regions.
+Traffic received(const Plan& plan) {
+  Traffic traffic;
+  for (const Operation& it : plan.operations) {
+    if (it.kind != OperationKind::receive || it.local) continue;
+    ++traffic.messages;
+    traffic.elements += it.count;
+  }
+  return traffic;
+}
+
 nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Index element_bytes) {
   Price found;
   {
@@ -113,14 +125,26 @@ nb::dict count_statistics(const PlanSet& set) {
   const std::size_t size = set.plans->size();
   std::map<std::string, Numbers> counts;
   std::map<std::string, std::pair<Numbers, Numbers>> phases;
-  const char* const names[] = {"nonlocal_messages", "nonlocal_elements", "local_messages",
-                               "local_elements",    "shared_elements",   "copied_elements"};
+  const char* const names[] = {"nonlocal_messages",
+                               "nonlocal_elements",
+                               "local_messages",
+                               "local_elements",
+                               "shared_elements",
+                               "copied_elements",
+                               "nonlocal_received_messages",
+                               "nonlocal_received_elements"};
   for (const char* name : names) counts[name].resize(size);
   for (std::size_t rank = 0; rank < size; ++rank) {
     const Statistics found = statistics((*set.plans)[rank]);
-    const std::int64_t values[] = {found.non_local.messages, found.non_local.elements,
-                                   found.local.messages,     found.local.elements,
-                                   found.shared_elements,    found.copied_elements};
+    const Traffic come = received((*set.plans)[rank]);
+    const std::int64_t values[] = {found.non_local.messages,
+                                   found.non_local.elements,
+                                   found.local.messages,
+                                   found.local.elements,
+                                   found.shared_elements,
+                                   found.copied_elements,
+                                   come.messages,
+                                   come.elements};
     for (std::size_t i = 0; i < std::size(names); ++i) counts[names[i]][rank] = values[i];
     for (const auto& [label, traffic] : found.sent_in_phase) {
       auto& [messages, elements] = phases[label];
@@ -174,7 +198,7 @@ void bind_plans(nb::module_& module) {
           "plan", &make_plans, "strategy"_a, "machine"_a, "patterns"_a, nb::kw_only(),
           "shared_memory"_a = true, "with_reverse"_a = false, "one_block"_a = false,
           "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 0,
-          "leader_shift"_a = 0, "group_size"_a = 0,
+          "leader_shift"_a = 0, "group_size"_a = 0, "profile"_a = nb::none(),
           "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
           "over through it, else by messages. `one_block`: each rank sends the same items on "
           "all of its edges, as in an allgather. `complete`: each rank has an edge to and from "
@@ -196,7 +220,8 @@ void bind_plans(nb::module_& module) {
           "The plans of the other direction, where they were made.")
       .def("statistics", &count_statistics,
            "What each rank sends and copies in one execution: arrays, by rank, of messages and "
-           "elements sent to other regions (nonlocal_...) and inside the region (local_...), of "
+           "elements sent to other regions (nonlocal_...) and inside the region (local_...), and "
+           "received from other regions (nonlocal_received_...), of "
            "elements copied into or out of shared memory and within private memory; and under "
            "\"phases\", for each phase label, messages and elements sent.")
       .def("postal_seconds", &postal_time, "element_bytes"_a,

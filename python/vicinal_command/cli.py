@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -16,11 +17,21 @@ from typing import NoReturn
 
 from vicinal import Error
 
-from . import cli_bench
-from .options import add_common, add_timing, positive, regions_of, virtual_regions_of
+from . import cli_bench, cli_explain
+from .inputs import HALO
+from .options import (
+    add_common,
+    add_mpi,
+    add_regions,
+    add_strategy,
+    add_timing,
+    check_strategy,
+    positive,
+    regions_of,
+)
 from .outputs import CommandError, OutputFile
+from .report import Report
 
-BASELINE = "direct"
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 TERMINATED_STATUS = 143
@@ -41,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (or the process's own); return its exit status."""
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        return _run(_parser().parse_args(arguments))
+        line = shlex.join(["vicinal", *(sys.argv[1:] if arguments is None else arguments)])
+        return _run(_parser().parse_args(arguments), line)
     except (CommandError, Error) as error:
         print("vicinal:", " ".join(str(error).split()), file=sys.stderr)
         return USAGE_STATUS
@@ -66,7 +78,7 @@ def _terminate(_signal: int, _frame: FrameType | None) -> None:
     raise Terminated
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, line: str) -> int:
     try:
         from vicinal import __version__, _core
     except ImportError as error:
@@ -76,7 +88,7 @@ def _run(options: argparse.Namespace) -> int:
         print("vicinal", __version__)
         return 0
     if options.command is None:
-        raise CommandError("no command given: choose spmv, explain, bench or strategies; see `vicinal --help`")
+        raise CommandError("no command given: choose spmv, explain, bench, calibrate or strategies; see `vicinal --help`")
     known = dict(_core.strategies())
     if options.command == "strategies":
         width = max(map(len, known))
@@ -84,8 +96,21 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{name:<{width}}  {summary}")
         return 0
 
-    strategies = _strategies(options.strategy) if options.command != "bench" else ()
-    json = OutputFile(options.json) if options.json else None
+    if options.command == "calibrate":
+        from . import calibrate
+
+        return calibrate.calibrate(
+            calibrate.Request(
+                OutputFile(options.file), options.ranks, regions_of(options) or "node/numa", options.quick, options.mpi
+            )
+        )
+    strategies: Sequence[str] = ()
+    if options.command == "spmv":
+        strategies = check_strategy(options.strategy, **HALO)
+    elif options.command == "explain":
+        strategies = cli_explain.strategies(options)
+    kind = f"bench {options.collective}" if options.command == "bench" else options.command
+    json = Report(options.json, kind, line) if options.json else None
     plot = None
     if options.plot:
         from .plots import plot_file
@@ -93,51 +118,16 @@ def _run(options: argparse.Namespace) -> int:
         plot = plot_file(options.plot)
     if options.command == "bench":
         return cli_bench.run(options, list(known), json, plot)
-    if options.command == "spmv":
-        from . import spmv
+    if options.command == "explain":
+        return cli_explain.run(options, strategies, json, plot)
+    from . import spmv
 
-        return spmv.spmv(
-            spmv.Request(
-                options.matrix, options.ranks, regions_of(options) or "node", strategies, options.iterations,
-                options.repetitions, options.mpi, json, plot,
-            )
-        )
-    from . import explain
-
-    chosen = None if options.strategy == "all" else options.strategy
-    _check_details(options, chosen)
-    return explain.explain(
-        explain.Request(
-            options.matrix, options.ranks, virtual_regions_of(options), strategies, chosen, options.verify, json,
-            plot, OutputFile(options.goal) if options.goal else None, options.rank,
+    return spmv.spmv(
+        spmv.Request(
+            options.matrix, options.ranks, regions_of(options) or "node", strategies, options.iterations,
+            options.repetitions, options.mpi, json, plot,
         )
     )
-
-
-def _strategies(asked: str) -> Sequence[str]:
-    """The strategies to look at: the baseline, with which all are compared, and those asked for."""
-    from vicinal import _core
-
-    # A halo is updated in both directions, and its ranks want different items.
-    halo = {"with_reverse": True, "one_block": False}
-    serving = [name for name, _ in _core.strategies(**halo)]
-    if asked == "all":
-        return serving
-    if asked not in dict(_core.strategies()):
-        raise CommandError(f"there is no strategy '{asked}'; choose all or one of {', '.join(serving)}")
-    try:
-        _core.require_serves(asked, **halo)
-    except Error as error:
-        raise CommandError(str(error)) from error
-    return list(dict.fromkeys([BASELINE, asked]))
-
-
-def _check_details(options: argparse.Namespace, chosen: str | None) -> None:
-    for name in ("goal", "rank"):
-        if getattr(options, name) is not None and chosen is None:
-            raise CommandError(f"--{name} shows one strategy's plan; name it by --strategy")
-    if options.rank is not None and not 0 <= options.rank < options.ranks:
-        raise CommandError(f"there is no rank {options.rank}; --rank takes 0 to {options.ranks - 1}")
 
 
 def _parser() -> Parser:
@@ -149,34 +139,33 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     spmv = commands.add_parser(
         "spmv", help="run and time a matrix's halo exchange under MPI",
-        description="Run a matrix's halo exchange on MPI ranks under every strategy, check y = A x with "
-        "each, and time them in turn.",
-    )
-    explain = commands.add_parser(
-        "explain", help="count what each strategy would send, at any number of ranks, without MPI",
-        description="Plan a matrix's halo exchange on virtual ranks under every strategy, prove the plans, "
-        "and count what they send.",
+        description="Run a matrix's halo exchange on MPI ranks under every strategy, by the MPI's own "
+        "MPI_Neighbor_alltoallv and by messages as a program would write them, check y = A x with each, and time "
+        "them in turn.",
     )
     commands.add_parser("strategies", help="list the strategies")
 
+    cli_explain.add_explain(commands)
     cli_bench.add_benches(commands)
-    for command in (spmv, explain):
-        command.add_argument(
-            "matrix", metavar="MATRIX",
-            help="a Matrix Market file (.mtx, .mtx.gz), or the name of a PyAMG example such as helmholtz_2D",
-        )
-        command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
-        add_common(command, launched=command is spmv)
-        command.add_argument(
-            "--strategy", default="all", metavar="NAME",
-            help=f"all (default), or one, beside {BASELINE}; see `vicinal strategies`",
-        )
-    add_timing(spmv, iterations=100)
-    explain.add_argument(
-        "--verify", action=argparse.BooleanOptionalAction,
-        help="prove that each plan does what the matrix asks for; by default, while that takes no longer "
-        "than half a minute",
+    calibrate = commands.add_parser(
+        "calibrate", help="measure what messages cost on this machine, for choosing plans by",
+        description="Measure on MPI ranks what messages, copies and handovers cost, and write it as a profile, which "
+        "VICINAL_PROFILE=FILE, the info key vicinal_profile or the argument `profile` has plans chosen by.",
     )
-    explain.add_argument("--goal", metavar="FILE", help="write the strategy's LogGOPSim GOAL program")
-    explain.add_argument("--rank", type=int, metavar="R", help="print rank R's plan under the strategy")
+    calibrate.add_argument("file", metavar="FILE", help="the profile to be written (JSON)")
+    calibrate.add_argument(
+        "--ranks", type=positive, default=max(2, os.cpu_count() or 1), metavar="N",
+        help="how many ranks (default: one for each processor, %(default)s here)",
+    )
+    add_regions(calibrate, "node/numa")
+    calibrate.add_argument("--quick", action="store_true", help="measure a few sizes, and less often")
+    add_mpi(calibrate)
+    spmv.add_argument(
+        "matrix", metavar="MATRIX",
+        help="a Matrix Market file (.mtx, .mtx.gz), or the name of a PyAMG example such as helmholtz_2D",
+    )
+    spmv.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
+    add_common(spmv, launched=True)
+    add_strategy(spmv)
+    add_timing(spmv, iterations=100)
     return parser

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .options import add_common, add_timing, positive, positives, probabilities, regions_of, virtual_regions_of
 from .outputs import CommandError, OutputFile
+from .report import Report
 
 if TYPE_CHECKING:
     from .benchmarks.competition import Terms
@@ -134,14 +135,14 @@ def _add_allgather(benches: Any) -> None:
     add_timing(command, iterations=50)
 
 
-def run(options: argparse.Namespace, known: Sequence[str], json: OutputFile | None, plot: OutputFile | None) -> int:
+def run(options: argparse.Namespace, known: Sequence[str], json: Report | None, plot: OutputFile | None) -> int:
     """Run the benchmark that was asked for; `known` are the strategies that there are."""
     status: int = options.run(options, known, json, plot)
     return status
 
 
 def _run_neighbor_allgather(
-    options: argparse.Namespace, known: Sequence[str], json: OutputFile | None, plot: OutputFile | None
+    options: argparse.Namespace, known: Sequence[str], json: Report | None, plot: OutputFile | None
 ) -> int:
     from .benchmarks.neighbor_allgather import STRATEGIES, Request, neighbor_allgather
 
@@ -156,7 +157,7 @@ def _run_neighbor_allgather(
 
 
 def _run_allgather(
-    options: argparse.Namespace, _: Sequence[str], json: OutputFile | None, plot: OutputFile | None
+    options: argparse.Namespace, _: Sequence[str], json: Report | None, plot: OutputFile | None
 ) -> int:
     from .benchmarks.allgather import Request, allgather, count, planners
 
@@ -168,7 +169,7 @@ def _run_allgather(
 
 
 def _run_sdde(
-    options: argparse.Namespace, _: Sequence[str], json: OutputFile | None, plot: OutputFile | None
+    options: argparse.Namespace, _: Sequence[str], json: Report | None, plot: OutputFile | None
 ) -> int:
     from .benchmarks.sdde import METHODS, Request, count, sdde
 
@@ -197,7 +198,7 @@ def _check_counting(options: argparse.Namespace, plot: OutputFile | None) -> Non
 
 
 def _terms(
-    options: argparse.Namespace, contestants: Sequence[str], json: OutputFile | None, plot: OutputFile | None
+    options: argparse.Namespace, contestants: Sequence[str], json: Report | None, plot: OutputFile | None
 ) -> Terms:
     from .benchmarks.competition import Terms
 

@@ -1,8 +1,8 @@
-"""`vicinal explain`: what each strategy would send for a matrix, at any number of ranks.
+"""`vicinal explain`: what each strategy would send, and how long that is predicted to take, at any number of ranks.
 
 Nothing is launched: planners run on virtual ranks in this process, and the verifier, which then sees
-the plans of all ranks, proves that they do what the matrix asks for.  Every region is taken to be a
-host of its own.  No times are given, since nothing was run.
+the plans of all ranks, proves that they do what the matrix or pattern asks for.  Every region is taken to be a
+host of its own.  Times are prices of the plans on a machine's profile.
 """
 
 from __future__ import annotations
@@ -11,33 +11,51 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from vicinal import Error
 
-from .matrices import Matrix, block_starts, needed_pairs, read_matrix
+from .inputs import Input, Problem, read_input
+from .memory import available_memory
 from .outputs import CommandError, OutputFile, interruptible, progress
-from .tables import LOCAL_NOTE, Explained, as_json, make_row, show
+from .prices import Prediction, predict, profile_of
+from .reasons import ExplainRow, verdict
+from .report import Report, tables_beside
+from .rows import LOCAL_NOTE, Counts, Row, make_row
+from .tables import VERIFIED, Column, duration, in_bytes, show, size, timed, whole
 
 if TYPE_CHECKING:
-    from vicinal._core import Patterns, PlanSet
+    from vicinal._core import Machine, Patterns, PlanSet, Profile
 
-PLANNED_BYTES = 8
-"""A halo is planned before the type of its values is known, as for 8 bytes each."""
-COPIED_BYTES_PER_NANOSECOND = 20 / 3
-"""The rate at which GOAL programs compute with copies: that of the library's machine profile."""
+    from .plots import Traffic
 
 VERIFY_SECONDS = 30
 """Once this long has passed, plans are verified only where the user insists."""
+WIDTH = 125
+STRATEGY = Column("strategy", lambda row: str(row["strategy"]), left=True)
+COLUMNS = (
+    STRATEGY,
+    Column("predicted", timed("predicted_us")),
+    Column("non-local\nmessages", whole("nonlocal_messages")),
+    Column("most\nper rank", whole("nonlocal_messages_max")),
+    Column("busiest\nrank's", whole("busiest_messages")),
+    Column("non-local\nbytes", in_bytes("nonlocal_bytes")),
+    Column("most\nper rank", in_bytes("nonlocal_bytes_max")),
+    Column("busiest\nrank's", in_bytes("busiest_bytes")),
+    Column("saved", lambda row: f"{row['saved_percent']:.0f} %"),
+    Column("local\nbytes", in_bytes("local_bytes")),
+    Column("verified", lambda row: VERIFIED[row["correct"]]),
+)
 
 
 @dataclass(frozen=True)
 class Request:
     """What `vicinal explain` was asked for."""
 
-    matrix: str
-    ranks: int
+    input: Input
     regions: str
     strategies: Sequence[str]
     """The baseline first."""
@@ -45,60 +63,146 @@ class Request:
     """The one strategy asked for, if it was one."""
     verify: bool | None
     """None: as long as the time allows."""
-    json: OutputFile | None
+    profile: str | None
+    """A file; None: the environment's, or the built-in one."""
+    phases: bool
+    json: Report | None
     plot: OutputFile | None
     goal: OutputFile | None
     rank: int | None
 
 
 def explain(request: Request) -> int:
-    """Plan, prove and count; show the table and write the files.  Returns the exit status."""
+    """Plan, prove, price and count; show the table and write the files.  Returns the exit status."""
+    return _Explanation(request).run()
+
+
+class _Explanation:
+    def __init__(self, request: Request) -> None:
+        from vicinal import _core
+
+        self.begin = time.monotonic()
+        self.request = request
+        self.profile: Profile = profile_of(request.profile)
+        self.problem: Problem = read_input(request.input)
+        if request.rank is not None and not 0 <= request.rank < self.problem.ranks:
+            raise CommandError(f"there is no rank {request.rank}; --rank takes 0 to {self.problem.ranks - 1}")
+        labels = _core.read_regions(request.regions, self.problem.ranks)
+        self.machine: Machine = _core.Machine(labels, labels)
+        if request.plot:
+            _require_room_for_maps(self.machine.regions)
+        self.apart, self.once = self.problem.between_regions(self.machine)
+        self.rows: list[ExplainRow] = []
+        self.findings: list[str] = []
+        self.drawn: list[Traffic] = []
+        """The baseline's traffic, and that of the strategy with the fewest messages, where a plot asks for them."""
+        self.text = ""
+
+    def run(self) -> int:
+        request = self.request
+        with progress("planning", 2 * len(request.strategies)) as advance:
+            for index, strategy in enumerate(request.strategies):
+                plan = partial(
+                    _plan, strategy, self.machine, self.problem.patterns, self.problem.planned_bytes
+                )
+                plans = interruptible(plan)
+                advance(2 * index + 1)
+                self._keep(strategy, plans)
+                advance(2 * (index + 1))
+                # Plans of thousands of ranks are large: those of one strategy at a time.
+                del plans, plan
+        self._show()
+        if self.findings:
+            raise CommandError(f"a plan does not do what it should: {self.findings[0]}; please report this")
+        return 0
+
+    def _keep(self, strategy: str, plans: PlanSet) -> None:
+        """Look at a strategy's plans, and keep what is shown of them."""
+        request, problem = self.request, self.problem
+        correct = None
+        in_time = time.monotonic() - self.begin < VERIFY_SECONDS
+        if request.verify or (request.verify is None and in_time):
+            finding = _prove(plans, problem.patterns)
+            self.findings += [f"{strategy}: {finding}"] if finding else []
+            correct = finding is None
+        predicted = interruptible(lambda: predict(plans, self.profile, problem.value_bytes))
+        counts = plans.statistics()
+        self.rows.append(_make_row(strategy, counts, predicted, problem.value_bytes, self.apart, correct))
+        if request.plot:
+            self._draw(plans, counts["nonlocal_messages"])
+        if strategy == request.chosen:
+            if request.goal:
+                request.goal.write_text(plans.goal(problem.value_bytes, 1e-9 / self.profile.copy_seconds_per_byte))
+            if request.rank is not None:
+                self.text = plans.text(request.rank)
+
+    def _draw(self, plans: PlanSet, sent: npt.NDArray[Any]) -> None:
+        """Keep the region-to-region traffic if it is that of the baseline, or the least that there is beside it."""
+        from .plots import Traffic
+
+        row = self.rows[-1]
+        if len(self.drawn) == 2 and _sends(row) >= _sends(self.drawn[1].row):
+            return
+        messages, elements = plans.region_traffic()
+        self.drawn[1:] = [Traffic(row, sent, messages, elements * self.problem.value_bytes)]
+
+    def _show(self) -> None:
+        request, problem = self.request, self.problem
+        regions, found = self.machine.regions, verdict(self.rows)
+        if request.json:
+            facts = {
+                **problem.facts,
+                "ranks": problem.ranks,
+                "regions": request.regions,
+                "region_count": regions,
+                "value_bytes": problem.value_bytes,
+                "deduplication": {
+                    "bytes_apart": self.apart * problem.value_bytes,
+                    "bytes_once": self.once * problem.value_bytes,
+                },
+                "verdict": found,
+            }
+            request.json.write(self.rows, facts, self.profile.name)
+        title = f"{problem.name}: {problem.about}, on {problem.ranks:,} virtual ranks in {regions:,} regions"
+        if request.plot:
+            from .plots import plot_traffic
+
+            plot, before, after = request.plot, self.drawn[0], self.drawn[-1]
+            plot.write(lambda path: plot_traffic(path, plot.kind, title, before, after))
+        stream = tables_beside(request.json)
+        best = next(row for row in self.rows if row["strategy"] == found["strategy"])
+        show(
+            title, self.rows, COLUMNS, self._notes(), stream=stream, width=WIDTH, best=best, findings=[found["reason"]]
+        )
+        if request.phases:
+            names = dict.fromkeys(name for row in self.rows for name in row["predicted_phases_us"])
+            columns = (STRATEGY, *(Column(name, _phase(name)) for name in names))
+            notes = ["phases: of the chain of events that ends last, so that they add up to the time predicted"]
+            show("predicted time by phase", self.rows, columns, notes, stream=stream, width=WIDTH, best=best)
+        if request.rank is not None:
+            print(self.text, file=stream)
+
+    def _notes(self) -> list[str]:
+        apart, once = (count * self.problem.value_bytes for count in (self.apart, self.once))
+        share = f" ({100 * (apart - once) / apart:.0f} % less)" if apart else ""
+        notes = [
+            f"predicted: by the profile {self.profile.name}, until the last rank is done; nothing was run",
+            "busiest rank's: what the rank whose processor is busy longest sends to other regions and receives from them",
+            f"saved: of the {size(apart)} that pass between regions where each edge's values go apart; each value once "
+            f"for each pair of regions is {size(once)}{share}",
+            LOCAL_NOTE,
+        ]
+        if self.request.verify is False:
+            notes.append("plans were not verified, as asked by --no-verify")
+        elif any(row["correct"] is None for row in self.rows):
+            notes.append(f"after {VERIFY_SECONDS} s, plans were no longer verified; --verify insists")
+        return notes
+
+
+def _plan(strategy: str, machine: Machine, patterns: Patterns, element_bytes: int) -> PlanSet:
     from vicinal import _core
 
-    begin = time.monotonic()
-    matrix = read_matrix(request.matrix)
-    starts = block_starts(matrix, request.ranks)
-    labels = _core.read_regions(request.regions, request.ranks)
-    machine = _core.Machine(labels, labels)
-    patterns = _core.halo_patterns(request.ranks, starts, *needed_pairs(matrix, starts))
-
-    explained, findings = [], []
-    with progress("planning", 2 * len(request.strategies)) as advance:
-        for index, strategy in enumerate(request.strategies):
-            plan = partial(_core.PlanSet.plan, strategy, machine, patterns, element_bytes=PLANNED_BYTES)
-            plans = interruptible(plan)
-            advance(2 * index + 1)
-            in_time = time.monotonic() - begin < VERIFY_SECONDS
-            correct = None
-            if request.verify or (request.verify is None and in_time):
-                finding = _prove(plans, patterns)
-                findings += [f"{strategy}: {finding}"] if finding else []
-                correct = finding is None
-            advance(2 * (index + 1))
-            explained.append(_keep(strategy, plans, matrix, correct))
-            if strategy == request.chosen:
-                text = _details(request, plans, matrix)
-            # Plans of thousands of ranks are large: those of one strategy at a time.
-            del plans, plan
-
-    rows = [it.row for it in explained]
-    if request.json:
-        request.json.write_text(as_json(rows))
-    where = f"{matrix.rows:,} rows on {request.ranks:,} virtual ranks in {machine.regions:,} regions"
-    title = f"{Path(matrix.name).name}: {where}"
-    if request.plot:
-        _plot(request.plot, title, explained)
-    notes = ["no times: nothing was run", LOCAL_NOTE]
-    if request.verify is False:
-        notes.append("plans were not verified, as asked by --no-verify")
-    elif any(row["correct"] is None for row in rows):
-        notes.append(f"after {VERIFY_SECONDS} s, plans were no longer verified; --verify insists")
-    show(title, rows, notes, timed=False)
-    if request.rank is not None:
-        print(text)
-    if findings:
-        raise CommandError(f"a plan does not do what it should: {findings[0]}; please report this")
-    return 0
+    return _core.PlanSet.plan(strategy, machine, patterns, element_bytes=element_bytes)
 
 
 def _prove(plans: PlanSet, patterns: Patterns) -> str | None:
@@ -110,24 +214,39 @@ def _prove(plans: PlanSet, patterns: Patterns) -> str | None:
     return None
 
 
-def _keep(strategy: str, plans: PlanSet, matrix: Matrix, correct: bool | None) -> Explained:
-    counts = plans.statistics()
-    messages, elements = plans.region_traffic()
-    row = make_row(strategy, counts, matrix.value_bytes, correct)
-    return Explained(row, counts["nonlocal_messages"], messages, elements * matrix.value_bytes)
+def _make_row(
+    strategy: str, counts: Counts, predicted: Prediction, value_bytes: int, apart: int, correct: bool | None
+) -> ExplainRow:
+    rank = predicted.busiest
+    elements = int(counts["nonlocal_elements"][rank] + counts["nonlocal_received_elements"][rank])
+    saved = apart - int(counts["nonlocal_elements"].sum())
+    return ExplainRow(
+        **make_row(strategy, counts, value_bytes, correct),
+        predicted_us=predicted.microseconds,
+        predicted_phases_us=predicted.phases,
+        busiest_rank=rank,
+        busiest_messages=int(counts["nonlocal_messages"][rank] + counts["nonlocal_received_messages"][rank]),
+        busiest_bytes=elements * value_bytes,
+        saved_bytes=saved * value_bytes,
+        saved_percent=round(100 * saved / apart, 2) if apart else 0.0,
+    )
 
 
-def _details(request: Request, plans: PlanSet, matrix: Matrix) -> str:
-    """Write the GOAL program and return the text of a rank's plan, where they are asked for."""
-    if request.goal:
-        request.goal.write_text(plans.goal(matrix.value_bytes, COPIED_BYTES_PER_NANOSECOND))
-    return plans.text(request.rank) if request.rank is not None else ""
+def _phase(name: str) -> Any:
+    return lambda row: duration(row["predicted_phases_us"].get(name))
 
 
-def _plot(file: OutputFile, title: str, explained: Sequence[Explained]) -> None:
-    """The baseline beside the strategy that sends the fewest messages between regions."""
-    from .plots import plot_traffic
+def _sends(row: Row) -> tuple[int, int]:
+    return row["nonlocal_messages"] or 0, row["nonlocal_bytes"] or 0
 
-    before, *others = explained
-    after = min(others, key=lambda it: (it.row["nonlocal_messages"], it.row["nonlocal_bytes"]), default=before)
-    file.write(lambda path: plot_traffic(path, file.kind, title, before, after))
+
+def _require_room_for_maps(regions: int) -> None:
+    """Refuse to draw maps of regions by regions that would not fit into memory."""
+    # Messages and bytes of two strategies, of which a third is looked at, and the picture's own copies.
+    needed = 8 * np.dtype(np.int64).itemsize * regions**2
+    available = available_memory()
+    if available is not None and needed > available:
+        raise CommandError(
+            f"--plot draws maps of {regions:,} × {regions:,} regions, which take about {needed / 1e9:.1f} GB of memory, "
+            f"but {available / 1e9:.1f} GB are available; leave it out, or give larger regions"
+        )

@@ -8,6 +8,7 @@ vector that one of its rows refers to and that lies in another rank's block.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,15 @@ class Matrix:
         """Bytes of one entry, of the matrix and of the vectors that it is multiplied with."""
         return int(self.values.dtype.itemsize)
 
+    def describe(self) -> dict[str, Any]:
+        """What names it in JSON; the hash is that of its entries, and the same for a file and the same file zipped."""
+        digest = hashlib.sha256()
+        kind = "<c16" if np.iscomplexobj(self.values) else "<f8"
+        for array, of_kind in ((self.row_starts, "<i8"), (self.columns, "<i8"), (self.values, kind)):
+            digest.update(np.ascontiguousarray(array, of_kind).data)
+        name = Path(self.name).name
+        return {"name": name, "sha256": digest.hexdigest(), "rows": self.rows, "nonzeros": len(self.columns)}
+
 
 def read_matrix(name: str) -> Matrix:
     """Read the Matrix Market file (or .mtx.gz) `name`, or load the PyAMG example of that name."""
@@ -75,9 +85,13 @@ def require_finite(matrix: Matrix) -> None:
         )
 
 
-def block_starts(matrix: Matrix, ranks: int) -> Integers:
-    """The first row of each rank's block, and the number of rows at the end."""
-    if ranks > matrix.rows:
+def block_starts(matrix: Matrix, ranks: int, *, idle: bool = False) -> Integers:
+    """The first row of each rank's block, and the number of rows at the end.
+
+    With `idle` there may be more ranks than rows, as on the coarse levels of a multigrid hierarchy; those that
+    own a row are then spread evenly.
+    """
+    if ranks > matrix.rows and not idle:
         raise CommandError(
             f"{ranks} ranks are more than the {matrix.rows} rows of {matrix.name}; give at most {matrix.rows}"
         )

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+
+from vicinal import Error
 
 from .outputs import CommandError
 
 REPETITIONS = 5
+BASELINE = "direct"
+"""The strategy with which all others are compared."""
 
 
 def positive(text: str) -> int:
@@ -41,8 +46,8 @@ def probabilities(text: str) -> list[float]:
     return [probability(part) for part in text.split(",")]
 
 
-def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
-    """The options of every command that compares strategies."""
+def add_regions(command: argparse.ArgumentParser, standard: str | None) -> None:
+    """Who is near whom; `standard` is what ranks that are run have where nothing is said, None for virtual ones."""
     regions = command.add_mutually_exclusive_group()
     regions.add_argument(
         "--ranks-per-region", type=positive, metavar="K",
@@ -51,10 +56,42 @@ def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
     regions.add_argument(
         "--regions", metavar="TEXT",
         help="who is near whom: blocks:K, round-robin:N, list:L0,L1,... (a label per rank)"
-        + (", node (default) or numa" if launched else ""),
+        + ("" if standard is None else f", node, numa, or two of these as OUTER/INNER (default {standard})"),
     )
-    command.add_argument("--json", metavar="FILE", help="write the rows as JSON")
+
+
+def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
+    """The options of every command that compares strategies."""
+    add_regions(command, "node" if launched else None)
+    command.add_argument(
+        "--json", metavar="FILE",
+        help="write the rows as JSON; - is standard output, and the tables then go to standard error",
+    )
     command.add_argument("--plot", metavar="FILE", help="draw the results (.png, .svg, .pdf)")
+
+
+def add_strategy(command: argparse.ArgumentParser) -> None:
+    """The option of every command that looks at all strategies, or at one beside the baseline."""
+    command.add_argument(
+        "--strategy", default="all", metavar="NAME",
+        help=f"all (default), or one, beside {BASELINE}; see `vicinal strategies`",
+    )
+
+
+def check_strategy(asked: str, *, with_reverse: bool, one_block: bool) -> Sequence[str]:
+    """The strategies to look at: the baseline and those asked for, which must serve such exchanges."""
+    from vicinal import _core
+
+    serving = [name for name, _ in _core.strategies(with_reverse=with_reverse, one_block=one_block)]
+    if asked == "all":
+        return serving
+    if asked not in dict(_core.strategies()):
+        raise CommandError(f"there is no strategy '{asked}'; choose all or one of {', '.join(serving)}")
+    try:
+        _core.require_serves(asked, with_reverse=with_reverse, one_block=one_block)
+    except Error as error:
+        raise CommandError(str(error)) from error
+    return list(dict.fromkeys([BASELINE, asked]))
 
 
 def add_timing(command: argparse.ArgumentParser, iterations: int) -> None:
@@ -67,6 +104,11 @@ def add_timing(command: argparse.ArgumentParser, iterations: int) -> None:
         "--repetitions", type=positive, default=REPETITIONS, metavar="K",
         help=f"how often each contestant has its turn (default {REPETITIONS})",
     )
+    add_mpi(command)
+
+
+def add_mpi(command: argparse.ArgumentParser) -> None:
+    """Which MPI ranks are started with."""
     command.add_argument(
         "--mpi", metavar="NAME",
         help="mpich, openmpi, system (the one on PATH), or the folder of an MPI; by default VICINAL_MPI "

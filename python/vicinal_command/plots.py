@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,24 @@ import numpy as np
 import numpy.typing as npt
 
 from .outputs import CommandError, OutputFile
-from .tables import Explained, Row, duration, ratio, size
+from .rows import Row
+from .tables import duration, in_bytes, ratio, size, whole
 
 KINDS = ("png", "svg", "pdf")
 BEFORE, AFTER = "#8c8c8c", "#1f77b4"
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a strategy sends between regions."""
+
+    row: Row
+    sent: npt.NDArray[Any]
+    """Messages to other regions, by rank."""
+    messages: npt.NDArray[Any]
+    """Messages from region (row) to region (column)."""
+    bytes: npt.NDArray[Any]
+    """Likewise."""
 
 
 def plot_file(path: str) -> OutputFile:
@@ -39,13 +54,13 @@ def plot_strategies(path: Path, kind: str, title: str, rows: Sequence[Row]) -> N
         ),
         (
             "messages between regions per exchange",
-            [row["nonlocal_messages"] for row in rows],
-            [f"{row['nonlocal_messages']:,}  (≤ {row['nonlocal_messages_max']:,} a rank)" for row in rows],
+            [row["nonlocal_messages"] or 0 for row in rows],
+            [_with_most(row, "nonlocal_messages", whole) for row in rows],
         ),
         (
             "bytes between regions per exchange",
-            [row["nonlocal_bytes"] for row in rows],
-            [f"{size(row['nonlocal_bytes'])}  (≤ {size(row['nonlocal_bytes_max'])} a rank)" for row in rows],
+            [row["nonlocal_bytes"] or 0 for row in rows],
+            [_with_most(row, "nonlocal_bytes", in_bytes) for row in rows],
         ),
     ]
     all_axes = figure.subplots(1, 3, sharey=True)
@@ -63,7 +78,13 @@ def plot_strategies(path: Path, kind: str, title: str, rows: Sequence[Row]) -> N
     figure.savefig(path, format=kind)
 
 
-def plot_traffic(path: Path, kind: str, title: str, before: Explained, after: Explained) -> None:
+def _with_most(row: Row, key: str, text_of: Callable[[str], Callable[[Any], str]]) -> str:
+    """A number of all ranks and the most of one, where they are known."""
+    total, most = text_of(key)(row), text_of(f"{key}_max")(row)
+    return "not known" if total == "-" else f"{total}  (≤ {most} a rank)"
+
+
+def plot_traffic(path: Path, kind: str, title: str, before: Traffic, after: Traffic) -> None:
     """Region-to-region traffic of two strategies, and how many messages their ranks send."""
     figure = new_figure(title, width=15, height=8.5)
     grid = figure.add_gridspec(2, 3, width_ratios=(1, 1, 1.1))
@@ -88,7 +109,7 @@ def new_figure(title: str, width: float, height: float) -> Any:
 
 
 def _heat_maps(
-    figure: Any, pair: Sequence[Any], what: str, pictures: Sequence[tuple[Explained, npt.NDArray[Any]]]
+    figure: Any, pair: Sequence[Any], what: str, pictures: Sequence[tuple[Traffic, npt.NDArray[Any]]]
 ) -> None:
     """Two maps of the same colours; where nothing is sent, there is no colour."""
     from matplotlib.colors import LogNorm
@@ -98,13 +119,13 @@ def _heat_maps(
     least = min([int(numbers.min()) for numbers in sent if numbers.size], default=1)
     # At least two decades, so that small differences do not look large and some ticks have labels.
     scale = LogNorm(max(1, min(least, most / 100)), max(most, 2))
-    for axes, (explained, traffic) in zip(pair, pictures, strict=True):
+    for axes, (drawn, traffic) in zip(pair, pictures, strict=True):
         image = axes.imshow(
             np.ma.masked_equal(traffic, 0), norm=scale, cmap="viridis", interpolation="nearest"
         )
         total = int(traffic.sum())
         amount = size(total) if what == "bytes" else f"{total:,}"
-        axes.set_title(f"{explained.row['strategy']}: {what} between regions, {amount} in all", fontsize=10)
+        axes.set_title(f"{drawn.row['strategy']}: {what} between regions, {amount} in all", fontsize=10)
         axes.set_xlabel("to region")
         axes.set_ylabel("from region")
         for axis in (axes.xaxis, axes.yaxis):
@@ -117,13 +138,13 @@ def _heat_maps(
     bar.ax.yaxis.set_minor_formatter("")
 
 
-def _histogram(axes: Any, before: Explained, after: Explained) -> None:
+def _histogram(axes: Any, before: Traffic, after: Traffic) -> None:
     most = int(max(before.sent.max(), after.sent.max()))
     step = max(1, -(-(most + 1) // 40))
     edges = np.arange(0, most + 1 + step, step) - 0.5
-    for explained, colour in ((before, BEFORE), (after, AFTER)):
-        label = f"{explained.row['strategy']} (most: {explained.row['nonlocal_messages_max']:,})"
-        axes.hist(explained.sent, edges, color=colour, alpha=0.65, label=label)
+    for drawn, colour in ((before, BEFORE), (after, AFTER)):
+        label = f"{drawn.row['strategy']} (most: {drawn.row['nonlocal_messages_max']:,})"
+        axes.hist(drawn.sent, edges, color=colour, alpha=0.65, label=label)
     axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter("{x:,.0f}")

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from .launch import LauncherError, Mpi, command, find_mpi
 from .outputs import CommandError, progress
-from .ranks.process import ELSEWHERE, HOLD
+from .ranks.process import ELSEWHERE, HOLD, MPI_SAID
 
 POLL_SECONDS = 0.1
 
@@ -80,7 +80,15 @@ def write_run(folder: Path, task: Mapping[str, Any], arrays: Mapping[str, npt.ND
         ) from error
 
 
-def run_ranks(folder: Path, program: str, ranks: int, mpi: Mpi, steps: int) -> None:
+def mpi_of(folder: Path) -> dict[str, str]:
+    """The name and version of the MPI that the ranks found; `name` and `version` in JSON."""
+    said: dict[str, str] = json.loads((folder / MPI_SAID).read_text())
+    return said
+
+
+def run_ranks(
+    folder: Path, program: str, ranks: int, mpi: Mpi, steps: int, doing: str = "exchanging"
+) -> None:
     """Start ranks that run the module `program` of ranks/, and wait for their end, showing how far they are.
 
     They are done after `steps` calls of RankProcess.report.
@@ -98,7 +106,7 @@ def run_ranks(folder: Path, program: str, ranks: int, mpi: Mpi, steps: int) -> N
 
     done = folder / "progress"
     done.touch()
-    with (folder / "output").open("wb") as output, progress("exchanging", steps) as advance:
+    with (folder / "output").open("wb") as output, progress(doing, steps) as advance:
         try:
             process = subprocess.Popen(
                 line, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,

@@ -1,5 +1,7 @@
-"""`vicinal spmv`: a real matrix's halo exchange, run and timed under every strategy.
+"""`vicinal spmv`: a real matrix's halo exchange, run and timed under every strategy and by MPI alone.
 
+The question that it answers is "faster than what I have?", so the MPI's own collective and messages by hand are
+contestants; and "is that so?", so one strategy has two turns, and what those two differ by is noise.
 The ranks themselves are ranks/spmv.py.
 """
 
@@ -8,21 +10,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
-from .matrices import Integers, Matrix, block_starts, read_matrix, require_finite
+from .matrices import Integers, Matrix, block_starts, needed_pairs, read_matrix, require_finite
 from .outputs import CommandError, OutputFile
+from .ranks.halo_exchanges import BY_HAND, KINDS, MPI_OWN
 from .ranks.process import COUNTED
-from .runs import check_regions, find_launcher, run_folder, run_ranks, write_run
-from .tables import LOCAL_NOTE, Row, as_json, make_row, show
+from .ranks.spmv import AGAIN
+from .report import Report, tables_beside
+from .rows import LOCAL_NOTE, Row, make_row
+from .runs import check_regions, find_launcher, mpi_of, run_folder, run_ranks, write_run
+from .tables import VERIFIED, Column, duration, in_bytes, ratio, show, timed, whole
 
 BUILDS = 3
-"""How often each strategy's halo is formed; the fastest counts."""
+"""How often each contestant is set up; the fastest counts."""
 TOLERANCE = 1e-12
 """How far y may be off, per row, relative to |A| |x|."""
+NOISE = 0.1
+"""Where one strategy's two turns differ by more than this share, the run is too noisy to believe."""
+WIDTH = 155
+
+
+class SpmvRow(Row):
+    """One contestant's results, with times."""
+
+    exchange_lower_quartile_us: float
+    exchange_upper_quartile_us: float
+    ratio_to_mpi: float
+    """Of the best times: what share of the time of MPI's own collective this contestant takes."""
+    empty_call_us: float
+    """What the same calls take where nobody needs anything."""
+
+
+class Control(TypedDict):
+    """One strategy against itself."""
+
+    strategy: str
+    spread: float
+    """By which share the longer of its two times, best or median, exceeds the shorter."""
+    noisy: bool
 
 
 @dataclass(frozen=True)
@@ -37,8 +66,35 @@ class Request:
     iterations: int
     repetitions: int
     mpi: str | None
-    json: OutputFile | None
+    json: Report | None
     plot: OutputFile | None
+
+    @property
+    def contestants(self) -> list[str]:
+        """In the order of their turns; the control is as far from its other turn as it can be."""
+        return [*self.strategies, MPI_OWN, BY_HAND, self.strategies[0] + AGAIN]
+
+
+def _quartiles(row: SpmvRow) -> str:
+    return f"{duration(row['exchange_lower_quartile_us'])} - {duration(row['exchange_upper_quartile_us'])}"
+
+
+COLUMNS = (
+    Column("contestant", lambda row: str(row["strategy"]), left=True),
+    Column("set-up", timed("setup_us")),
+    Column("exchange", timed("exchange_us")),
+    Column("median", timed("exchange_median_us")),
+    Column("quartiles", _quartiles),
+    Column("to\ndirect", lambda row: ratio(row["ratio_to_direct"])),
+    Column("to\nMPI", lambda row: ratio(row["ratio_to_mpi"])),
+    Column("empty\ncall", timed("empty_call_us")),
+    Column("non-local\nmessages", whole("nonlocal_messages")),
+    Column("most\nper rank", whole("nonlocal_messages_max")),
+    Column("non-local\nbytes", in_bytes("nonlocal_bytes")),
+    Column("most\nper rank", in_bytes("nonlocal_bytes_max")),
+    Column("local\nbytes", in_bytes("local_bytes")),
+    Column("verified", lambda row: VERIFIED[row["correct"]]),
+)
 
 
 def spmv(request: Request) -> int:
@@ -50,14 +106,25 @@ def spmv(request: Request) -> int:
     starts = block_starts(matrix, request.ranks)
     with run_folder() as folder:
         _write_run(folder, request, matrix, starts)
-        steps = len(request.strategies) * (BUILDS + 2 + request.repetitions)
+        steps = len(request.contestants) * (BUILDS + 2 + request.repetitions)
         run_ranks(folder, "spmv", request.ranks, mpi, steps)
+        said = mpi_of(folder)
         rows = _read_results(folder, request, matrix)
 
+    control = compare_control(rows)
     if request.json:
-        request.json.write_text(as_json(rows))
+        facts = {
+            "matrix": matrix.describe(),
+            "ranks": request.ranks,
+            "regions": request.regions,
+            "mpi": said,
+            "iterations": request.iterations,
+            "repetitions": request.repetitions,
+            "control": control,
+        }
+        request.json.write(rows, facts)
     title = (
-        f"{Path(matrix.name).name}: {matrix.rows:,} rows on {request.ranks:,} ranks ({mpi.abi}), "
+        f"{Path(matrix.name).name}: {matrix.rows:,} rows on {request.ranks:,} ranks ({said['name']} {said['version']}), "
         f"regions {request.regions}"
     )
     if request.plot:
@@ -65,16 +132,63 @@ def spmv(request: Request) -> int:
 
         plot = request.plot
         plot.write(lambda path: plot_strategies(path, plot.kind, title, rows))
-    notes = [
-        f"exchange: the slowest rank's mean of {request.iterations} in a row, the best of "
-        f"{request.repetitions} repetitions, strategies in turn; set-up: the best of {BUILDS}",
-        LOCAL_NOTE,
-    ]
-    show(title, rows, notes, timed=True)
+    show(
+        title, rows, COLUMNS, _notes(request, control), stream=tables_beside(request.json), width=WIDTH,
+        best=_fastest(rows), findings=findings(rows, control),
+    )
     wrong = [row["strategy"] for row in rows if not row["correct"]]
     if wrong:
         raise CommandError(f"y = A x came out wrong under {', '.join(wrong)}; please report this")
     return 0
+
+
+def findings(rows: Sequence[SpmvRow], control: Control) -> list[str]:
+    """What to take from the table: who is fastest, how the default does, and whether to believe it."""
+    best = _fastest(rows)
+    said = [f"fastest: {best['strategy']}, {duration(best['exchange_us'])}, {_share(best, rows)}"]
+    said += [
+        f"automatic takes {_share(row, rows)}" for row in rows if row["strategy"] == "automatic" and row is not best
+    ]
+    if control["noisy"]:
+        said.append(
+            f"WARNING: this run is too noisy to believe: the two turns of {control['strategy']} differ by "
+            f"{100 * control['spread']:.0f} %; run it again where less else is running, or with more --iterations"
+        )
+    return said
+
+
+def compare_control(rows: Sequence[SpmvRow]) -> Control:
+    """How far the control, the last row, lies from the same strategy's first turn, the first one."""
+    first, second = rows[0], rows[-1]
+    pairs = [(first[key] or 0.0, second[key] or 0.0) for key in ("exchange_us", "exchange_median_us")]
+    spread = max(max(pair) / min(pair) - 1 if min(pair) > 0 else 0.0 for pair in pairs)
+    return {"strategy": first["strategy"], "spread": round(spread, 4), "noisy": spread > NOISE}
+
+
+def _fastest(rows: Sequence[SpmvRow]) -> SpmvRow:
+    return min(rows[:-1], key=lambda row: row["exchange_us"] or 0.0)
+
+
+def _share(row: SpmvRow, rows: Sequence[SpmvRow]) -> str:
+    """Of the times without vicinal, other than its own."""
+    of = {each["strategy"]: each["exchange_us"] or 0.0 for each in rows}
+    mine, others = of[row["strategy"]], [(MPI_OWN, f"{MPI_OWN}'s time"), (BY_HAND, f"that {BY_HAND}")]
+    parts = [f"{mine / of[name]:.2f} of {text}" for name, text in others if name != row["strategy"] and of[name] > 0]
+    return " and ".join(parts)
+
+
+def _notes(request: Request, control: Control) -> list[str]:
+    return [
+        f"exchange: the slowest rank's mean of {request.iterations} in a row, the best, the median and the quartiles "
+        f"of {request.repetitions} repetitions, contestants in turn; set-up: the best of {BUILDS}",
+        f"{request.strategies[0] + AGAIN}: a control, the same as {request.strategies[0]}; they differ by "
+        f"{100 * control['spread']:.1f} %, and smaller differences between others mean nothing",
+        f"{BY_HAND}: MPI_Startall and MPI_Waitall of requests set up once, a message for each pair of ranks, the "
+        f"fastest way without vicinal from Python; it and {MPI_OWN} gather with NumPy what they send, and do not count it",
+        "empty call: the same calls where nobody needs anything; that much of each exchange is Python's and the "
+        "library's own cost, and a compiled program has less of it",
+        LOCAL_NOTE,
+    ]
 
 
 def _write_run(folder: Path, request: Request, matrix: Matrix, starts: Integers) -> None:
@@ -84,6 +198,9 @@ def _write_run(folder: Path, request: Request, matrix: Matrix, starts: Integers)
     if np.iscomplexobj(matrix.values):
         x = x + 1j * (generator.random(matrix.rows) + 0.5)
     product = matrix.scipy()
+    needers, needed = needed_pairs(matrix, starts)
+    owners = np.searchsorted(starts, needed, side="right") - 1
+    order = np.argsort(owners, kind="stable")
     arrays = {
         "starts": starts,
         "row_starts": matrix.row_starts,
@@ -92,11 +209,15 @@ def _write_run(folder: Path, request: Request, matrix: Matrix, starts: Integers)
         "x": x,
         "y": product @ x,
         "bound": TOLERANCE * (abs(product) @ abs(x)),
+        # Rank r is asked for asked[asked_starts[r]] to before asked[asked_starts[r + 1]].
+        "asked_starts": np.searchsorted(owners[order], np.arange(request.ranks + 1)),
+        "asked_by": needers[order],
+        "asked": needed[order],
     }
     task = {
         "ranks": request.ranks,
         "regions": request.regions,
-        "strategies": list(request.strategies),
+        "contestants": request.contestants,
         "iterations": request.iterations,
         "repetitions": request.repetitions,
         "builds": BUILDS,
@@ -104,7 +225,7 @@ def _write_run(folder: Path, request: Request, matrix: Matrix, starts: Integers)
     write_run(folder, task, arrays)
 
 
-def _read_results(folder: Path, request: Request, matrix: Matrix) -> list[Row]:
+def _read_results(folder: Path, request: Request, matrix: Matrix) -> list[SpmvRow]:
     """The rows, from what each rank left."""
     results = [np.load(folder / f"result-{rank}.npz") for rank in range(request.ranks)]
 
@@ -113,15 +234,28 @@ def _read_results(folder: Path, request: Request, matrix: Matrix) -> list[Row]:
 
     setup = by_rank("setup").max(axis=0).min(axis=1) * 1e6
     exchange = by_rank("exchange").max(axis=0) * 1e6
+    calls = by_rank("calls").max(axis=0).min(axis=1) * 1e6
     correct = by_rank("correct").min(axis=0)
     counts = by_rank("counts")
+    own = exchange[request.contestants.index(MPI_OWN)].min()
     rows = []
-    for index, strategy in enumerate(request.strategies):
-        of_strategy = {name: counts[:, index, column] for column, name in enumerate(COUNTED)}
-        row = make_row(strategy, of_strategy, matrix.value_bytes, bool(correct[index]))
+    for index, contestant in enumerate(request.contestants):
+        kind = contestant if contestant in KINDS else "vicinal"
+        sent = {name: counts[:, index, column] for column, name in enumerate(COUNTED)}
+        row = make_row(contestant, sent if kind == "vicinal" else None, matrix.value_bytes, bool(correct[index]))
+        times = exchange[index]
         row["setup_us"] = round(float(setup[index]), 3)
-        row["exchange_us"] = round(float(exchange[index].min()), 3)
-        row["exchange_median_us"] = round(float(np.median(exchange[index])), 3)
-        row["ratio_to_direct"] = round(float(exchange[index].min() / exchange[0].min()), 4)
-        rows.append(row)
+        row["exchange_us"] = round(float(times.min()), 3)
+        row["exchange_median_us"] = round(float(np.median(times)), 3)
+        row["ratio_to_direct"] = round(float(times.min() / exchange[0].min()), 4)
+        lower, upper = np.percentile(times, (25, 75))
+        rows.append(
+            SpmvRow(
+                **row,
+                exchange_lower_quartile_us=round(float(lower), 3),
+                exchange_upper_quartile_us=round(float(upper), 3),
+                ratio_to_mpi=round(float(times.min() / own), 4),
+                empty_call_us=round(float(calls[KINDS.index(kind)]), 3),
+            )
+        )
     return rows

@@ -21,6 +21,9 @@ struct Protocol {
   double latency = 0;             ///< on the way, without the overheads at both ends
   double seconds_per_byte = 0;    ///< where two ranks have the way to themselves
   bool rendezvous = false;        ///< nothing moves before the receive is posted
+  double residual = 0;  ///< how far measured times lie from these numbers, relative to them, typically
+
+  bool operator==(const Protocol&) const = default;
 };
 
 /// Messages between ranks at one level.
@@ -28,6 +31,7 @@ struct LevelCost {
   double send_overhead = 0;         ///< of the sender's processor, for each message
   double receive_overhead = 0;      ///< of the receiver's
   std::vector<Protocol> protocols;  ///< by size; the last is for any size. Never empty
+  bool measured = true;             ///< false: taken over from the level next to it
 
   [[nodiscard]] const Protocol& protocol(std::int64_t bytes) const;
   /// Of the smallest messages, on the way.
@@ -38,11 +42,14 @@ struct LevelCost {
   [[nodiscard]] double overhead() const { return send_overhead + receive_overhead; }
   /// From the begin of a send to the end of its receive, where nobody else sends.
   [[nodiscard]] double seconds(std::int64_t bytes) const;
+
+  bool operator==(const LevelCost&) const = default;
 };
 
 struct Profile {
   std::string name;    ///< of the machine and MPI
-  std::string source;  ///< where the numbers are from: who measured them, when, how
+  std::string source;  ///< where the numbers are from: who measured them, how
+  std::string date;    ///< of the measurements, as 2021-04-08; "" where nobody says
   std::array<LevelCost, level_count> levels;
   double port_seconds_per_byte =
       0;  ///< of all that a node injects together, as of all that it takes in
@@ -59,6 +66,8 @@ struct Profile {
     return levels[static_cast<std::size_t>(level)];
   }
   [[nodiscard]] const LevelCost& network() const { return at(Level::network); }
+
+  bool operator==(const Profile&) const = default;
 };
 
 /// What holds where no profile is given.

@@ -13,9 +13,11 @@ from typing import TypedDict
 from ..outputs import progress
 from ..ranks.allgather import BY_HAND
 from ..ranks.process import COUNTED
-from ..tables import Counts, as_json, duration, size
+from ..report import tables_beside
+from ..rows import Counts
+from ..tables import Column, in_bytes, show, size, timed, whole
 from .competition import MPI_AGAIN, MPI_OWN, Terms, compete, conclude
-from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, show_bench, whole
+from .tables import CONTESTANT, TIMES, VERDICT, WIDTH, WORKLOAD, Timed, per_rank
 
 BUILDS = 3
 """How often each contestant is set up; the fastest counts."""
@@ -25,16 +27,16 @@ _MESSAGES = (
     Column("most\nper rank", whole("nonlocal_messages_max")),
 )
 TIMED_COLUMNS = (
-    WORKLOAD, CONTESTANT, Column("set-up", lambda row: duration(row["setup_us"])), *TIMES, *_MESSAGES, VERDICT,
+    WORKLOAD, CONTESTANT, Column("set-up", timed("setup_us")), *TIMES, *_MESSAGES, VERDICT,
 )
 COUNTED_COLUMNS = (
     WORKLOAD,
     CONTESTANT,
     *_MESSAGES,
-    Column("non-local\nbytes", lambda row: size(row["nonlocal_bytes"])),
-    Column("most\nper rank", lambda row: size(row["nonlocal_bytes_max"])),
+    Column("non-local\nbytes", in_bytes("nonlocal_bytes")),
+    Column("most\nper rank", in_bytes("nonlocal_bytes_max")),
     Column("local\nper rank", per_rank("local_messages")),
-    Column("modelled", lambda row: duration(row["modelled_us"])),
+    Column("modelled", timed("modelled_us")),
 )
 
 
@@ -120,7 +122,8 @@ def allgather(request: Request) -> int:
         f"set-up: the best of {BUILDS}",
     ]
     panels = {_workload(each): [row for row in rows if row["block_bytes"] == each] for each in request.sizes}
-    return conclude(terms, title, TIMED_COLUMNS, notes, rows, panels)
+    facts = {**results.facts, "local": request.local}
+    return conclude(terms, title, TIMED_COLUMNS, notes, rows, panels, facts)
 
 
 def count(request: Request) -> int:
@@ -150,14 +153,15 @@ def count(request: Request) -> int:
                 ))
                 advance(len(rows))
     if terms.json:
-        terms.json.write_text(as_json(rows))
+        facts = {"ranks": request.ranks, "regions": terms.regions, "region_count": machine.regions}
+        terms.json.write(rows, facts)
     notes = [
         "modelled: the rank whose messages take longest one after the other, by the postal model of Bienz et al. "
         "2022 (equation 2) and the default profile; what passes through shared memory is free there",
         "every region is taken to be a host",
     ]
     title = f"allgather on {request.ranks:,} virtual ranks in {machine.regions:,} regions, local: {request.local}"
-    show_bench(title, rows, COUNTED_COLUMNS, notes)
+    show(title, rows, COUNTED_COLUMNS, notes, stream=tables_beside(terms.json), width=WIDTH)
     return 0
 
 

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from ..launch import Mpi
 from ..outputs import CommandError, OutputFile
-from ..runs import check_regions, find_launcher, run_folder, run_ranks, write_run
-from ..tables import as_json
-from .tables import Column, Measured, Timed, show_bench
+from ..report import Report, tables_beside
+from ..runs import check_regions, find_launcher, mpi_of, run_folder, run_ranks, write_run
+from ..tables import Column, show
+from .tables import WIDTH, Measured, Timed
 
 MPI_OWN, MPI_AGAIN = "MPI", "MPI again"
 
@@ -34,7 +35,7 @@ class Terms:
     iterations: int
     repetitions: int
     mpi: str | None
-    json: OutputFile | None
+    json: Report | None
     plot: OutputFile | None
 
     @property
@@ -54,8 +55,16 @@ class Terms:
 class Results:
     """What the ranks found out; indices are those of cases and contestants."""
 
-    def __init__(self, folder: Path, ranks: int, mpi: Mpi) -> None:
+    def __init__(self, folder: Path, ranks: int, terms: Terms, mpi: Mpi) -> None:
         self.mpi = mpi
+        self.facts = {
+            "ranks": ranks,
+            "regions": terms.regions,
+            "mpi": mpi_of(folder),
+            "iterations": terms.iterations,
+            "repetitions": terms.repetitions,
+        }
+        """What JSON says of where they ran."""
         files = [np.load(folder / f"result-{rank}.npz") for rank in range(ranks)]
         self._of: dict[str, npt.NDArray[Any]] = {
             name: np.stack([file[name] for file in files])
@@ -110,25 +119,25 @@ def compete(
         write_run(folder, task, arrays)
         steps = len(cases) * len(terms.all_contestants) * (builds + 2 + terms.repetitions)
         run_ranks(folder, program, ranks, mpi, steps)
-        return Results(folder, ranks, mpi)
+        return Results(folder, ranks, terms, mpi)
 
 
 def conclude(
     terms: Terms, title: str, columns: Sequence[Column], notes: Sequence[str], rows: Sequence[Timed],
-    panels: Mapping[str, Sequence[Timed]],
+    panels: Mapping[str, Sequence[Timed]], facts: Mapping[str, Any],
 ) -> int:
     """Write the files and show the table; returns the exit status.
 
-    A figure has a panel for each of `panels`, with these rows under this name.
+    A figure has a panel for each of `panels`, with these rows under this name; `facts` are what JSON says of them.
     """
     if terms.json:
-        terms.json.write_text(as_json(rows))
+        terms.json.write(rows, facts)
     if terms.plot:
         from .plots import plot_bench
 
         plot = terms.plot
         plot.write(lambda path: plot_bench(path, plot.kind, title, panels))
-    show_bench(title, rows, columns, notes)
+    show(title, rows, columns, notes, stream=tables_beside(terms.json), width=WIDTH)
     wrong = sorted({row["strategy"] for row in rows if not row["correct"]})
     if wrong:
         raise CommandError(f"what arrived was wrong under {', '.join(wrong)}; please report this")

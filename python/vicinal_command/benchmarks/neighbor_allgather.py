@@ -16,10 +16,10 @@ import numpy.typing as npt
 from ..matrices import Matrix, block_starts, read_matrix, require_finite
 from ..outputs import CommandError
 from ..ranks.process import COUNTED
-from ..tables import duration, size
+from ..tables import Column, size, timed, whole
 from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete, conclude
-from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, whole
-from .workloads import Workload, block_rows, moore, random_sparse, recorded
+from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Timed, per_rank
+from .workloads import Workload, block_rows, made_of, moore, random_sparse, recorded
 
 STRATEGIES = ("direct", "aggregate", "common-neighbor", "distance-halving", "distance-halving-pruned")
 """Those looked at where none is named."""
@@ -33,7 +33,7 @@ COLUMNS = (
     Column("edges\nper rank", per_rank("edges"), of_case=True),
     Column("block", lambda row: size(row["block_bytes"]), of_case=True),
     CONTESTANT,
-    Column("set-up", lambda row: duration(row["setup_us"])),
+    Column("set-up", timed("setup_us")),
     *TIMES,
     Column("non-local\nmessages", whole("nonlocal_messages")),
     Column("most\nper rank", whole("nonlocal_messages_max")),
@@ -97,7 +97,8 @@ def neighbor_allgather(request: Request) -> int:
     notes = [*terms.notes("exchange", "MPI_Neighbor_allgather"), f"set-up: the best of {BUILDS}"]
     if request.matrices:
         notes.append("SpMM: the exchange and the rank's part of Z = X Y after it, both timed")
-    return conclude(terms, title, COLUMNS, notes, rows, panels)
+    facts = {**made_of([case.workload for case in cases]), **results.facts}
+    return conclude(terms, title, COLUMNS, notes, rows, panels, facts)
 
 
 def list_cases(request: Request) -> list[Case]:

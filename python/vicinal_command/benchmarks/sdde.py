@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from ..matrices import block_starts, read_matrix
 from ..outputs import progress
-from ..tables import as_json, ratio, size
+from ..report import tables_beside
+from ..tables import Column, ratio, show, size, whole
 from .competition import Terms, compete, conclude
-from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Column, Timed, per_rank, show_bench, whole
-from .workloads import Requests, few_requests, matrix_requests, random_requests
+from .tables import CONTESTANT, TIMES, VERDICT, WIDTH, WORKLOAD, Timed, per_rank
+from .workloads import Requests, few_requests, made_of, matrix_requests, random_requests
 
 if TYPE_CHECKING:
     from vicinal._core import Traffic
@@ -125,7 +126,8 @@ def sdde(request: Request) -> int:
         *terms.notes("exchange", "MPI_Alltoall of counts and then messages"),
         "methods: vicinal.sparse_exchange, in which the ranks also agree on a type, by an allreduce",
     ]
-    return conclude(terms, title, TIMED_COLUMNS, notes, rows, {"sparse exchange": rows})
+    facts = {**made_of(cases), **results.facts}
+    return conclude(terms, title, TIMED_COLUMNS, notes, rows, {"sparse exchange": rows}, facts)
 
 
 def count(request: Request) -> int:
@@ -146,7 +148,8 @@ def count(request: Request) -> int:
             rows += _count(case, members, traffic, terms.contestants)
             advance(number + 1)
     if terms.json:
-        terms.json.write_text(as_json(rows))
+        facts = {**made_of(cases), "ranks": request.ranks, "regions": terms.regions, "region_count": machine.regions}
+        terms.json.write(rows, facts)
     notes = [
         "region pairs: ordered pairs of regions of which the first has something for the second; at least "
         "per rank: the most of one region, dealt out to its ranks",
@@ -158,7 +161,7 @@ def count(request: Request) -> int:
     if "automatic" in terms.contestants:
         notes.append(f"automatic stands for {_core.chosen_exchange(machine)} here")
     title = f"sparse exchange on {request.ranks:,} virtual ranks in {machine.regions:,} regions"
-    show_bench(title, rows, COUNTED_COLUMNS, notes)
+    show(title, rows, COUNTED_COLUMNS, notes, stream=tables_beside(terms.json), width=WIDTH)
     return 0
 
 

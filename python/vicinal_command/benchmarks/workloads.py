@@ -7,10 +7,9 @@ that a rank needs of another.
 
 from __future__ import annotations
 
-import gzip
 import itertools
-import zlib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,7 @@ import numpy.typing as npt
 
 from ..matrices import Integers, Matrix, needed_pairs
 from ..outputs import CommandError
-
-LEAST_RECORDED = 1e-4
-"""Megabytes: what a profiler recorded below this are its own messages."""
-
+from ..recorded import read_recorded
 
 @dataclass(frozen=True)
 class Workload:
@@ -32,6 +28,8 @@ class Workload:
     ranks: int
     sources: Integers
     destinations: Integers
+    made_of: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    """What JSON says of the matrix or the recorded pattern behind it."""
 
     @property
     def edges(self) -> int:
@@ -45,6 +43,17 @@ class Workload:
     def outgoing(self) -> tuple[Integers, Integers]:
         """The destinations of each rank, likewise."""
         return _grouped(self.ranks, self.sources, self.destinations)
+
+
+def made_of(workloads: Sequence[Workload]) -> dict[str, Any]:
+    """What JSON says of all matrices and patterns behind workloads, each once."""
+    found: dict[str, Any] = {}
+    for workload in workloads:
+        for kind, what in (workload.made_of or {}).items():
+            listed = found.setdefault(kind, [])
+            if what not in listed:
+                listed.append(what)
+    return found
 
 
 def _grouped(ranks: int, by: Integers, others: Integers) -> tuple[Integers, Integers]:
@@ -111,7 +120,8 @@ def block_rows(matrix: Matrix, starts: Integers) -> Workload:
     needers, needed = needed_pairs(matrix, starts)
     owners = np.searchsorted(starts, needed, side="right") - 1
     edges = np.unique(owners * ranks + needers)
-    return Workload(f"SpMM, {Path(matrix.name).name}", ranks, edges // ranks, edges % ranks)
+    name = f"SpMM, {Path(matrix.name).name}"
+    return Workload(name, ranks, edges // ranks, edges % ranks, made_of={"matrices": matrix.describe()})
 
 
 @dataclass(frozen=True)
@@ -124,11 +134,13 @@ class Requests(Workload):
 
 
 def _requests(
-    name: str, ranks: int, askers: npt.NDArray[Any], owners: Integers, values: Integers
+    name: str, ranks: int, askers: npt.NDArray[Any], owners: Integers, values: Integers, *,
+    made_of: Mapping[str, Any] | None = None,
 ) -> Requests:
     """One request for each asker and owner; what is given is in order of asker, owner and value."""
     edges, starts = np.unique(askers.astype(np.int64) * ranks + owners, return_index=True)
-    return Requests(name, ranks, edges // ranks, edges % ranks, np.append(starts, len(values)), values)
+    starts = np.append(starts, len(values))
+    return Requests(name, ranks, edges // ranks, edges % ranks, starts, values, made_of=made_of)
 
 
 def random_requests(ranks: int, values: int, probability: float, seed: int = 0) -> Requests:
@@ -164,50 +176,11 @@ def matrix_requests(matrix: Matrix, starts: Integers) -> Requests:
     """
     needers, needed = needed_pairs(matrix, starts)
     owners = np.searchsorted(starts, needed, side="right") - 1
-    return _requests(Path(matrix.name).name, len(starts) - 1, needers, owners, needed)
+    name, made = Path(matrix.name).name, {"matrices": matrix.describe()}
+    return _requests(name, len(starts) - 1, needers, owners, needed, made_of=made)
 
 
 def recorded(path: str) -> Workload:
-    """The graph of a recorded run: lines of source, destination and megabytes, perhaps gzipped.
-
-    A first line `# ranks=N ...` says how many ranks there were; without it, as many as are named.
-    Repeated pairs, messages of a rank to itself and the profiler's own (below 0.0001 MB) are left out.
-    """
-    file = Path(path)
-    try:
-        text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-        lines = text.decode().splitlines()
-    except (zlib.error, gzip.BadGzipFile, EOFError, UnicodeDecodeError) as error:
-        raise CommandError(f"pattern {path} cannot be read: {error}; give a whole CSV file") from error
-    except OSError as error:
-        raise CommandError(f"pattern {path} cannot be read: {error.strerror or error}") from error
-    ranks = 0
-    pairs: set[tuple[int, int]] = set()
-    for number, line in enumerate(lines, 1):
-        if line.startswith("#"):
-            found = [word for word in line.split() if word.startswith("ranks=")]
-            ranks = max([ranks, *(_whole(path, number, word.removeprefix("ranks=")) for word in found)])
-            continue
-        fields = line.split(",")
-        if not line.strip() or fields[:2] == ["src", "dst"]:
-            continue
-        if len(fields) != 3:
-            raise CommandError(f"pattern {path}, line {number}: src,dst,MB is expected, not '{line[:40]}'")
-        source, destination = (_whole(path, number, field) for field in fields[:2])
-        try:
-            megabytes = float(fields[2])
-        except ValueError as error:
-            raise CommandError(f"pattern {path}, line {number}: '{fields[2]}' is no number") from error
-        ranks = max(ranks, source + 1, destination + 1)
-        if megabytes >= LEAST_RECORDED and source != destination:
-            pairs.add((source, destination))
-    if ranks == 0:
-        raise CommandError(f"pattern {path} names no ranks; give lines of src,dst,MB")
-    edges: npt.NDArray[np.int64] = np.array(sorted(pairs), np.int64).reshape(-1, 2)
-    return Workload(file.name.split(".")[0], ranks, edges[:, 0].copy(), edges[:, 1].copy())
-
-
-def _whole(path: str, number: int, text: str) -> int:
-    if not text.strip().isdecimal():
-        raise CommandError(f"pattern {path}, line {number}: '{text}' is no rank")
-    return int(text)
+    """The graph of a recorded run, whatever its weights."""
+    run = read_recorded(path)
+    return Workload(run.name, run.ranks, run.sources, run.destinations, made_of={"patterns": run.describe()})

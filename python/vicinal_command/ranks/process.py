@@ -28,6 +28,8 @@ COUNTED = ("nonlocal_messages", "nonlocal_elements", "local_messages", "local_el
 FOLDER_CHECK_SECONDS = 1.0
 HOLD = "held"
 """A file in the folder that the command keeps locked; the system lets go of it when the command is killed."""
+MPI_SAID = "mpi.json"
+"""A file in the folder in which the first rank says which MPI it runs on."""
 ELSEWHERE = "elsewhere: "
 """Marks the fault of a rank that only reports another's."""
 
@@ -62,7 +64,13 @@ class RankProcess:
                 file.write(b".")
 
     def leave(self, **results: Any) -> None:
-        """Leave results to the command."""
+        """Leave results to the command, and which MPI they are of."""
+        if self.comm.rank == 0:
+            from mpi4py import MPI
+
+            name, version = MPI.get_vendor()
+            said = {"name": name, "version": ".".join(map(str, version))}
+            (self.folder / MPI_SAID).write_text(json.dumps(said))
         np.savez(self.folder / f"result-{self.comm.rank}.npz", **results)
 
 

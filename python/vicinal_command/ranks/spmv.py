@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from vicinal import Halo
 
-from .process import COUNTED, RankProcess, run
+from .competition import Exchange
+from .halo_exchanges import BY_HAND, KINDS, MPI_OWN, ByHand, Own, Planned, Sides
+from .process import RankProcess, run
+
+AGAIN = " again"
+"""Marks the second turn of a strategy."""
 
 
 class Rank:
@@ -38,55 +44,95 @@ class Rank:
         shape = (count, count + len(self.needed))
         self.matrix = csr_array((values, places, row_starts - row_starts[0]), shape=shape)
 
+        # What is exchanged, always in the same place, since requests are set up for it.
+        self.vector = np.concatenate([self.x, np.empty_like(self.ghosts)])
+        self.sides = self._sides(load)
+
     def run(self) -> None:
-        """Form, check and time every strategy's halo, and leave the results in the folder."""
-        task, strategies = self.task, self.task["strategies"]
-        # What is done once per communicator is not any strategy's set-up.
-        self._form(strategies[0])
-        setup = np.zeros((len(strategies), task["builds"]))
-        halos: list[Halo] = []
+        """Form, check and time every contestant's exchange, and leave the results in the folder."""
+        task = self.task
+        contestants = task["contestants"]
+        # What is done once per communicator is not any contestant's set-up.
+        for contestant in (contestants[0], MPI_OWN):
+            self._form(contestant).free()
+        setup = np.zeros((len(contestants), task["builds"]))
+        exchanges: list[Exchange] = []
         for build in range(task["builds"]):
-            halos = []
-            for index, strategy in enumerate(strategies):
+            for exchange in exchanges:
+                exchange.free()
+            exchanges = []
+            for index, contestant in enumerate(contestants):
                 self.process.meet()
                 begin = time.perf_counter()
-                halos.append(self._form(strategy))
+                exchanges.append(self._form(contestant))
                 setup[index, build] = time.perf_counter() - begin
                 self.process.report()
+        empty = [self._form_empty(kind) for kind in KINDS]
 
-        vector = np.concatenate([self.x, np.empty_like(self.ghosts)])
-        correct = np.array([self._check(halo, vector, 1.0) for halo in halos])
-        exchange = np.zeros((len(strategies), task["repetitions"]))
+        correct = np.array([self._check(exchange, 1.0) for exchange in exchanges])
+        times = np.zeros((len(contestants), task["repetitions"]))
+        calls = np.zeros((len(KINDS), task["repetitions"]))
         for repetition in range(task["repetitions"]):
-            for index, halo in enumerate(halos):
-                self.process.meet()
-                begin = time.perf_counter()
-                for _ in range(task["iterations"]):
-                    halo.start(vector)
-                    halo.wait()
-                exchange[index, repetition] = (time.perf_counter() - begin) / task["iterations"]
+            for index, exchange in enumerate(exchanges):
+                times[index, repetition] = self._time(exchange)
                 self.process.report()
+            for index, exchange in enumerate(empty):
+                calls[index, repetition] = self._time(exchange)
         # Once more with other values, which a stale ghost would not have.
-        correct &= np.array([self._check(halo, vector, 2.0) for halo in halos])
+        correct &= np.array([self._check(exchange, 2.0) for exchange in exchanges])
 
-        counts = np.array([[getattr(halo.statistics, name) for name in COUNTED] for halo in halos])
-        self.process.leave(setup=setup, exchange=exchange, correct=correct, counts=counts)
+        counts = np.array([exchange.counts() for exchange in exchanges])
+        self.process.leave(setup=setup, exchange=times, calls=calls, correct=correct, counts=counts)
+        for exchange in (*exchanges, *empty):
+            exchange.free()
 
-    def _form(self, strategy: str) -> Halo:
-        return Halo(
+    def _sides(self, load: Callable[[str], Any]) -> Sides:
+        """Who needs what of whom, as the command has found it; a rank's ghosts say whom it needs itself."""
+        rank = self.comm.rank
+        owners = np.searchsorted(load("starts"), self.needed, side="right") - 1
+        sources, received = np.unique(owners, return_counts=True)
+        first, last = load("asked_starts")[rank : rank + 2]
+        destinations, sent = np.unique(load("asked_by")[first:last], return_counts=True)
+        places = np.array(load("asked")[first:last]) - self.owned[0]
+        return Sides(sources, received, destinations, sent, places)
+
+    def _form(self, contestant: str) -> Exchange:
+        if contestant == MPI_OWN:
+            return Own(self.comm, self.sides, self.vector, len(self.x))
+        if contestant == BY_HAND:
+            return ByHand(self.comm, self.sides, self.vector, len(self.x))
+        strategy = contestant.removesuffix(AGAIN)
+        halo = Halo(
             self.comm, owned=self.owned, needed=self.needed, strategy=strategy, regions=self.task["regions"]
         )
+        return Planned(halo, self.vector)
 
-    def _check(self, halo: Halo, vector: Any, factor: float) -> bool:
+    def _form_empty(self, kind: str) -> Exchange:
+        """The same calls where nobody needs anything: what they cost in themselves."""
+        if kind == MPI_OWN:
+            return Own(self.comm, Sides.empty(), self.x, len(self.x))
+        if kind == BY_HAND:
+            return ByHand(self.comm, Sides.empty(), self.x, len(self.x))
+        halo = Halo(self.comm, owned=self.owned, needed=[], strategy="direct", regions=self.task["regions"])
+        return Planned(halo, self.x)
+
+    def _time(self, exchange: Exchange) -> float:
+        """Seconds that each of the iterations takes."""
+        self.process.meet()
+        begin = time.perf_counter()
+        for _ in range(self.task["iterations"]):
+            exchange.run()
+        return (time.perf_counter() - begin) / float(self.task["iterations"])
+
+    def _check(self, exchange: Exchange, factor: float) -> bool:
         """Whether an exchange brings the right ghosts, and y = A x with them.
 
         `factor` is a power of two, so that all scales exactly.
         """
-        count = len(self.x)
+        count, vector = len(self.x), self.vector
         vector[:count] = self.x * factor
         vector[count:] = np.nan
-        halo.start(vector)
-        halo.wait()
+        exchange.run()
         ghosts_right = np.array_equal(vector[count:], self.ghosts * factor)
         off = np.abs(self.matrix @ vector - self.y * factor)
         self.process.report()

@@ -1,0 +1,181 @@
+"""What `vicinal explain` plans for: a matrix dealt out among ranks, or a recorded pattern.
+
+Either becomes the patterns of all ranks, and with them how much has to pass between regions: each edge's values
+apart, as `direct` sends them, and each value once for every pair of regions, which no plan without detours can do with less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .matrices import Integers, block_starts, needed_pairs, read_matrix
+from .outputs import CommandError
+from .partition import partitioned
+from .recorded import Recorded, is_recorded, read_recorded
+
+if TYPE_CHECKING:
+    from vicinal._core import Machine, Patterns
+
+HALO = {"with_reverse": True, "one_block": False}
+"""A halo is updated in both directions, and its ranks want different items."""
+ALLTOALLV = {"with_reverse": False, "one_block": False}
+HALO_PLANNED_BYTES = 8
+"""A halo is planned before the type of its values is known, as for 8 bytes each."""
+RECORDED_BYTES = 8
+"""Recorded bytes are taken to be values of this size."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """What was named on the command line, and how it is dealt out."""
+
+    name: str
+    ranks: int | None
+    """None: as many as a recorded pattern has."""
+    partition: str | None
+    """The file that says who owns which row; None: near-equal blocks."""
+    values: int
+    """How many values each index has."""
+    exchanges: int | None
+    """How many exchanges a recorded total stands for."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be planned, of all ranks."""
+
+    name: str
+    about: str
+    """What it is, in a few words."""
+    ranks: int
+    patterns: Patterns
+    planned_bytes: int
+    """Of an element, as planners are told."""
+    value_bytes: int
+    """Of an element, as they are sent."""
+    origins: Integers
+    """For each element of each edge its value, if values have identity ..."""
+    owners: Integers
+    """... who sends it ..."""
+    needers: Integers
+    """... and who needs it; without identity, edges."""
+    weights: Integers | None
+    """Elements of each edge where values have none; None: they have."""
+    facts: dict[str, Any]
+    """What JSON says of it."""
+
+    def between_regions(self, machine: Machine) -> tuple[int, int]:
+        """Elements that pass between regions: each edge's apart, and each value once per pair of regions."""
+        region_of = np.asarray(machine.region_of, np.int64)
+        to = region_of[self.needers]
+        crossing = region_of[self.owners] != to
+        if self.weights is not None:
+            apart = int(self.weights[crossing].sum())
+            return apart, apart
+        once = np.unique(self.origins[crossing] * machine.regions + to[crossing])
+        return int(crossing.sum()), len(once)
+
+
+def serves(name: str) -> dict[str, bool]:
+    """What strategies have to serve for what is named so."""
+    return ALLTOALLV if is_recorded(name) else HALO
+
+
+def read_input(given: Input) -> Problem:
+    """Read it, and deal it out; a CommandError says what does not fit."""
+    return _recorded(given) if is_recorded(given.name) else _matrix(given)
+
+
+def _matrix(given: Input) -> Problem:
+    from vicinal import _core
+
+    if given.exchanges is not None:
+        raise CommandError(
+            f"--exchanges says what a recorded total stands for, and {given.name} is a matrix; leave it out, or give a "
+            "pattern (.csv, .csv.gz)"
+        )
+    if given.ranks is None:
+        raise CommandError("a matrix can be dealt out among any number of ranks; say by --ranks among how many")
+    matrix = read_matrix(given.name)
+    facts = {"matrix": matrix.describe()}
+    if given.partition is None:
+        starts = block_starts(matrix, given.ranks, idle=True)
+    else:
+        matrix, starts = partitioned(matrix, given.partition, given.ranks)
+        facts["matrix"]["partition"] = given.partition
+    needers, needed = needed_pairs(matrix, starts)
+    idle = int((np.diff(starts) == 0).sum())
+    about = f"{matrix.rows:,} rows" + (f" by {Path(given.partition).name}" if given.partition else "")
+    about += f", {given.values} values each" if given.values > 1 else ""
+    return Problem(
+        name=Path(matrix.name).name,
+        about=about + (f" ({idle:,} ranks have none)" if idle else ""),
+        ranks=given.ranks,
+        patterns=_core.halo_patterns(given.ranks, starts, needers, needed),
+        planned_bytes=HALO_PLANNED_BYTES,
+        value_bytes=matrix.value_bytes * given.values,
+        origins=needed,
+        owners=np.searchsorted(starts, needed, side="right") - 1,
+        needers=needers.astype(np.int64),
+        weights=None,
+        facts={**facts, "values": given.values},
+    )
+
+
+def _recorded(given: Input) -> Problem:
+    for option, asked in (("--partition", given.partition is not None), ("--values", given.values != 1)):
+        if asked:
+            raise CommandError(
+                f"{option} is for matrices, and {given.name} is a recorded pattern, whose ranks and bytes it says "
+                "itself; leave it out"
+            )
+    exchanges = given.exchanges or 1
+    run = read_recorded(given.name)
+    ranks = given.ranks or run.ranks
+    if ranks > run.ranks:
+        raise CommandError(f"pattern {given.name} has {run.ranks} ranks; give --ranks at most as many, or leave it out")
+    sources, destinations, megabytes = folded(run, ranks)
+    counts = np.maximum(1, np.rint(megabytes * 1e6 / exchanges / RECORDED_BYTES)).astype(np.int64)
+    about = f"{len(sources):,} edges" + (f" of {run.ranks:,} ranks folded" if ranks < run.ranks else "")
+    return Problem(
+        name=Path(given.name).name,
+        about=f"{about}, one of {exchanges:,} exchanges" if exchanges > 1 else about,
+        ranks=ranks,
+        patterns=_edge_patterns(ranks, sources, destinations, counts),
+        planned_bytes=RECORDED_BYTES,
+        value_bytes=RECORDED_BYTES,
+        origins=np.empty(0, np.int64),
+        owners=sources,
+        needers=destinations,
+        weights=counts,
+        facts={"pattern": run.describe(), "exchanges": exchanges},
+    )
+
+
+def folded(run: Recorded, ranks: int) -> tuple[Integers, Integers, npt.NDArray[np.float64]]:
+    """The edges when rank r of so many plays the part of rank floor(ranks r / all): ascending, weights added up."""
+    ends = run.sources * ranks // run.ranks * ranks + run.destinations * ranks // run.ranks
+    edges, places = np.unique(ends, return_inverse=True)
+    weights = np.bincount(places, run.megabytes, len(edges))
+    apart = edges // ranks != edges % ranks
+    return edges[apart] // ranks, edges[apart] % ranks, weights[apart]
+
+
+def _edge_patterns(ranks: int, sources: Integers, destinations: Integers, counts: Integers) -> Patterns:
+    """An exchange in which edge k carries so many values of its own; edges ascend."""
+    from vicinal import _core
+
+    out: list[list[tuple[int, list[tuple[int, int, int]]]]] = [[] for _ in range(ranks)]
+    into: list[list[tuple[int, int, list[tuple[int, int, int]]]]] = [[] for _ in range(ranks)]
+    sent, received = [0] * ranks, [0] * ranks
+    for source, destination, count in zip(sources.tolist(), destinations.tolist(), counts.tolist(), strict=True):
+        out[source].append((destination, [(sent[source], sent[source], count)]))
+        into[destination].append((source, count, [(0, received[destination], count)]))
+        sent[source] += count
+        received[destination] += count
+    return _core.Patterns.from_edges(out, into)
