@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,13 @@ class Halo:
         How many exchanges of each direction may be in flight at once: 1 to 8 (default 4).
     split_bytes, leader_shift
         See vicinal.h.
+    choice
+        How "automatic" is decided: "estimate" (default), "measure", which times the likely planners while the
+        halo is made, or "measure-running", which does so in its first exchanges.
+    bias
+        Factors of planners' costs where one is chosen: {"direct": 0.8}, or as in vicinal.h.
+    wisdom
+        The path of a file in which what has been measured is remembered, and looked up.
     progress
         "relaxed" (default): ranks may relay for others, which they do in every call of vicinal; a blocking
         call of MPI between `start` and `wait` may then deadlock.  "strict": exchanges go direct, one message
@@ -79,6 +87,9 @@ class Halo:
         in_flight: int | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        choice: str | None = None,
+        bias: str | Mapping[str, float] | None = None,
+        wisdom: str | os.PathLike[str] | None = None,
         progress: str | None = None,
         verify: bool | None = None,
     ) -> None:
@@ -94,7 +105,8 @@ class Halo:
             ranks = None if owners is None else read_ranks(owners, "owners")
             settings = given_settings(
                 strategy=strategy, regions=regions, local=local, in_flight=in_flight,
-                split_bytes=split_bytes, leader_shift=leader_shift, progress=progress, verify=verify,
+                split_bytes=split_bytes, leader_shift=leader_shift, choice=choice, bias=bias, wisdom=wisdom,
+                progress=progress, verify=verify,
             )
         except Exception as error:  # raised where all ranks meet, so that the others learn of it
             fault = fault_of(error)

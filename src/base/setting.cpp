@@ -51,6 +51,12 @@ constexpr std::array table = std::to_array<Setting>({
      "as "
      "a cost model finds best",
      Form::whole_number, "", 0, 1 << 20},
+    {"vicinal_choice", "estimate", "how 'automatic' is decided", Form::words,
+     "estimate measure measure-running"},
+    {"vicinal_bias", "", "by what the costs of planners are multiplied where one is chosen",
+     Form::special, "a list as 'direct:0.8,aggregate:1.2', planners with positive factors"},
+    {"vicinal_wisdom", "", "where what has been measured is remembered", Form::special,
+     "the path of a file"},
     {"vicinal_verify", "0", "whether all ranks of an exchange prove each new plan together",
      Form::words, "1 0"},
     {"vicinal_report_waits", "30", "when a rank that waits says for whom", Form::seconds,

@@ -19,6 +19,8 @@ struct Member {
   std::string_view key;
   void (*read)(Settings& settings, const std::string& text);
   std::string (*text)(const Settings& settings);
+  /// Of a special form that is looked at before the text is read.
+  bool (*can_be)(const std::string& text) = nullptr;
 };
 
 constexpr std::array members = std::to_array<Member>({
@@ -55,6 +57,16 @@ constexpr std::array members = std::to_array<Member>({
        it.options.group_size = static_cast<int>(number(text));
      },
      [](const Settings& it) { return std::to_string(it.options.group_size); }},
+    {"vicinal_choice",
+     [](Settings& it, const std::string& text) { it.options.choice = choice_of(text); },
+     [](const Settings& it) { return word(name(it.options.choice)); }},
+    {"vicinal_bias",
+     [](Settings& it, const std::string& text) { it.options.bias = *Bias::read(text); },
+     [](const Settings& it) { return it.options.bias.text(); },
+     [](const std::string& text) { return Bias::read(text).has_value(); }},
+    {"vicinal_wisdom",
+     [](Settings& it, const std::string& text) { it.options.wisdom = text; },
+     [](const Settings& it) { return it.options.wisdom; }},
     {"vicinal_verify",
      [](Settings& it, const std::string& text) { it.options.verify = is_yes(text); },
      [](const Settings& it) { return word(it.options.verify ? "1" : "0"); }},
@@ -100,8 +112,11 @@ Settings read_settings(
     const auto in_environment = environment_value(key);
     const auto text = in_environment ? in_environment : given(key);
     if (!text) continue;
-    check(row, in_environment ? variable_of(key) : key, *text);
-    member(row).read(settings, *text);
+    const std::string whose = in_environment ? variable_of(key) : key;
+    check(row, whose, *text);
+    const Member& kept = member(row);
+    if (kept.can_be != nullptr && !kept.can_be(*text)) refuse(row, whose, *text);
+    kept.read(settings, *text);
     settings.given.insert(row.key);
   }
   return settings;

@@ -16,6 +16,9 @@ std::vector<Given> given_options(const Planner& planner, const PlanOptions& opti
       {"vicinal_leader_shift", std::to_string(options.leader_shift)},
       {"vicinal_group_size", std::to_string(options.group_size)},
       {"vicinal_verify", options.verify ? "1" : "0"},
+      {"vicinal_choice", std::string(name(options.choice))},
+      {"vicinal_bias", options.bias.text()},
+      {"vicinal_wisdom", options.wisdom},
       {"the exchange", options.partitioned ? "in partitions" : "as a whole"},
   };
 }
