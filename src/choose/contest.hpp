@@ -48,18 +48,18 @@ struct Schedule {
   /// Each plan has its turn so often, and so many executions in a turn, the first of which do not count: buffers are
   /// bound in them, and the plan before is still under way.
   static constexpr std::int64_t rounds = 3;
-  [[nodiscard]] std::int64_t turn() const { return std::max(4, 2 * in_flight); }
-  [[nodiscard]] std::int64_t measured() const {
+  [[nodiscard]] constexpr std::int64_t turn() const { return in_flight + std::max(3, in_flight); }
+  [[nodiscard]] constexpr std::int64_t measured() const {
     return rounds * turn() * static_cast<std::int64_t>(plans);
   }
   /// From here on the verdict holds. In between it is expected to arrive.
-  [[nodiscard]] std::int64_t settled() const { return measured() + 2 * mpi::channels_per_plan; }
+  [[nodiscard]] constexpr std::int64_t settled() const { return measured() + 2 * mpi::channels_per_plan; }
   /// Before the verdict holds.
-  [[nodiscard]] std::size_t plan(std::int64_t number) const {
+  [[nodiscard]] constexpr std::size_t plan(std::int64_t number) const {
     if (number >= measured()) return 0;
     return static_cast<std::size_t>(number / turn()) % plans;
   }
-  [[nodiscard]] bool counts(std::int64_t number) const { return number % turn() >= in_flight; }
+  [[nodiscard]] constexpr bool counts(std::int64_t number) const { return number % turn() >= in_flight; }
 };
 
 /// What is in a contest, and where its outcome is written.

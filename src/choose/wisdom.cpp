@@ -145,9 +145,8 @@ void warn(const std::string& path, std::string_view fault, const char* consequen
 WisdomFile read_wisdom(std::string_view text) {
   WisdomFile file;
   if (text.empty()) return file;
-  const std::string_view first = take_until(text, '\n');
-  if (first != title) {
-    const bool begun = title.starts_with(first) && text.empty();
+  const bool begun = text.find('\n') == std::string_view::npos && title.starts_with(text);
+  if (take_until(text, '\n') != title || begun) {
     file.kind = begun ? WisdomFile::Kind::cut_short : WisdomFile::Kind::foreign;
     file.fault = begun ? "is cut short" : "is no file of wisdom that this version can read";
     return file;
