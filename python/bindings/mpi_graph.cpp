@@ -214,7 +214,7 @@ class NeighborRequest final : public Pending {
 
   Array send_;
   Array receive_;
-  std::vector<nb::object> datatypes_;  ///< in use as long as the request
+  std::vector<nb::object> datatypes_;           ///< in use as long as the request
   const PersistentRequest* planned_ = nullptr;  ///< the same, where it is a persistent one
   std::unique_ptr<vicinal::Request> request_;
 };

@@ -41,7 +41,8 @@ std::string surroundings() {
 /// What the lowest rank finds in the file, for all.
 struct Recalled {
   static constexpr std::string_view name = "wisdom";
-  Numbers times;  ///< by contender, `untimed` where it was none; nothing where the file knows no such pattern
+  Numbers
+      times;  ///< by contender, `untimed` where it was none; nothing where the file knows no such pattern
 };
 void fields(auto&& take, Is<Recalled> auto& it) { take(it.times); }
 
@@ -112,8 +113,8 @@ class Choosing {
   void compare() {
     AgreedSite site(task_.communicator, task_.channels);
     Conversation unused;
-    council_.compare(*task_.planner, {unused, site, task_.neighborhood, task_.pattern,
-                                      task_.options, task_.fault});
+    council_.compare(*task_.planner,
+                     {unused, site, task_.neighborhood, task_.pattern, task_.options, task_.fault});
   }
 
   /// Of a conversation beside this one.
@@ -223,8 +224,7 @@ class Choosing {
 bool has_choice(const PlanningTask& task) {
   const PlanOptions& options = task.options;
   return task.planner->name == "automatic" && task.neighborhood.has_edges() &&
-         !options.partitioned &&
-         (options.choice != Choice::estimate || !options.wisdom.empty());
+         !options.partitioned && (options.choice != Choice::estimate || !options.wisdom.empty());
 }
 
 Chosen choose_plan(const PlanningTask& task) {

@@ -59,9 +59,8 @@ std::vector<std::size_t> worth_timing(std::span<const std::int64_t> planned,
                                       std::span<const std::int64_t> sums, std::int64_t ranks) {
   std::vector<std::size_t> taken;
   for (std::size_t i = 0; i < planned.size() && taken.size() < most_timed; ++i) {
-    const bool another = std::none_of(taken.begin(), taken.end(), [&](std::size_t before) {
-      return sums[before] == sums[i];
-    });
+    const bool another = std::none_of(taken.begin(), taken.end(),
+                                      [&](std::size_t before) { return sums[before] == sums[i]; });
     if (planned[i] == ranks && another) taken.push_back(i);
   }
   return taken;

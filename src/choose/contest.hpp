@@ -53,20 +53,25 @@ struct Schedule {
     return rounds * turn() * static_cast<std::int64_t>(plans);
   }
   /// From here on the verdict holds. In between it is expected to arrive.
-  [[nodiscard]] constexpr std::int64_t settled() const { return measured() + 2 * mpi::channels_per_plan; }
+  [[nodiscard]] constexpr std::int64_t settled() const {
+    return measured() + 2 * mpi::channels_per_plan;
+  }
   /// Before the verdict holds.
   [[nodiscard]] constexpr std::size_t plan(std::int64_t number) const {
     if (number >= measured()) return 0;
     return static_cast<std::size_t>(number / turn()) % plans;
   }
-  [[nodiscard]] constexpr bool counts(std::int64_t number) const { return number % turn() >= in_flight; }
+  [[nodiscard]] constexpr bool counts(std::int64_t number) const {
+    return number % turn() >= in_flight;
+  }
 };
 
 /// What is in a contest, and where its outcome is written.
 struct Lineup {
   std::vector<std::shared_ptr<AgreedPlan>> plans;
   std::vector<std::string_view> names;  ///< of their planners
-  std::string wisdom_key;  ///< with which the times are remembered; "" where they are not, by this rank
+  std::string
+      wisdom_key;  ///< with which the times are remembered; "" where they are not, by this rank
 };
 
 /// Of an exchange, forward: what comes back is added up in an order that is the same in each execution, which it would

@@ -5,9 +5,7 @@
 
 namespace vicinal {
 
-void Council::run(Task<Done>& task) {
-  mpi::drive(communicator_, key_, conversation_, task);
-}
+void Council::run(Task<Done>& task) { mpi::drive(communicator_, key_, conversation_, task); }
 
 void Council::compare(const Planner& planner, const PlanRequest& request) {
   conversation_.set_purpose("agreeing on a plan by " + std::string(planner.name));

@@ -60,9 +60,9 @@ class Executions {
   std::atomic<Execution*> now_ = nullptr;         ///< of the last start
   std::deque<std::optional<Binding>> waiting_;    ///< for the verdict; at fault where there is none
   std::atomic<bool> put_off_ = false;             ///< among them is the owner's
-  std::exception_ptr late_fault_;                 ///< with which a start that was put off has failed
-  std::int64_t number_ = -1;                      ///< of the execution that is timed; -1: none
-  std::int64_t spent_ns_ = 0;                     ///< on it, by its caller
+  std::exception_ptr late_fault_;  ///< with which a start that was put off has failed
+  std::int64_t number_ = -1;       ///< of the execution that is timed; -1: none
+  std::int64_t spent_ns_ = 0;      ///< on it, by its caller
 };
 
 }  // namespace vicinal

@@ -37,7 +37,7 @@ class Trial {
   };
   struct Direction {
     std::optional<Scratch> source, target;
-    std::optional<Binding> binding;  ///< nothing where there is no memory for it
+    std::optional<Binding> binding;        ///< nothing where there is no memory for it
     std::unique_ptr<Execution> execution;  ///< null where there is no channel for it
   };
 

@@ -75,7 +75,7 @@ std::optional<WisdomEntry> read_entry(std::string_view line) {
 }
 
 std::string contents(int file) {
-  struct stat status {};
+  struct stat status{};
   if (fstat(file, &status) != 0) refuse("read");
   require(S_ISREG(status.st_mode), Fault::argument, "is no regular file");
   require(status.st_size <= most_bytes, Fault::argument, "is far too long for a file of wisdom");
@@ -104,7 +104,7 @@ void write_all(int file, std::string_view text) {
 
 /// Whether the path still leads to the file, which a writer replaces.
 bool is_at(const std::string& path, int file) {
-  struct stat there {}, here {};
+  struct stat there{}, here{};
   return stat(path.c_str(), &there) == 0 && fstat(file, &here) == 0 &&
          there.st_dev == here.st_dev && there.st_ino == here.st_ino;
 }

@@ -35,8 +35,7 @@ void write_statistics(std::ostream& line, const Plan& plan, const char* unit) {
 
 void write_plan_name(std::ostream& line, const mpi::ConversationKey& key) {
   line << "plan " << key.graph / mpi::graphs_per_communicator << '.'
-       << key.graph % mpi::graphs_per_communicator << '.'
-       << key.sequence % mpi::plans_per_graph;
+       << key.graph % mpi::graphs_per_communicator << '.' << key.sequence % mpi::plans_per_graph;
   const std::int64_t candidate = key.sequence / mpi::plans_per_graph;
   if (candidate > 0) line << " (candidate " << candidate << ')';
 }

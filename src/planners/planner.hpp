@@ -43,8 +43,8 @@ struct PlanOptions {
   std::string_view asked_for =
       {};  ///< the planner that a person asked for, where that is another one
   std::string not_taken_since = {};  ///< and why that one is not taken
-  bool verify = false;  ///< prove the plans once they are made, by all ranks together
-  int group_size = 0;   ///< most ranks of a `common-neighbor` group; 0: the model's choice
+  bool verify = false;               ///< prove the plans once they are made, by all ranks together
+  int group_size = 0;  ///< most ranks of a `common-neighbor` group; 0: the model's choice
   Profile profile = default_profile();
   // Where a planner is chosen.
   Bias bias = {};

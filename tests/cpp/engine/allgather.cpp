@@ -135,8 +135,8 @@ TEST(planners_of_allgathers_leave_what_else_a_graph_has_to_automatic) {
   };
   for (int call = 0; call < 12; ++call) {
     RequestHandle request;
-    SUCCEEDS(vicinal_ineighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT,
-                                        graph, &request));
+    SUCCEEDS(vicinal_ineighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph,
+                                        &request));
     SUCCEEDS(vicinal_wait(&request));
     verify();
     SUCCEEDS(

@@ -168,8 +168,8 @@ TEST(a_start_that_waits_for_the_verdict_does_not_hold_its_rank_up) {
   if (!sends && !receives) return;
   Edges send(sends ? std::vector{1, 1} : none), receive(receives ? std::vector{1, 1} : none);
   RequestHandle request;
-  SUCCEEDS(plan_exchange(send, receive, graph, Hints{{"vicinal_choice", "measure-running"}},
-                         &request));
+  SUCCEEDS(
+      plan_exchange(send, receive, graph, Hints{{"vicinal_choice", "measure-running"}}, &request));
   int held_up = -1;
   if (receives) MPI_Recv(&held_up, 1, MPI_INT, rank - 2, 0, comm, MPI_STATUS_IGNORE);
   for (int round = 0; round < enough; ++round) {

@@ -35,12 +35,9 @@ class Folder {
     std::error_code ignored;
     if (!common_ || world_rank() == 0) std::filesystem::remove_all(path_, ignored);
   }
-  [[nodiscard]] std::string file(const std::string& name = "wisdom") const {
-    return path_ / name;
-  }
+  [[nodiscard]] std::string file(const std::string& name = "wisdom") const { return path_ / name; }
   [[nodiscard]] std::size_t files() const {
-    return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(path_), {}));
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
   }
 
  private:
