@@ -12,6 +12,11 @@ from launching import BUILD, abi_of, run_ranks
 LINE = re.compile(r"vicinal: rank (\d+): (.*)")
 COUNTS = "vicinal_strategy is 'aggregate', but blocking and nonblocking calls with counts go one message per edge"
 STRICT = "vicinal_strategy is 'aggregate', but vicinal_progress is 'strict' and no progress thread runs"
+HALVING_COUNTS = COUNTS.replace("aggregate", "distance-halving")
+HALVING = "vicinal_strategy is 'distance-halving', but it serves allgathers only: it passes on all that"
+NO_REVERSE = "vicinal_strategy is 'distance-halving', but it cannot serve an exchange with a reverse: it passes on what"
+STRICT_CHOICE = "vicinal_choice is 'measure', but vicinal_progress is 'strict' and no progress thread runs"
+NO_FILE = "the file of wisdom '/dev/null' is no regular file; what was measured before is not known"
 APART = "but of 4 ranks 4 share no memory with others of their node: switched off by VICINAL_SHARED_MEMORY=0"
 
 
@@ -39,6 +44,12 @@ def test_who_asks_for_nothing_hears_nothing(mpi: str, env: Mapping[str, str]) ->
     (["vicinal_strategy", "aggregate", "vicinal_progress", "strict"], {}, [COUNTS, STRICT]),
     ([], {"VICINAL_STRATEGY": "aggregate", "VICINAL_PROGRESS": "strict"}, [COUNTS, STRICT]),
     (["vicinal_strategy", "direct", "vicinal_progress", "strict"], {}, []),
+    ([], {"VICINAL_STRATEGY": "distance-halving"}, [HALVING, NO_REVERSE, HALVING_COUNTS]),
+    (["vicinal_choice", "measure", "vicinal_progress", "strict"], {}, [STRICT_CHOICE]),
+    (["vicinal_choice", "measure"], {}, []),
+    (["vicinal_choice", "measure-running"], {}, []),
+    (["vicinal_wisdom", "/nonexistent/wisdom"], {}, []),
+    (["vicinal_wisdom", "/dev/null"], {}, [NO_FILE]),
     (["vicinal_progress", "strict"], {}, []),
     (["vicinal_local", "shared"], {}, []),
     (["vicinal_local", "messages"], {"VICINAL_SHARED_MEMORY": "0"}, []),
@@ -81,6 +92,39 @@ def test_a_plan_says_what_it_replaces_and_what_fell_back(mpi: str, tmp_path: Pat
     assert len(replaced) == 2 * 2 * 4, plans  # the graph's calls are planned for its blocking ones
     assert all("; shared memory: switched off by VICINAL_SHARED_MEMORY=0" in text for text in plans), plans
     assert "sends 3 messages" in replaced[0] or "sends 2 messages" in replaced[0], replaced[0]
+
+
+def test_a_plan_by_automatic_says_in_whose_place_it_is(mpi: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    said(mpi, VICINAL_LOG=f"info:{log}", VICINAL_STRATEGY="distance-halving")
+    plans = [text for _, text in lines_of(log.read_text()) if text.startswith("plan ")]
+    replaced = [text for text in plans if " by automatic in place of distance-halving, since it " in text]
+    assert len(replaced) == len(plans) == 6 * 4, plans
+    assert sum("since it cannot serve an exchange with a reverse: " in text for text in plans) == 2 * 4, plans
+
+
+@pytest.mark.parametrize("choice", ["measure", "measure-running"])
+def test_what_was_measured_is_said_and_remembered(mpi: str, choice: str, tmp_path: Path) -> None:
+    """Of each communicator the first time, and in the next program from the file. Few executions end as they began."""
+    log, wisdom = tmp_path / "log", tmp_path / "wisdom"
+    asked = ["vicinal_choice", choice, "vicinal_wisdom", str(wisdom)]
+    said(mpi, *asked, VICINAL_LOG=f"info:{log}")
+    heard = [text for _, text in lines_of(log.read_text())]
+    measured = [text for text in heard if " was measured: " in text]
+    if choice == "measure":
+        # The second communicator's exchanges are known from the first one's.
+        assert len(measured) == 2 * 4, heard
+        for text in measured:
+            assert re.fullmatch(r"plan \S+ was measured: automatic \S+ us(, \S+ \S+ us)+; \S+ is taken", text), text
+        assert len({text.rsplit(";")[1] for text in measured[:4]}) == 1 or len(set(measured)) == 2, measured
+        assert sum(" is known from the file of wisdom: automatic " in text for text in heard) == 2 * 4, heard
+        assert wisdom.read_text().startswith("vicinal wisdom 1\n") and wisdom.read_text().endswith("end 2\n")
+        log.unlink()
+        said(mpi, "vicinal_wisdom", str(wisdom), VICINAL_LOG=f"info:{log}")
+        heard = [text for _, text in lines_of(log.read_text())]
+        assert sum(" is known from the file of wisdom: automatic " in text for text in heard) == 4 * 4, heard
+    else:
+        assert not measured and any("(candidate 2) by direct" in text for text in heard), heard
 
 
 def test_debugging_says_what_agreeing_has_cost(mpi: str, tmp_path: Path) -> None:

@@ -21,7 +21,9 @@
  *                         'distance-halving-pruned', 'bruck', 'dissemination', 'recursive-doubling',
  *                         'ring', 'hierarchical', 'multi-lane' or 'locality-bruck' (default 'automatic').
  *                         'distance-halving' serves allgathers, those from 'bruck' on allgathers over
- *                         all ranks.
+ *                         all ranks. Where it is given by the environment, or for a graph, exchanges that
+ *                         it cannot serve go by 'automatic', with a warning; for a single exchange or
+ *                         halo it is refused.
  *   vicinal_allgather     the planner of allgathers over all ranks: 'automatic', 'direct',
  *                         'nearest-first', 'aggregate', 'aggregate-plain', 'two-step', 'split',
  *                         'common-neighbor', 'distance-halving', 'distance-halving-pruned', 'bruck',
@@ -58,6 +60,26 @@
  *                         'vicinal calibrate' writes it (none by default). It is read once per process.
  *                         Ranks must have profiles with the same contents, wherever each node keeps its
  *                         file. Without one, that of a published machine holds.
+ *   vicinal_choice        how 'automatic' is decided: 'estimate', 'measure' or 'measure-running' (default
+ *                         'estimate'). 'estimate': by a cost model, without any exchange. 'measure':
+ *                         making a persistent exchange or a halo plans the likely planners and times
+ *                         each on memory of the library's own, which takes some milliseconds; the ranks
+ *                         keep the one that the slowest of them is done with first (of a halo, there and
+ *                         back). 'measure-running': the first executions go by the likely planners in
+ *                         turn, on the user's own data, and later ones by the quickest (a halo's reverse
+ *                         by the estimate). In an execution that follows, a rank may be held up until all
+ *                         ranks are done with the first ones. Partitioned exchanges are estimated, and
+ *                         calls that are not persistent; where vicinal_progress has exchanges go direct,
+ *                         nothing is chosen. Planners add contributions up in different orders: results
+ *                         of a halo's reverse are the same in each exchange of it, and may differ in
+ *                         their last bits from one run of a program to the next, unless wisdom says by
+ *                         which to go.
+ *   vicinal_bias          by what the costs of planners are multiplied where one is chosen: a list as
+ *                         'direct:0.8,aggregate:1.2', planners with positive factors (none by default).
+ *   vicinal_wisdom        where what has been measured is remembered: the path of a file (none by default).
+ *                         What is there of the same machine, MPI and ranks, and a pattern of the same
+ *                         summary, is taken in the place of an estimate or of measuring; what is measured
+ *                         is added. One rank of those that exchange reads and writes it, for all.
  *   vicinal_verify        whether all ranks of an exchange prove each new plan together: '1' or '0'
  *                         (default '0'). It is before the plan is used, at the cost of gathering all
  *                         their plans on one rank.
@@ -196,7 +218,7 @@ VICINAL_API int vicinal_graph_free(vicinal_graph* graph);
  *     without may skip it. Requests may be started in any order, on each rank in another.
  *     Errors, on every rank that a path of edges connects with one at fault: MPI_ERR_COUNT for negative
  *     counts and for counts that differ (in bytes) between the two ends of an edge, MPI_ERR_BUFFER,
- *     MPI_ERR_TYPE, MPI_ERR_INFO_VALUE, also for a strategy that cannot serve the collective;
+ *     MPI_ERR_TYPE, MPI_ERR_INFO_VALUE, also for a strategy named for it alone that cannot serve it;
  *     MPI_ERR_OTHER on the ranks that are not at fault themselves. None of these ranks has a request
  *     then; the graph is as good as ever.
  *   blocking, nonblocking (`i`): with the settings of the graph. Ranks call in the same order; ranks

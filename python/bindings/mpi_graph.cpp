@@ -164,7 +164,7 @@ class NeighborRequest final : public Pending {
     if (given) {
       auto planned = std::make_unique<PersistentRequest>(std::move(graph), std::move(arguments),
                                                          settings, std::move(fault));
-      plan_ = &planned->plan();
+      planned_ = planned.get();
       request_ = std::move(planned);
     } else {
       request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault), form);
@@ -195,15 +195,15 @@ class NeighborRequest final : public Pending {
   void free() {
     wait();
     request_.reset();
-    plan_ = nullptr;
+    planned_ = nullptr;
     send_.release();
     receive_.release();
   }
   [[nodiscard]] const AgreedPlan& plan() {
     alive();
-    require(plan_ != nullptr, Fault::request,
+    require(planned_ != nullptr, Fault::request,
             "this is the request of a nonblocking call, which has no plan of its own");
-    return *plan_;
+    return planned_->plan();
   }
 
  private:
@@ -214,8 +214,8 @@ class NeighborRequest final : public Pending {
 
   Array send_;
   Array receive_;
-  std::vector<nb::object> datatypes_;  ///< in use as long as the request
-  const AgreedPlan* plan_ = nullptr;   ///< of a persistent request
+  std::vector<nb::object> datatypes_;           ///< in use as long as the request
+  const PersistentRequest* planned_ = nullptr;  ///< the same, where it is a persistent one
   std::unique_ptr<vicinal::Request> request_;
 };
 

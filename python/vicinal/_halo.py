@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from os import PathLike
+import os
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,13 @@ class Halo:
     profile
         What the machine costs, by which plans are chosen: the path of a file that `vicinal calibrate` has
         written.  Its contents, not its path, must be the same on all ranks (default: a published machine).
+    choice
+        How "automatic" is decided: "estimate" (default), "measure", which times the likely planners while the
+        halo is made, or "measure-running", which does so in its first exchanges.
+    bias
+        Factors of planners' costs where one is chosen: {"direct": 0.8}, or as in vicinal.h.
+    wisdom
+        The path of a file in which what has been measured is remembered, and looked up.
     progress
         "relaxed" (default): ranks may relay for others, which they do in every call of vicinal; a blocking
         call of MPI between `start` and `wait` may then deadlock.  "strict": exchanges go direct, one message
@@ -83,8 +90,11 @@ class Halo:
         in_flight: int | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        choice: str | None = None,
+        bias: str | Mapping[str, float] | None = None,
+        wisdom: str | os.PathLike[str] | None = None,
         progress: str | None = None,
-        profile: str | PathLike[str] | None = None,
+        profile: str | os.PathLike[str] | None = None,
         verify: bool | None = None,
     ) -> None:
         module, address = native(), address_of_comm(comm)
@@ -99,8 +109,8 @@ class Halo:
             ranks = None if owners is None else read_ranks(owners, "owners")
             settings = given_settings(
                 strategy=strategy, regions=regions, local=local, in_flight=in_flight,
-                split_bytes=split_bytes, leader_shift=leader_shift, progress=progress, profile=profile,
-                verify=verify,
+                split_bytes=split_bytes, leader_shift=leader_shift, choice=choice, bias=bias, wisdom=wisdom,
+                progress=progress, profile=profile, verify=verify,
             )
         except Exception as error:  # raised where all ranks meet, so that the others learn of it
             fault = fault_of(error)

@@ -6,6 +6,7 @@ wins over the argument, so that a program can be tried out differently without t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, TypedDict, cast
@@ -20,6 +21,9 @@ class PlanSettings(TypedDict, total=False):
     split_bytes: int | None
     leader_shift: int | None
     group_size: int | None
+    choice: str | None
+    bias: str | Mapping[str, float] | None
+    wisdom: str | os.PathLike[str] | None
     progress: str | None
     profile: str | PathLike[str] | None
     verify: bool | None
@@ -55,6 +59,10 @@ def given_settings(**settings: Any) -> dict[str, str]:
             continue
         if name == "regions" and not isinstance(value, str) and isinstance(value, Iterable):
             value = "list:" + ",".join(str(int(label)) for label in value)
+        if name == "bias" and isinstance(value, Mapping):
+            value = ",".join(f"{planner}:{float(factor)!r}" for planner, factor in sorted(value.items()))
+        if name == "wisdom":
+            value = os.fspath(value)
         if name == "verify" and isinstance(value, bool):
             value = int(value)
         if name == "profile" and isinstance(value, PathLike):

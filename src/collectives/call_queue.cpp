@@ -103,10 +103,7 @@ void CallQueue::begin_planning(Graph& graph) {
   options.element_bytes = typical_block_bytes;
   options.unit = "blocks";
   options.one_block = one_block;
-  const Planner& planner = graph.planner(settings, one_block);
-  // Refused alike on all ranks, which need not wait for each other to find out.
-  options.complete = graph.is_complete();
-  require_serves(planner, options);
+  const Planner& planner = graph.planner(settings, options);
   std::vector<std::shared_ptr<PlanTurn>> turns;
   for (int channel = 0; channel < settings.in_flight; ++channel) {
     turns.push_back(std::make_shared<PlanTurn>(PlanTurn{nullptr, channel, nullptr, {}}));

@@ -9,6 +9,7 @@
 #include "base/guarded.hpp"
 #include "base/letters.hpp"
 #include "base/log.hpp"
+#include "choose/choose.hpp"
 #include "collectives/call_queue.hpp"
 #include "discovery/exchange.hpp"
 #include "execute/progress_thread.hpp"
@@ -144,10 +145,15 @@ std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,
 std::shared_ptr<Planning> Graph::begin_planning(const Pattern& pattern, const Planner& planner,
                                                 const PlanOptions& options,
                                                 std::optional<Error> fault, int channels) {
+  return Planning::begin(task(pattern, planner, options, std::move(fault), channels));
+}
+
+PlanningTask Graph::task(const Pattern& pattern, const Planner& planner, const PlanOptions& options,
+                         std::optional<Error> fault, int channels) {
   PlanningTask task{communicator_, {id_, ++plans_}, &planner, neighborhood_,
                     pattern,       options,         channels, std::move(fault)};
   task.options.complete = complete_;
-  return Planning::begin(std::move(task));
+  return task;
 }
 
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
@@ -158,8 +164,17 @@ std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& p
   return planning->plan();
 }
 
-const Planner& Graph::planner(const Settings& settings, bool one_block) const {
-  return find_planner(complete_ && one_block ? settings.allgather : settings.strategy);
+const Planner& Graph::planner(const Settings& settings, PlanOptions& options, Named named) const {
+  options.complete = complete_;
+  const bool among_all = complete_ && options.one_block;
+  const Planner& asked_for = find_planner(among_all ? settings.allgather : settings.strategy);
+  std::string why_not = shortcoming(asked_for, options);
+  if (why_not.empty() || named == Named::for_this) return asked_for;
+  warn_of_strategy(settings, options.one_block,
+                   "it " + why_not + "; what it cannot serve goes by 'automatic'");
+  options.asked_for = asked_for.name;
+  options.not_taken_since = "it " + std::move(why_not);
+  return find_planner("automatic");
 }
 
 void Graph::refuse_plan(const Error& fault) {
@@ -167,17 +182,28 @@ void Graph::refuse_plan(const Error& fault) {
   throw fault;  // of a rank without edges, which plans with nobody
 }
 
-std::shared_ptr<AgreedPlan> Graph::plan_persistent(const Pattern& pattern, const Settings& settings,
-                                                   PlanOptions options, std::optional<Error> fault,
-                                                   int channels) {
-  const Planner& asked_for = planner(settings, options.one_block);
-  if (may_relay(settings)) return plan(pattern, asked_for, options, std::move(fault), channels);
+Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, PlanOptions options,
+                              std::optional<Error> fault, Named named, int channels) {
+  if (may_relay(settings)) {
+    const Planner& taken = planner(settings, options, named);
+    PlanningTask wanted = task(pattern, taken, options, std::move(fault), channels);
+    if (has_choice(wanted)) return choose_plan(wanted);
+    const auto planning = Planning::begin(std::move(wanted));
+    planning->wait();
+    return {planning->plan()};
+  }
+  const Planner& asked_for =
+      find_planner(complete_ && options.one_block ? settings.allgather : settings.strategy);
   const Planner& direct = find_planner("direct");
   if (&asked_for != &direct) {
     options.asked_for = asked_for.name;
+    options.not_taken_since = "vicinal_progress is 'strict' and no progress thread runs";
     warn_of_strategy(settings, options.one_block, strict_goes_direct);
   }
-  return plan(pattern, direct, options, std::move(fault), channels);
+  if (options.choice != Choice::estimate) {
+    warn_of(settings, "vicinal_choice", name(options.choice), strict_goes_direct);
+  }
+  return {plan(pattern, direct, options, std::move(fault), channels)};
 }
 
 void Graph::warn_of_strategy(const Settings& settings, bool one_block,
@@ -185,10 +211,13 @@ void Graph::warn_of_strategy(const Settings& settings, bool one_block,
   const bool among_all = complete_ && one_block;
   const char* key = among_all ? "vicinal_allgather" : "vicinal_strategy";
   const std::string& asked_for = among_all ? settings.allgather : settings.strategy;
-  const bool any_will_do = asked_for == "automatic" || asked_for == "direct";
+  if (asked_for != "automatic" && asked_for != "direct") warn_of(settings, key, asked_for, what);
+}
+
+void Graph::warn_of(const Settings& settings, std::string_view key, std::string_view value,
+                    std::string_view what) const {
   const bool speaks = neighborhood_.has_edges() && neighborhood_.tree.parent < 0;
-  if (any_will_do || !settings.given.contains(key) || !speaks) return;
-  warn_once(key, " is '", asked_for, "', but ", what);
+  if (settings.given.contains(key) && speaks) warn_once(key, " is '", value, "', but ", what);
 }
 
 void Graph::warn_of_shared_memory(const Settings& settings) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/guarded.hpp"
+#include "choose/contest.hpp"
 #include "collectives/graph_tags.hpp"
 #include "collectives/settings.hpp"
 #include "execute/agreed_plan.hpp"
@@ -29,6 +30,9 @@ inline constexpr std::string_view strict_goes_direct =
     "vicinal_progress is 'strict' and no progress thread runs: nonblocking and persistent "
     "exchanges go "
     "direct, one message per edge";
+
+/// For what a person has named a strategy: one that was named for a single exchange must serve that.
+enum class Named : std::uint8_t { for_this, for_all };
 
 /// What kind of call it is, as far as ranks must agree on how it goes.
 enum class CallKind : std::uint8_t { edges, alltoall, allgather };
@@ -85,15 +89,16 @@ class Graph {
                                            const PlanOptions& options, std::optional<Error> fault,
                                            int channels);
 
-  /// The planner that settings name for a collective: vicinal_allgather where every rank's one block
-  /// goes to all ranks, else vicinal_strategy.
-  [[nodiscard]] const Planner& planner(const Settings& settings, bool one_block) const;
+  /// The planner for what the options ask for: the one that settings name, vicinal_allgather where every rank's
+  /// one block goes to all ranks, else vicinal_strategy. Where that one was named for more than this, and cannot
+  /// serve it, `automatic`: then the options are told of it, and a person is warned.
+  [[nodiscard]] const Planner& planner(const Settings& settings, PlanOptions& options,
+                                       Named named = Named::for_all) const;
 
-  /// Plans by the planner that settings name what is not waited for at once: direct where that may not
-  /// depend on others' progress.
-  std::shared_ptr<AgreedPlan> plan_persistent(const Pattern& pattern, const Settings& settings,
-                                              PlanOptions options, std::optional<Error> fault,
-                                              int channels = 1);
+  /// Plans what is not waited for at once, by the planner for it: direct where that may not depend on others'
+  /// progress, and where it is left to `automatic` by what the settings choose.
+  Chosen plan_persistent(const Pattern& pattern, const Settings& settings, PlanOptions options,
+                         std::optional<Error> fault, Named named, int channels = 1);
 
   /// Warns that the planner that a person has asked for does not serve `what`, and why. Says nothing where
   /// nobody has asked for one, or another rank of the component says it.
@@ -123,6 +128,11 @@ class Graph {
   [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
 
  private:
+  PlanningTask task(const Pattern& pattern, const Planner& planner, const PlanOptions& options,
+                    std::optional<Error> fault, int channels);
+  /// Warns that what a person has said for a key does not have the effect that was wanted.
+  void warn_of(const Settings& settings, std::string_view key, std::string_view value,
+               std::string_view what) const;
   /// Warns where ranks do without the shared memory that a person has asked for.
   void warn_of_shared_memory(const Settings& settings) const;
 

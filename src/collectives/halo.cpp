@@ -4,6 +4,7 @@
 #include "collectives/halo.hpp"
 
 #include "base/product.hpp"
+#include "base/setting.hpp"
 #include "collectives/execution_request.hpp"
 #include "discovery/findings.hpp"
 #include "mpi/datatype.hpp"
@@ -12,10 +13,10 @@ namespace vicinal {
 
 class HaloRequest final : public ExecutionRequest {
  public:
-  HaloRequest(std::shared_ptr<mpi::Communicator> communicator,
-              const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel)
+  HaloRequest(std::shared_ptr<mpi::Communicator> communicator, const Chosen& chosen, bool reverse,
+              int channel)
       : ExecutionRequest(std::move(communicator), Ownership::borrowed) {
-    execute(plan, reverse, channel);
+    execute(chosen, reverse, channel);
   }
   HaloRequest(const HaloRequest&) = delete;
   HaloRequest& operator=(const HaloRequest&) = delete;
@@ -23,11 +24,11 @@ class HaloRequest final : public ExecutionRequest {
 
   void launch(const Binding& binding) {
     if (binding.combine.user_op != MPI_OP_NULL) type_ = mpi::KeptType(binding.combine.datatype);
-    execution().start(binding);
+    executions().start(binding);
   }
-  void start_at_fault() { execution().start_at_fault(); }
+  void start_at_fault() { executions().start_at_fault(); }
   void wait_idle() {
-    if (!in_flight()) execution().wait_idle();
+    if (!in_flight()) executions().wait_idle();
   }
   void start() override {
     fail(Fault::request, "a request of a halo cannot be started by itself; start the halo again");
@@ -103,17 +104,20 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
   const int channels = settings.in_flight;
   graph_ = std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
                                    std::move(settings));
-  plan_ =
-      graph_->plan_persistent(map_.pattern, graph_->settings(), options, std::nullopt, channels);
+  const Named named = environment_value("vicinal_strategy") ? Named::for_all : Named::for_this;
+  const Chosen chosen = graph_->plan_persistent(map_.pattern, graph_->settings(), options,
+                                                std::nullopt, named, channels);
   for (const bool reverse : {false, true}) {
     for (int channel = 0; channel < channels; ++channel) {
       requests_[reverse ? 1 : 0].push_back(
-          std::make_unique<HaloRequest>(communicator, plan_, reverse, channel));
+          std::make_unique<HaloRequest>(communicator, chosen, reverse, channel));
     }
   }
 }
 
 Halo::~Halo() = default;
+
+const AgreedPlan& Halo::plan() const { return requests_[0].front()->plan(); }
 
 void Halo::check_buffers(const void* owned, const void* ghosts) const {
   check_buffer(owned, !map_.send_indices.empty(), "owned values");

@@ -64,7 +64,8 @@ class Halo {
   void wait_idle(bool reverse);
 
   [[nodiscard]] const HaloMap& map() const { return map_; }
-  [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
+  /// The plan for both directions; that of the first channel's last exchange while several are being measured.
+  [[nodiscard]] const AgreedPlan& plan() const;
   [[nodiscard]] Graph& graph() const { return *graph_; }
 
  private:
@@ -75,7 +76,6 @@ class Halo {
 
   HaloMap map_;
   std::shared_ptr<Graph> graph_;
-  std::shared_ptr<AgreedPlan> plan_;
   std::vector<std::unique_ptr<HaloRequest>> requests_[2];
   std::size_t started_[2] = {0, 0};
 };

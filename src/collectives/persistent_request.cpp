@@ -124,7 +124,9 @@ PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArgum
   } catch (...) {
     fault = current_fault();
   }
-  execute(graph_->plan_persistent(pattern, settings, options, std::move(fault)), false, 0);
+  const bool graphs_own = settings.strategy == graph_->settings().strategy;
+  const Named named = graphs_own ? Named::for_all : Named::for_this;
+  execute(graph_->plan_persistent(pattern, settings, options, std::move(fault), named), false, 0);
 }
 
 void PersistentRequest::start() {
@@ -135,7 +137,7 @@ void PersistentRequest::start() {
     try {
       send_.pack(communicator().handle());
     } catch (...) {
-      execution().start_at_fault();
+      executions().start_at_fault();
       throw;
     }
   }
@@ -143,7 +145,7 @@ void PersistentRequest::start() {
   binding.source = send_.data();
   binding.target = receive_.data();
   binding.events = partitions_;
-  execution().start(binding);
+  executions().start(binding);
 }
 
 void PersistentRequest::refuse_start() const {
@@ -159,7 +161,7 @@ void PersistentRequest::mark_ready(int neighbor, int first, int last) {
   require(in_flight(), Fault::request, "partition ", first, " to neighbor ", neighbor,
           " was marked ready, but the request is not in flight; start it first");
   partitions_->mark(neighbor, first, last);
-  if (mpi::thread_may_call()) execution().take_events();
+  if (mpi::thread_may_call()) executions().take_events();
 }
 
 bool PersistentRequest::has_arrived(int neighbor, int partition) {
@@ -167,7 +169,7 @@ bool PersistentRequest::has_arrived(int neighbor, int partition) {
   if (partitions_->has_arrived(neighbor, partition) || !in_flight()) return true;
   progress();
   if (partitions_->has_arrived(neighbor, partition)) return true;
-  execution().check();
+  executions().check();
   return false;
 }
 

@@ -20,6 +20,8 @@ struct Member {
   std::string_view key;
   void (*read)(Settings& settings, const std::string& text);
   std::string (*text)(const Settings& settings);
+  /// Of a special form that is looked at before the text is read.
+  bool (*can_be)(const std::string& text) = nullptr;
 };
 
 constexpr std::array members = std::to_array<Member>({
@@ -59,6 +61,15 @@ constexpr std::array members = std::to_array<Member>({
     {"vicinal_profile",
      [](Settings& it, const std::string& text) { it.options.profile = *profile_at(text); },
      [](const Settings& it) { return identity(it.options.profile); }},
+    {"vicinal_choice",
+     [](Settings& it, const std::string& text) { it.options.choice = choice_of(text); },
+     [](const Settings& it) { return word(name(it.options.choice)); }},
+    {"vicinal_bias",
+     [](Settings& it, const std::string& text) { it.options.bias = *Bias::read(text); },
+     [](const Settings& it) { return it.options.bias.text(); },
+     [](const std::string& text) { return Bias::read(text).has_value(); }},
+    {"vicinal_wisdom", [](Settings& it, const std::string& text) { it.options.wisdom = text; },
+     [](const Settings& it) { return it.options.wisdom; }},
     {"vicinal_verify",
      [](Settings& it, const std::string& text) { it.options.verify = is_yes(text); },
      [](const Settings& it) { return word(it.options.verify ? "1" : "0"); }},
@@ -104,11 +115,14 @@ Settings read_settings(
     const auto in_environment = environment_value(key);
     const auto text = in_environment ? in_environment : given(key);
     if (!text) continue;
-    check(row, in_environment ? variable_of(key) : key, *text);
+    const std::string whose = in_environment ? variable_of(key) : key;
+    check(row, whose, *text);
+    const Member& kept = member(row);
+    if (kept.can_be != nullptr && !kept.can_be(*text)) refuse(row, whose, *text);
     try {
-      member(row).read(settings, *text);
+      kept.read(settings, *text);
     } catch (const Error& error) {
-      fail(error.fault(), in_environment ? variable_of(key) : key, ": ", error.what());
+      fail(error.fault(), whose, ": ", error.what());
     }
     settings.given.insert(row.key);
   }

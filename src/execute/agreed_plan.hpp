@@ -54,6 +54,8 @@ class AgreedPlan {
   [[nodiscard]] const Plan& forward() const { return plans_.forward; }
   /// A request fault where the plan was made without a reverse.
   [[nodiscard]] const Plan& reverse() const;
+  [[nodiscard]] bool has_reverse() const { return plans_.reverse.has_value(); }
+  [[nodiscard]] const Plans& plans() const { return plans_; }
   [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
 
   /// The conversation in which it was agreed on.

@@ -13,12 +13,6 @@ namespace vicinal {
 
 namespace {
 
-/// "plan 2.0.3": of the communicator's number 2 its graph 0's plan 3.
-void write_name(std::ostream& line, const mpi::ConversationKey& key) {
-  line << "plan " << key.graph / mpi::graphs_per_communicator << '.'
-       << key.graph % mpi::graphs_per_communicator << '.' << key.sequence;
-}
-
 void write_traffic(std::ostream& line, const Traffic& traffic, const char* unit,
                    const char* where) {
   if (traffic.messages == 0) {
@@ -56,17 +50,23 @@ void offer_calibration(const PlanningTask& task) noexcept {
 
 }  // namespace
 
+void write_plan_name(std::ostream& line, const mpi::ConversationKey& key) {
+  line << "plan " << key.graph / mpi::graphs_per_communicator << '.'
+       << key.graph % mpi::graphs_per_communicator << '.' << key.sequence % mpi::plans_per_graph;
+  const std::int64_t candidate = key.sequence / mpi::plans_per_graph;
+  if (candidate > 0) line << " (candidate " << candidate << ')';
+}
+
 void log_plan(const PlanningTask& task, const Plans& plans,
               std::span<const Conversation* const> conversations,
               std::chrono::steady_clock::duration time) noexcept {
   offer_calibration(task);
   log_line(LogLevel::info, [&](std::ostream& line) {
     const PlanOptions& options = task.options;
-    write_name(line, task.key);
+    write_plan_name(line, task.key);
     line << " by " << plans.forward.planner;
     if (!options.asked_for.empty()) {
-      line << " in place of " << options.asked_for
-           << ", since vicinal_progress is 'strict' and no progress thread runs";
+      line << " in place of " << options.asked_for << ", since " << options.not_taken_since;
     } else if (plans.forward.planner != task.planner->name) {
       line << ", chosen by " << task.planner->name;
     }
@@ -90,7 +90,7 @@ void log_plan(const PlanningTask& task, const Plans& plans,
       supersteps += conversation->superstep() + 1;
       letters += conversation->letters_sent();
     }
-    write_name(line, task.key);
+    write_plan_name(line, task.key);
     line << " took " << std::chrono::duration<double, std::milli>(time).count() << " ms, "
          << supersteps << " supersteps, and " << letters << " letters of this rank";
   });

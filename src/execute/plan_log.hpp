@@ -2,11 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <iosfwd>
 #include <span>
 
 #include "execute/planning.hpp"
 
 namespace vicinal {
+
+/// "plan 2.0.3": of the communicator's number 2 its graph 0's plan 3; of several that were made to choose one
+/// of, "plan 2.0.3 (candidate 1)".
+void write_plan_name(std::ostream& line, const mpi::ConversationKey& key);
 
 /// Writes a line about a plan that has just been agreed on: what was asked for, what was chosen and why, what
 /// this rank sends in one execution, and what fell back. With VICINAL_LOG=debug another one: what agreeing

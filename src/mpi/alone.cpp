@@ -4,7 +4,6 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "base/log.hpp"
+#include "mpi/environment.hpp"
 
 namespace vicinal::mpi {
 namespace {
@@ -36,18 +36,6 @@ std::optional<int> number_in(const char* variable) {
   const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (fault != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   return value;
-}
-
-std::string library_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  MPI_Get_library_version(text.data(), &length);
-  const std::string_view all(text.data(), static_cast<std::size_t>(length));
-  std::string line(all.substr(0, all.find_first_of(",\n")));
-  for (char& letter : line) {
-    if (letter == '\t') letter = ' ';
-  }
-  return line;
 }
 
 void announce(const std::string& launched, const char* library) {

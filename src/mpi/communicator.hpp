@@ -49,6 +49,9 @@ constexpr int channels_per_plan = most_in_flight;
 /// How far apart the first graphs of two communicators are numbered.
 constexpr std::int64_t graphs_per_communicator = std::int64_t{1} << 32U;
 
+/// How far apart the conversations about one plan are numbered: beyond are those of its candidates.
+constexpr std::int64_t plans_per_graph = std::int64_t{1} << 32U;
+
 /// How many MPI tags are given at a time to messages that have no plan.
 constexpr int planless_block = 32;
 

@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include <string>
+
 namespace vicinal::mpi {
 
 [[nodiscard]] bool is_initialized();
@@ -20,6 +22,9 @@ void claim_process();
 [[nodiscard]] bool thread_multiple();
 /// The calling thread may call MPI, whatever other threads do.
 [[nodiscard]] bool thread_may_call();
+
+/// The name and version of the MPI that is loaded, in one line without tabs.
+[[nodiscard]] std::string library_version();
 
 /// The address of an MPI function in the MPI that is loaded; null where it has none.
 [[nodiscard]] void* find_symbol(const char* name);

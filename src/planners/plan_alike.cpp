@@ -18,6 +18,9 @@ std::vector<Given> given_options(const Planner& planner, const PlanOptions& opti
       {"vicinal_group_size", std::to_string(options.group_size)},
       {"vicinal_profile", identity(options.profile)},
       {"vicinal_verify", options.verify ? "1" : "0"},
+      {"vicinal_choice", std::string(name(options.choice))},
+      {"vicinal_bias", options.bias.text()},
+      {"vicinal_wisdom", options.wisdom},
       {"the exchange", options.partitioned ? "in partitions" : "as a whole"},
   };
 }

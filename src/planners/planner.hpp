@@ -11,6 +11,8 @@
 #include "cost/profile.hpp"
 #include "pattern/pattern.hpp"
 #include "plan/plan.hpp"
+#include "planners/bias.hpp"
+#include "planners/choice.hpp"
 #include "planners/faults.hpp"
 #include "planners/neighborhood.hpp"
 
@@ -40,10 +42,15 @@ struct PlanOptions {
   bool strict_progress =
       false;  ///< no leaders where nothing would progress them: the planner was chosen for it
   std::string_view asked_for =
-      {};               ///< the planner that a person asked for, where that is another one
-  bool verify = false;  ///< prove the plans once they are made, by all ranks together
-  int group_size = 0;   ///< most ranks of a `common-neighbor` group; 0: the model's choice
+      {};  ///< the planner that a person asked for, where that is another one
+  std::string not_taken_since = {};  ///< and why that one is not taken
+  bool verify = false;               ///< prove the plans once they are made, by all ranks together
+  int group_size = 0;  ///< most ranks of a `common-neighbor` group; 0: the model's choice
   Profile profile = default_profile();
+  // Where a planner is chosen.
+  Bias bias = {};
+  Choice choice = Choice::estimate;
+  std::string wisdom = {};  ///< the file of what has been measured; "" for none
 };
 
 struct PlanRequest {
@@ -81,6 +88,9 @@ std::span<const Planner> planners();
 
 /// The planner of that name; an info fault that lists the names where there is none.
 const Planner& find_planner(std::string_view name);
+
+/// Why the planner cannot serve what the options ask for: "serves allgathers only: it ..."; "" where it can.
+std::string shortcoming(const Planner& planner, const PlanOptions& options);
 
 /// Whether the planner can serve what the options ask for.
 bool serves(const Planner& planner, const PlanOptions& options);

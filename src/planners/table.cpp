@@ -64,19 +64,27 @@ const Planner& find_planner(std::string_view name) {
   fail(Fault::info, "there is no strategy '", name, "'; choose one of ", names);
 }
 
+std::string shortcoming(const Planner& planner, const PlanOptions& options) {
+  if (options.with_reverse && !planner.forward_only.empty()) {
+    return "cannot serve an exchange with a reverse: " + std::string(planner.forward_only);
+  }
+  const std::string one_block_only(planner.one_block_only);
+  if (!options.one_block && !one_block_only.empty()) {
+    return "serves allgathers only: " + one_block_only;
+  }
+  if (!options.complete && planner.complete_only) {
+    return "serves allgathers over a whole communicator only: " + one_block_only;
+  }
+  return {};
+}
+
 bool serves(const Planner& planner, const PlanOptions& options) {
-  return (!options.with_reverse || planner.forward_only.empty()) &&
-         (options.one_block || planner.one_block_only.empty()) &&
-         (options.complete || !planner.complete_only);
+  return shortcoming(planner, options).empty();
 }
 
 void require_serves(const Planner& planner, const PlanOptions& options) {
-  require(!options.with_reverse || planner.forward_only.empty(), Fault::info, "the strategy '",
-          planner.name, "' cannot serve an exchange with a reverse: ", planner.forward_only);
-  require(options.one_block || planner.one_block_only.empty(), Fault::info, "the strategy '",
-          planner.name, "' serves allgathers only: ", planner.one_block_only);
-  require(options.complete || !planner.complete_only, Fault::info, "the strategy '", planner.name,
-          "' serves allgathers over a whole communicator only: ", planner.one_block_only);
+  const std::string why_not = shortcoming(planner, options);
+  require(why_not.empty(), Fault::info, "the strategy '", planner.name, "' ", why_not);
 }
 
 }  // namespace vicinal

@@ -49,6 +49,9 @@ Settings random_settings(Random& random, int size) {
     }
   };
   if (random.chance(60)) settings.emplace_back("vicinal_allgather", random.pick(gathering));
+  if (random.chance(8)) {
+    settings.emplace_back("vicinal_choice", random.chance(50) ? "measure" : "measure-running");
+  }
   number(25, "vicinal_split_bytes", 1, 200);
   number(15, "vicinal_leader_shift", 0, 5);
   number(15, "vicinal_group_size", 0, 4);

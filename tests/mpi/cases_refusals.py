@@ -52,6 +52,10 @@ def arguments_of_one_rank(comm: MPI.Intracomm) -> None:
     refused("info", "vicinal_strategy is 'fastest', but 'automatic', 'direct'", {"strategy": "fastest"}, {})
     refused("info", "vicinal_local", {"local": "pigeons"}, {})
     refused("info", "vicinal_in_flight", {"in_flight": 9}, {})
+    refused("info", "vicinal_choice is 'guess', but 'estimate'", {"choice": "guess"}, {})
+    refused("info", "vicinal_bias is 'direct', but a list as", {"bias": "direct"}, {})
+    refused("info", "vicinal_bias is 'fastest:1.0', but", {"bias": {"fastest": 1}}, {})
+    refused("info", "cannot serve an exchange with a reverse", {"strategy": "distance-halving"}, {})
     refused("argument", "int()", {"regions": ["here"]}, {})
 
 
@@ -249,7 +253,8 @@ def settings_that_differ(comm: MPI.Intracomm) -> None:
         "strategy": ("aggregate", "direct"), "allgather": ("ring", "bruck"), "local": ("shared", "messages"),
         "split_bytes": (100, 200), "leader_shift": (0, 1), "group_size": (2, 3), "in_flight": (1, 8),
         "regions": ("blocks:1", "blocks:2"), "exchange": ("locality", "personalized"),
-        "progress": ("relaxed", "strict"),
+        "progress": ("relaxed", "strict"), "choice": ("measure", "estimate"), "bias": ("direct:2", "direct:3"),
+        "wisdom": ("/nonexistent/a", "/nonexistent/b"),
     }
     for name, (common, other) in differing.items():
         told = f"vicinal_{name} is '{common}' on rank 0, but '{other}' on rank {last}"

@@ -17,7 +17,9 @@ from vicinal import _core
 
 SETTINGS: list[dict[str, Any]] = [
     {"progress": "strict"}, {"progress": "relaxed"}, {"verify": True}, {"verify": 1}, {"verify": False},
-    {"progress": "strict", "verify": True},
+    {"progress": "strict", "verify": True}, {"strategy": "automatic", "choice": "measure"},
+    {"strategy": "automatic", "choice": "measure-running", "bias": {"direct": 2}},
+    {"strategy": "automatic", "choice": "measure", "verify": True, "progress": "strict"},
 ]
 UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
     "a word for progress": ({"progress": "eager"}, "vicinal_progress is 'eager', but 'relaxed' or 'strict'"),
@@ -80,13 +82,13 @@ def check_graph(comm: MPI.Intracomm, graph: vicinal.Graph, **more: Any) -> None:
 def halos_however_they_are_progressed_and_proved(comm: MPI.Intracomm) -> None:
     for regions in region_kinds(comm.size) if few(comm.size) else region_kinds(comm.size)[:1]:
         for settings in SETTINGS:
-            check_halo(comm, 811, strategy="aggregate", regions=regions, **settings)
+            check_halo(comm, 811, **{"strategy": "aggregate", **settings}, regions=regions)
 
 
 @case
 def graphs_however_they_are_progressed_and_proved(comm: MPI.Intracomm) -> None:
     for settings in SETTINGS:
-        graph = vicinal.Graph(comm, *ring(comm), strategy="aggregate", regions="blocks:2", **settings)
+        graph = vicinal.Graph(comm, *ring(comm), **{"strategy": "aggregate", **settings}, regions="blocks:2")
         check_graph(comm, graph)
         other = vicinal.Graph(comm, *ring(comm), strategy="aggregate", regions="blocks:2")
         check_graph(comm, other, **settings)

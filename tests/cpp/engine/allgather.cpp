@@ -120,16 +120,50 @@ TEST(allgathers_refuse_other_regions) {
   CHECK(std::string(vicinal_error_message()).find("vicinal_set_regions") != std::string::npos);
 }
 
-TEST(planners_of_allgathers_are_refused_to_others_by_name) {
+TEST(planners_of_allgathers_leave_what_else_a_graph_has_to_automatic) {
+  const Duplicate comm;
+  const int rank = world_rank();
+  GraphHandle graph;
+  const Hints of_graph{{"vicinal_strategy", "bruck"}};
+  SUCCEEDS(vicinal_graph_create_complete(comm, of_graph, &graph));
+  std::vector<int> sent(static_cast<std::size_t>(world_size()), rank), received(sent.size());
+  const auto verify = [&] {
+    for (std::size_t i = 0; i < received.size(); ++i) {
+      CHECK_EQUAL(received[i], static_cast<int>(i));
+      received[i] = -1;
+    }
+  };
+  for (int call = 0; call < 12; ++call) {
+    RequestHandle request;
+    SUCCEEDS(vicinal_ineighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph,
+                                        &request));
+    SUCCEEDS(vicinal_wait(&request));
+    verify();
+    SUCCEEDS(
+        vicinal_neighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph));
+    verify();
+  }
+  for (const bool said_again : {false, true}) {
+    const MPI_Info info = said_again ? static_cast<MPI_Info>(of_graph) : MPI_INFO_NULL;
+    RequestHandle request;
+    SUCCEEDS(vicinal_neighbor_alltoall_init(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT,
+                                            graph, info, &request));
+    SUCCEEDS(vicinal_start(&request));
+    SUCCEEDS(vicinal_wait(&request));
+    verify();
+  }
+}
+
+TEST(planners_of_allgathers_are_refused_to_others_that_name_them) {
   const Duplicate comm;
   GraphHandle graph;
-  SUCCEEDS(vicinal_graph_create_complete(comm, Hints{{"vicinal_strategy", "bruck"}}, &graph));
+  SUCCEEDS(vicinal_graph_create_complete(comm, MPI_INFO_NULL, &graph));
   std::vector<int> sent(static_cast<std::size_t>(world_size())), received(sent.size());
-  CHECK_EQUAL(
-      vicinal_neighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph),
-      MPI_ERR_INFO_VALUE);
-  CHECK(std::string(vicinal_error_message()).find("'bruck' serves allgathers only") !=
-        std::string::npos);
+  RequestHandle request;
+  FAILS(MPI_ERR_INFO_VALUE,
+        vicinal_neighbor_alltoall_init(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph,
+                                       Hints{{"vicinal_strategy", "bruck"}}, &request),
+        "'bruck' serves allgathers only");
 }
 
 TEST(allgatherv_with_counts_that_differ_ends_on_all_ranks) {

@@ -65,6 +65,9 @@ TEST(settings_of_graphs_that_differ_are_told) {
       {"vicinal_split_bytes", "10", "20"},
       {"vicinal_leader_shift", "0", "1"},
       {"vicinal_group_size", "2", "3"},
+      {"vicinal_choice", "measure", "estimate"},
+      {"vicinal_bias", "direct:2", "direct:3"},
+      {"vicinal_wisdom", "/nonexistent/a", "/nonexistent/b"},
       {"vicinal_in_flight", "1", "8"},
       {"vicinal_regions", "blocks:1", "blocks:2"},
       {"vicinal_exchange", "locality", "personalized"},
@@ -99,10 +102,16 @@ TEST(settings_of_persistent_exchanges_that_differ_are_told) {
             difference("vicinal_strategy", common, other, odd));
     }
   }
-  const std::vector<std::array<const char*, 3>> options{{"vicinal_local", "shared", "messages"},
-                                                        {"vicinal_split_bytes", "10", "20"},
-                                                        {"vicinal_leader_shift", "0", "1"},
-                                                        {"vicinal_group_size", "2", "3"}};
+  const std::vector<std::array<const char*, 3>> options{
+      {"vicinal_local", "shared", "messages"},
+      {"vicinal_split_bytes", "10", "20"},
+      {"vicinal_leader_shift", "0", "1"},
+      {"vicinal_group_size", "2", "3"},
+      {"vicinal_choice", "measure", "estimate"},
+      {"vicinal_choice", "estimate", "measure"},
+      {"vicinal_choice", "measure", "measure-running"},
+      {"vicinal_bias", "direct:2", "direct:3"},
+      {"vicinal_wisdom", "/nonexistent/a", "/nonexistent/b"}};
   for (const auto& [key, common, other] : options) {
     Edges send({3}), receive({3});
     RequestHandle request;

@@ -1,0 +1,83 @@
+// The lists of contenders, and what is compared of their plans.
+#include "choose/contenders.hpp"
+
+#include <algorithm>
+
+#include "base/scramble.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// Mixes numbers, in their order, into one.
+class Mixer {
+ public:
+  template <class... Numbers>
+  void add(Numbers... numbers) {
+    ((value_ = scramble(value_ ^ static_cast<std::uint64_t>(numbers))), ...);
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+void add(Mixer& mixer, const Plan& plan) {
+  mixer.add(plan.rank, plan.reverse, plan.buffers.size(), plan.operations.size());
+  for (const Buffer& buffer : plan.buffers) {
+    mixer.add(buffer.space, buffer.extent, buffer.owner, buffer.peer_index);
+  }
+  for (const Operation& operation : plan.operations) {
+    mixer.add(operation.kind, operation.from, operation.to, operation.offset, operation.count,
+              operation.peer, operation.flag, operation.lag);
+    for (const CopyRun& run : operation.runs) mixer.add(run.source, run.target, run.count);
+    for (const int before : operation.after) mixer.add(before);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> contenders(const PlanOptions& options) {
+  if (options.complete && options.one_block) {
+    return {"automatic",          "hierarchical",   "multi-lane",
+            "recursive-doubling", "locality-bruck", "ring"};
+  }
+  if (options.one_block) {
+    return {"automatic", "distance-halving", "common-neighbor", "aggregate", "direct"};
+  }
+  return {"automatic", "direct", "aggregate", "split", "two-step"};
+}
+
+std::uint64_t fingerprint(const Plans& plans) {
+  Mixer mixer;
+  add(mixer, plans.forward);
+  if (plans.reverse) add(mixer, *plans.reverse);
+  return mixer.value();
+}
+
+std::vector<std::size_t> worth_timing(std::span<const std::int64_t> planned,
+                                      std::span<const std::int64_t> sums, std::int64_t ranks) {
+  std::vector<std::size_t> taken;
+  for (std::size_t i = 0; i < planned.size() && taken.size() < most_timed; ++i) {
+    const bool another = std::none_of(taken.begin(), taken.end(),
+                                      [&](std::size_t before) { return sums[before] == sums[i]; });
+    if (planned[i] == ranks && another) taken.push_back(i);
+  }
+  return taken;
+}
+
+std::size_t winner(std::span<const std::string_view> names, std::span<const std::int64_t> times,
+                   const Bias& bias) {
+  std::size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i] == untimed) continue;
+    const double cost = static_cast<double>(times[i]) * bias.of(names[i]);
+    if (cost >= least) continue;
+    least = cost;
+    best = i;
+  }
+  return best;
+}
+
+}  // namespace vicinal

@@ -1,0 +1,36 @@
+// Who is timed where a planner is to be measured: those that are the best somewhere, the likely ones first.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "planners/planner.hpp"
+
+namespace vicinal {
+
+/// So many are timed at most; those of the list below that do the same as one before them on all ranks are not.
+inline constexpr std::size_t most_timed = 4;
+
+/// The planners to be looked at for what the options ask for, `automatic` first. The same on all ranks that ask for
+/// the same.
+std::vector<std::string_view> contenders(const PlanOptions& options);
+
+/// A number for what plans do, whatever their tags and slots are called: where it is the same on all ranks, so are the
+/// messages.
+std::uint64_t fingerprint(const Plans& plans);
+
+/// Of planned contenders those to be timed, by place in the list. `planned`: by contender, how many ranks have its
+/// plan; `sums`: their plans' fingerprints, added up over all ranks.
+std::vector<std::size_t> worth_timing(std::span<const std::int64_t> planned,
+                                      std::span<const std::int64_t> sums, std::int64_t ranks);
+
+/// The place of the least cost, times multiplied by the bias of their planners; the first where several are. Times
+/// that are `untimed` do not count; 0 where all are.
+inline constexpr std::int64_t untimed = std::numeric_limits<std::int64_t>::max();
+std::size_t winner(std::span<const std::string_view> names, std::span<const std::int64_t> times,
+                   const Bias& bias);
+
+}  // namespace vicinal

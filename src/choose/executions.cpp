@@ -1,0 +1,191 @@
+// Which plan a start goes by, and how long it holds its caller up.
+#include "choose/executions.hpp"
+
+#include <chrono>
+#include <ostream>
+#include <utility>
+
+#include "mpi/backoff.hpp"
+#include "mpi/environment.hpp"
+
+namespace vicinal {
+
+namespace {
+
+std::int64_t nanoseconds_since(std::chrono::steady_clock::time_point begun) {
+  const auto spent = std::chrono::steady_clock::now() - begun;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
+}
+
+}  // namespace
+
+Executions::Executions(const Chosen& chosen, bool reverse, int channel)
+    : contest_(reverse ? nullptr : chosen.contest) {
+  if (contest_ == nullptr) {
+    each_.push_back(std::make_unique<Execution>(chosen.plan, reverse, channel));
+  } else {
+    for (const auto& plan : contest_->plans()) {
+      each_.push_back(std::make_unique<Execution>(plan, reverse, channel));
+    }
+    const Claim claim(*contest_);
+    contest_->enter(*this);
+  }
+  now_ = each_.front().get();
+}
+
+Executions::~Executions() {
+  if (contest_ == nullptr || mpi::is_forked()) return;
+  try {
+    if (mpi::is_alive()) {
+      await_verdict();
+      if (in_flight()) wait();
+    }
+  } catch (const std::exception&) {
+    // As of a single execution.
+  }
+  const Claim claim(*contest_);
+  contest_->leave(*this);
+}
+
+/// Whether all further executions go by one plan: then the others are let go.
+bool Executions::settle() {
+  if (contest_ == nullptr) return true;
+  const auto outcome = contest_->outcome();
+  if (!outcome) return false;
+  {
+    const Claim claim(*contest_);
+    contest_->leave(*this);
+  }
+  auto kept = std::move(each_[*outcome]);
+  now_.store(kept.get(), std::memory_order_release);
+  each_.clear();
+  each_.push_back(std::move(kept));
+  contest_.reset();
+  return true;
+}
+
+void Executions::start(const Binding& binding) {
+  require(!in_flight(), Fault::request,
+          "a request was started again before its last execution was complete; test or wait first");
+  late_fault_ = nullptr;
+  if (settle()) return now().start(binding);
+  begin(&binding);
+}
+
+void Executions::start_at_fault() {
+  if (settle()) return now().start_at_fault();
+  begin(nullptr);
+}
+
+void Executions::begin(const Binding* binding) {
+  const Claim claim(*contest_);
+  const Contest::Turn turn = contest_->next();
+  if (!turn.plan) {
+    waiting_.push_back(binding != nullptr ? std::optional(*binding) : std::nullopt);
+    if (binding != nullptr) put_off_.store(true, std::memory_order_release);
+    return;
+  }
+  Execution& execution = *each_[*turn.plan];
+  now_.store(&execution, std::memory_order_release);
+  if (binding == nullptr) {
+    execution.start_at_fault();
+    return contest_->note(turn.number, untimed);
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  try {
+    execution.start(*binding);
+  } catch (...) {
+    contest_->note(turn.number, untimed);
+    throw;
+  }
+  number_ = contest_->is_measured(turn.number) ? turn.number : -1;
+  spent_ns_ = nanoseconds_since(begun);
+}
+
+void Executions::begin_what_was_put_off(std::size_t plan) noexcept {
+  if (waiting_.empty()) return;
+  Execution& execution = *each_[plan];
+  now_.store(&execution, std::memory_order_release);
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    try {
+      if (waiting_.front()) {
+        execution.start(*waiting_.front());
+      } else {
+        execution.start_at_fault();
+      }
+    } catch (...) {
+      if (waiting_.front()) late_fault_ = std::current_exception();
+    }
+  }
+  put_off_.store(false, std::memory_order_release);
+}
+
+void Executions::give_up(const std::exception_ptr& fault) noexcept {
+  if (put_off_.load(std::memory_order_relaxed)) late_fault_ = fault;
+  waiting_.clear();
+  put_off_.store(false, std::memory_order_release);
+}
+
+bool Executions::is_put_off() {
+  if (!put_off_.load(std::memory_order_acquire)) return false;
+  contest_->test();
+  return put_off_.load(std::memory_order_acquire);
+}
+
+bool Executions::advance() {
+  if (is_put_off()) return false;
+  if (late_fault_) std::rethrow_exception(std::exchange(late_fault_, nullptr));
+  return timed([this] { return now().advance(); });
+}
+
+void Executions::wait() {
+  await_verdict();
+  if (late_fault_) std::rethrow_exception(std::exchange(late_fault_, nullptr));
+  timed([this] { return now().wait(), true; });
+}
+
+/// Adds what the act takes to the execution's time, which the contest is told of once it is over: where the act says so,
+/// or fails.
+template <class Act>
+bool Executions::timed(Act act) {
+  if (number_ < 0) return act();
+  const auto begun = std::chrono::steady_clock::now();
+  const auto note = [this](std::int64_t time) {
+    const Claim claim(*contest_);
+    contest_->note(std::exchange(number_, -1), time);
+  };
+  try {
+    const bool over = act();
+    spent_ns_ += nanoseconds_since(begun);
+    if (over) note(spent_ns_);
+    return over;
+  } catch (...) {
+    note(untimed);
+    throw;
+  }
+}
+
+void Executions::await_verdict() {
+  const auto is_settled = [this] {
+    const Claim claim(*contest_);
+    contest_->advance();
+    return waiting_.empty();
+  };
+  if (contest_ == nullptr) return;
+  mpi::poll_until(is_settled, [this](std::ostream& out) { name_awaited(out); });
+}
+
+void Executions::wait_idle() {
+  await_verdict();
+  for (const auto& execution : each_) execution->wait_idle();
+}
+
+void Executions::name_awaited(std::ostream& out) const {
+  if (put_off_.load(std::memory_order_acquire)) {
+    contest_->name_awaited(out);
+  } else {
+    now().name_awaited(out);
+  }
+}
+
+}  // namespace vicinal

@@ -1,0 +1,68 @@
+// The executions of a request, one after the other: of one plan, or, while the quickest is being found, of several in
+// turn (contest.hpp).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "choose/contest.hpp"
+#include "execute/execution.hpp"
+
+namespace vicinal {
+
+/// As an Execution, whose words these are.
+class Executions {
+ public:
+  Executions(const Chosen& chosen, bool reverse, int channel);
+  Executions(const Executions&) = delete;
+  Executions& operator=(const Executions&) = delete;
+  ~Executions();
+
+  void start(const Binding& binding);
+  void start_at_fault();
+  bool advance();
+  void wait();
+  void take_events() noexcept { now().take_events(); }
+  void check() { now().check(); }
+  [[nodiscard]] bool in_flight() const {
+    return put_off_.load(std::memory_order_acquire) || now().in_flight();
+  }
+  void wait_idle();
+  /// Of the last execution, or the next.
+  [[nodiscard]] const AgreedPlan& plan() const { return now().plan(); }
+  void name_awaited(std::ostream& out) const;
+
+ private:
+  friend class Contest;
+
+  // By the contest, with its claim held.
+  /// What waits for the verdict begins.
+  void begin_what_was_put_off(std::size_t plan) noexcept;
+  /// There will be none.
+  void give_up(const std::exception_ptr& fault) noexcept;
+
+  [[nodiscard]] Execution& now() const { return *now_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool settle();
+  void begin(const Binding* binding);
+  void await_verdict();
+  [[nodiscard]] bool is_put_off();
+  template <class Act>
+  bool timed(Act act);
+
+  std::shared_ptr<Contest> contest_;              ///< null where there is one plan (by now)
+  std::vector<std::unique_ptr<Execution>> each_;  ///< by plan
+  std::atomic<Execution*> now_ = nullptr;         ///< of the last start
+  std::deque<std::optional<Binding>> waiting_;    ///< for the verdict; at fault where there is none
+  std::atomic<bool> put_off_ = false;             ///< among them is the owner's
+  std::exception_ptr late_fault_;  ///< with which a start that was put off has failed
+  std::int64_t number_ = -1;       ///< of the execution that is timed; -1: none
+  std::int64_t spent_ns_ = 0;      ///< on it, by its caller
+};
+
+}  // namespace vicinal

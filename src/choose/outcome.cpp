@@ -1,0 +1,40 @@
+// Writing down what was found.
+#include "choose/outcome.hpp"
+
+#include <ostream>
+
+#include "base/log.hpp"
+#include "choose/contenders.hpp"
+#include "choose/wisdom.hpp"
+#include "execute/plan_log.hpp"
+
+namespace vicinal {
+
+void log_outcome(const mpi::ConversationKey& plan, const char* how,
+                 std::span<const std::string_view> names, std::span<const std::int64_t> times,
+                 std::size_t best) noexcept {
+  log_line(LogLevel::info, [&](std::ostream& line) {
+    write_plan_name(line, plan);
+    line << ' ' << how;
+    const char* before = ": ";
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (times[i] == untimed) continue;
+      line << before << names[i] << ' ' << static_cast<double>(times[i]) / 1000 << " us";
+      before = ", ";
+    }
+    line << "; " << names[best] << " is taken";
+  });
+}
+
+void remember_outcome(const std::string& wisdom, const std::string& key,
+                      std::span<const std::string_view> names,
+                      std::span<const std::int64_t> times) {
+  WisdomEntry entry;
+  entry.key = key;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i] != untimed) entry.times.emplace(names[i], times[i]);
+  }
+  if (!entry.times.empty()) remember(wisdom, std::move(entry));
+}
+
+}  // namespace vicinal

@@ -1,0 +1,354 @@
+// Planners that are measured, before the first execution or in the first ones: data are what they should be all along,
+// whatever ranks do meanwhile; what is not taken is given back.
+#include <array>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <thread>
+
+#include "choose/contenders.hpp"
+#include "choose/contest.hpp"
+#include "choose/trial.hpp"
+#include "execute/slots.hpp"
+#include "mpi/communicator.hpp"
+#include "world.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+/// More executions than are gone through until the quickest plan is settled on.
+constexpr int enough = 70;
+constexpr Schedule longest{most_timed, 1};
+static_assert(longest.settled() < enough);
+
+/// A persistent exchange whose planner is measured.
+class Measured {
+ public:
+  Measured(const Shifts& shifts, const char* choice)
+      : shifts_(shifts), send_(shifts.sending()), receive_(shifts.receiving()) {
+    SUCCEEDS(plan_exchange(send_, receive_, shifts.graph(), Hints{{"vicinal_choice", choice}},
+                           &request_));
+  }
+  void start(int round) {
+    round_ = round;
+    shifts_.fill(send_, round);
+    std::fill(receive_.data.begin(), receive_.data.end(), -1);
+    SUCCEEDS(vicinal_start(&request_));
+  }
+  void wait() {
+    SUCCEEDS(vicinal_wait(&request_));
+    shifts_.verify(receive_, round_);
+  }
+  void test_to_the_end() {
+    for (int done = 0; done == 0;) SUCCEEDS(vicinal_test(&request_, &done));
+    shifts_.verify(receive_, round_);
+  }
+  void run(int round) {
+    start(round);
+    round % 2 == 0 ? wait() : test_to_the_end();
+  }
+  void free() { request_.free(); }
+
+ private:
+  const Shifts& shifts_;
+  Edges send_, receive_;
+  RequestHandle request_;
+  int round_ = 0;
+};
+
+constexpr std::array choices{"measure", "measure-running"};
+
+void sleep_ms(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+std::int64_t arena_bytes(mpi::Communicator& communicator) {
+  if (communicator.arena() == nullptr) return 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  sweep_retired();
+  return communicator.arena()->allocated_bytes();
+}
+
+/// A halo in a ring, each rank's two values to both neighbours.
+struct RingHalo {
+  std::int64_t rank = world_rank();
+  std::int64_t size = world_size();
+  std::vector<std::int64_t> needed;
+  HaloHandle halo;
+
+  RingHalo(MPI_Comm comm, const char* choice, const char* in_flight) {
+    for (const std::int64_t shift : {1, -1}) {
+      const std::int64_t owner = (rank + shift + size) % size;
+      needed.push_back(owner * 2);
+      needed.push_back(owner * 2 + 1);
+    }
+    const Hints hints{{"vicinal_choice", choice},
+                      {"vicinal_in_flight", in_flight},
+                      {"vicinal_regions", few_regions(world_size())}};
+    SUCCEEDS(vicinal_halo_create(comm, rank * 2, rank * 2 + 2, 4, needed.data(), hints, &halo));
+  }
+  [[nodiscard]] std::vector<std::int64_t> owned(int round) const {
+    return {rank * 2000 + round, rank * 2000 + 1000 + round};
+  }
+  void verify(const std::vector<std::int64_t>& ghosts, int round) const {
+    for (std::size_t i = 0; i < 4; ++i) CHECK_EQUAL(ghosts[i], needed[i] * 1000 + round);
+  }
+  void run(int round) {
+    const auto values = owned(round);
+    std::vector<std::int64_t> ghosts(4, -1);
+    SUCCEEDS(vicinal_halo_exchange(halo, values.data(), ghosts.data(), 1, MPI_INT64_T));
+    verify(ghosts, round);
+  }
+  void run_reverse() {
+    std::vector<std::int64_t> values{1, 1};
+    const std::vector<std::int64_t> ghosts(4, 1);
+    SUCCEEDS(vicinal_halo_reverse(halo, values.data(), ghosts.data(), 1, MPI_INT64_T, MPI_SUM));
+    for (const std::int64_t value : values) CHECK_EQUAL(value, 3);
+  }
+};
+
+}  // namespace
+
+TEST(measured_exchanges_deliver) {
+  for (const char* choice : choices) {
+    for (const std::string& regions : {few_regions(world_size()), std::string("blocks:1"),
+                                       std::string("round-robin:2"), std::string("blocks:3")}) {
+      const Duplicate comm;
+      const Shifts shifts(comm, {1, -2, 3, 0, 1}, regions);
+      Measured exchange(shifts, choice);
+      for (int round = 0; round < enough; ++round) exchange.run(round);
+    }
+  }
+}
+
+TEST(measured_exchanges_give_everything_back) {
+  const Duplicate comm;
+  const Shifts shifts(comm, {1, -2, 3}, few_regions(world_size()));
+  const auto communicator = mpi::Communicator::of(comm);
+  const std::int64_t before = arena_bytes(*communicator);
+  for (const char* choice : choices) {
+    // Also those that end while they are being measured, or before they have begun.
+    for (const int rounds : {0, 1, 20, 47, 48, 49, 60, 63, 64, 65, enough}) {
+      Measured exchange(shifts, choice);
+      for (int round = 0; round < rounds; ++round) exchange.run(round);
+    }
+  }
+  CHECK_EQUAL(arena_bytes(*communicator), before);
+  const std::int64_t next = communicator->acquire_tag();
+  communicator->release_tag(next);
+  for (std::int64_t tag = 0; tag < next; ++tag) {
+    CHECK_THROWS(Fault::internal, communicator->release_tag(tag), "not in use");
+  }
+}
+
+TEST(measured_exchanges_wait_for_a_slow_rank) {
+  for (const int slow : {0, world_size() - 1}) {
+    const Duplicate comm;
+    const Shifts shifts(comm, {1}, "blocks:1");
+    Measured exchange(shifts, "measure-running");
+    for (int round = 0; round < enough; ++round) {
+      if (world_rank() == slow) sleep_ms(1);
+      exchange.run(round);
+    }
+  }
+}
+
+TEST(a_start_that_waits_for_the_verdict_does_not_hold_its_rank_up) {
+  // Ranks 0 and 1 only send, to 2 and 3, so they are through with all measured executions before those have begun the
+  // first, and start one for which the verdict is needed.
+  if (world_size() < 4) testing::skip("needs 4 ranks");
+  const int rank = world_rank();
+  const Duplicate comm;
+  const std::vector<int> none, senders{0, 1}, receivers{2, 3};
+  const bool sends = rank < 2, receives = rank == 2 || rank == 3;
+  const GraphHandle graph =
+      graph_of(comm, receives ? senders : none, sends ? receivers : none, "blocks:2");
+  if (!sends && !receives) return;
+  Edges send(sends ? std::vector{1, 1} : none), receive(receives ? std::vector{1, 1} : none);
+  RequestHandle request;
+  SUCCEEDS(
+      plan_exchange(send, receive, graph, Hints{{"vicinal_choice", "measure-running"}}, &request));
+  int held_up = -1;
+  if (receives) MPI_Recv(&held_up, 1, MPI_INT, rank - 2, 0, comm, MPI_STATUS_IGNORE);
+  for (int round = 0; round < enough; ++round) {
+    for (std::int64_t& value : send.data) value = rank * 1000 + round;
+    SUCCEEDS(vicinal_start(&request));
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    int done = 0;
+    while (sends && held_up < 0 && done == 0 && std::chrono::steady_clock::now() < patience) {
+      SUCCEEDS(vicinal_test(&request, &done));
+    }
+    if (sends && held_up < 0 && done == 0) {
+      held_up = round;
+      MPI_Send(&held_up, 1, MPI_INT, rank + 2, 0, comm);
+    }
+    SUCCEEDS(vicinal_wait(&request));
+    for (std::size_t edge = 0; edge < receive.counts.size(); ++edge) {
+      CHECK_EQUAL(receive.at(edge, 0), senders[edge] * 1000 + round);
+    }
+  }
+  // Of at least two plans, and not before the verdict was needed.
+  constexpr Schedule shortest{2, 1};
+  CHECK(held_up >= shortest.settled());
+}
+
+TEST(many_measured_exchanges_at_once) {
+  const Duplicate comm;
+  const Shifts near(comm, {1, -1, 2}, few_regions(world_size()), 1);
+  const Shifts far(comm, {3, 0, 5, 3}, "round-robin:2", 2);
+  std::deque<Measured> exchanges;
+  exchanges.emplace_back(near, "measure-running");
+  exchanges.emplace_back(far, "measure-running");
+  exchanges.emplace_back(near, "measure");
+  exchanges.emplace_back(near, "measure-running");
+  for (int round = 0; round < enough; ++round) {
+    const auto turn = static_cast<std::size_t>(world_rank() + round) % exchanges.size();
+    for (std::size_t i = 0; i < exchanges.size(); ++i) {
+      exchanges[(i + turn) % exchanges.size()].start(round);
+    }
+    for (Measured& exchange : exchanges) exchange.wait();
+    if (round == 30) exchanges.pop_back();  // one is freed while it is being measured
+  }
+}
+
+TEST(measured_exchanges_of_some_ranks) {
+  // Odd ranks have no edges; even ones exchange, and with a component of its own the last one.
+  const int rank = world_rank(), size = world_size();
+  const Duplicate comm;
+  std::vector<int> peers;
+  for (int other = 0; other < size - 1; other += 2) {
+    if (rank % 2 == 0 && rank < size - 1) peers.push_back(other);
+  }
+  if (rank == size - 1) peers = {rank};
+  const GraphHandle graph = graph_of(comm, peers, peers, few_regions(size));
+  for (const char* choice : choices) {
+    Edges send(std::vector<int>(peers.size(), 1)), receive(std::vector<int>(peers.size(), 1));
+    RequestHandle request;
+    SUCCEEDS(plan_exchange(send, receive, graph, Hints{{"vicinal_choice", choice}}, &request));
+    for (int round = 0; round < (rank == size - 1 ? 10 : enough); ++round) {
+      for (std::size_t edge = 0; edge < peers.size(); ++edge) send.at(edge, 0) = rank + round;
+      SUCCEEDS(vicinal_start(&request));
+      SUCCEEDS(vicinal_wait(&request));
+      for (std::size_t edge = 0; edge < peers.size(); ++edge) {
+        CHECK_EQUAL(receive.at(edge, 0), std::int64_t{peers[edge] + round});
+      }
+    }
+  }
+}
+
+TEST(measured_halos_in_flight) {
+  for (const char* choice : choices) {
+    for (const int in_flight : {1, 3, 8}) {
+      const Duplicate comm;
+      RingHalo ring(comm, choice, std::to_string(in_flight).c_str());
+      const auto many = static_cast<std::size_t>(in_flight);
+      std::vector<std::vector<std::int64_t>> owned(many), ghosts(many);
+      std::vector<vicinal_request> requests(many);
+      const auto last = Schedule{most_timed, in_flight}.settled() + 3 * in_flight;
+      for (int begun = 0; begun < last; begun += in_flight) {
+        for (std::size_t i = 0; i < many; ++i) {
+          owned[i] = ring.owned(begun % 500 + static_cast<int>(i));
+          ghosts[i].assign(4, -1);
+          SUCCEEDS(vicinal_halo_start(ring.halo, owned[i].data(), ghosts[i].data(), 1, MPI_INT64_T,
+                                      &requests[i]));
+        }
+        for (std::size_t i = many; i-- > 0;) {
+          SUCCEEDS(vicinal_wait(&requests[i]));
+          ring.verify(ghosts[i], begun % 500 + static_cast<int>(i));
+        }
+        if (begun % 5 == 0) ring.run_reverse();
+      }
+    }
+  }
+}
+
+TEST(faults_in_measured_exchanges_are_those_of_one) {
+  if (world_size() < 2) testing::skip("needs 2 ranks");
+  const Duplicate comm;
+  const int at_fault = world_size() - 1;
+  for (const char* choice : choices) {
+    RingHalo ring(comm, choice, "1");
+    for (int round = 0; round < enough; ++round) {
+      const bool faulty = round == 0 || round == 21 || round == 47 || round == 63 || round == 64;
+      if (!faulty) {
+        ring.run(round);
+        continue;
+      }
+      const auto values = ring.owned(round);
+      std::vector<std::int64_t> ghosts(4, -1);
+      const void* const given = ring.rank == at_fault ? nullptr : values.data();
+      const int code = vicinal_halo_exchange(ring.halo, given, ghosts.data(), 1, MPI_INT64_T);
+      const bool near = (ring.rank + 1) % ring.size == at_fault ||
+                        (at_fault + 1) % ring.size == ring.rank || ring.rank == at_fault;
+      if (near) CHECK_EQUAL(code, ring.rank == at_fault ? MPI_ERR_BUFFER : MPI_ERR_OTHER);
+    }
+  }
+}
+
+TEST(counts_that_differ_are_told_before_anything_is_measured) {
+  if (world_size() < 2) testing::skip("needs 2 ranks");
+  const int rank = world_rank(), size = world_size();
+  for (const char* choice : choices) {
+    const Duplicate comm;
+    const GraphHandle graph =
+        graph_of(comm, {around(rank - 1, size)}, {around(rank + 1, size)}, few_regions(size));
+    for (const int wrong : {1, 0}) {
+      Edges send({rank == 0 ? 2 + wrong : 2}), receive({2});
+      RequestHandle request;
+      const Hints hints{{"vicinal_choice", choice}};
+      if (wrong == 0) {
+        SUCCEEDS(plan_exchange(send, receive, graph, hints, &request));
+        SUCCEEDS(vicinal_start(&request));
+        SUCCEEDS(vicinal_wait(&request));
+      } else {
+        const bool concerned = rank <= 1;
+        FAILS(concerned ? MPI_ERR_COUNT : MPI_ERR_OTHER,
+              plan_exchange(send, receive, graph, hints, &request), concerned ? "rank 0" : "");
+      }
+    }
+  }
+}
+
+TEST(contenders_that_do_the_same_are_timed_once) {
+  const Numbers all{8, 8, 7, 8, 8, 8};
+  const Numbers sums{5, 6, 7, 5, 6, 9};
+  CHECK(worth_timing(all, sums, 8) == std::vector<std::size_t>({0, 1, 5}));
+  const Numbers different{1, 2, 3, 4, 5, 6};
+  CHECK_EQUAL(worth_timing(Numbers(6, 8), different, 8).size(), most_timed);
+  CHECK(worth_timing(Numbers(6, 7), different, 8).empty());
+}
+
+TEST(winners_are_the_quickest_that_could_be_executed) {
+  const std::vector<std::string_view> names{"automatic", "direct", "aggregate"};
+  CHECK_EQUAL(winner(names, Numbers{30, 20, 25}, {}), std::size_t{1});
+  CHECK_EQUAL(winner(names, Numbers{30, untimed, 25}, {}), std::size_t{2});
+  CHECK_EQUAL(winner(names, Numbers{20, 20, 20}, {}), std::size_t{0});
+  CHECK_EQUAL(winner(names, Numbers{untimed, untimed, untimed}, {}), std::size_t{0});
+  CHECK_EQUAL(winner(names, Numbers{30, 20, 25}, *Bias::read("direct:2")), std::size_t{2});
+  CHECK_EQUAL(winner(names, Numbers{30, 20, 25}, *Bias::read("automatic:0.5")), std::size_t{0});
+  CHECK_EQUAL(median_of({9, 1, 5, untimed}), std::int64_t{5});
+  CHECK_EQUAL(median_of({untimed}), untimed);
+}
+
+TEST(schedules_give_each_plan_its_turns_and_end) {
+  for (const int in_flight : {1, 2, 4, 8}) {
+    for (std::size_t plans = 2; plans <= most_timed; ++plans) {
+      const Schedule schedule{plans, in_flight};
+      std::vector<std::int64_t> counted(plans);
+      for (std::int64_t n = 0; n < schedule.measured(); ++n) {
+        if (schedule.counts(n)) ++counted[schedule.plan(n)];
+      }
+      for (const std::int64_t executions : counted) CHECK_EQUAL(executions, counted.front());
+      CHECK(counted.front() >= 9);
+      // Whoever starts the first that needs the verdict has waited for all that are measured.
+      CHECK(schedule.settled() - schedule.measured() >= in_flight);
+      for (std::int64_t n = schedule.measured(); n < schedule.settled(); ++n) {
+        CHECK_EQUAL(schedule.plan(n), std::size_t{0});
+      }
+    }
+  }
+}
+
+}  // namespace vicinal
