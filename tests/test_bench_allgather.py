@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from vicinal import _core
 
 from commanding import described, is_ratio, refused, vicinal
 from vicinal_command.benchmarks.allgather import BY_HAND, planners
@@ -54,9 +55,17 @@ def test_counts_of_many_ranks(tmp_path: Path) -> None:
     assert (plain["regions"], plain["nonlocal_messages_max"], plain["nonlocal_bytes_max"]) == (64, 8, 255 * 8)
     # log of 64 to base 4, and a block, 4 blocks and 16 blocks of each of 4 ranks.
     assert (aware["nonlocal_messages_max"], aware["nonlocal_bytes_max"]) == (3, (4 + 16 + 64) * 8)
-    # Default profile: 8 microseconds and half a nanosecond per byte between regions; inside 1.8 and 0.2.
-    assert plain["modelled_us"] == pytest.approx(8 * 8 + 0.5e-3 * 255 * 8, abs=0.01)
-    assert aware["modelled_us"] < plain["modelled_us"] / 1.5
+    # As the postal model has it: of the smallest messages' latency, and the largest ones' bytes.
+    profile = json.loads(_core.Profile.default().to_json())
+    node, network = (
+        (level["send_overhead"] + level["receive_overhead"] + level["protocols"][0]["latency"],
+         level["protocols"][-1]["seconds_per_byte"])
+        for level in (profile["levels"]["node"], profile["levels"]["network"])
+    )
+    assert plain["modelled_us"] == pytest.approx(1e6 * (8 * network[0] + 255 * 8 * network[1]), abs=0.01)
+    between = 1e6 * (3 * network[0] + (4 + 16 + 64) * 8 * network[1])
+    inside = aware["modelled_us"] - between
+    assert 0 < inside < 16 * 1e6 * node[0], "some messages and bytes more inside of each region of four"
 
 
 def test_impossible_requests_are_refused(tmp_path: Path) -> None:

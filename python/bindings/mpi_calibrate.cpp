@@ -27,11 +27,6 @@ nb::ndarray<nb::numpy, double> without_lock(Measure measure) {
   return new_array(std::move(samples));
 }
 
-std::unique_ptr<Calibrator> make_calibrator(Address comm, const std::string& regions) {
-  const nb::gil_scoped_release released;
-  return std::make_unique<Calibrator>(handle_at<MPI_Comm>(comm), regions);
-}
-
 }  // namespace
 
 void bind_calibrate(nb::module_& module) {
@@ -43,7 +38,13 @@ void bind_calibrate(nb::module_& module) {
           },
           "repetitions"_a, "seconds"_a);
   nb::class_<Calibrator>(module, "Calibrator", "The measurements from which a profile is made.")
-      .def(nb::new_(&make_calibrator), "comm"_a, "regions"_a)
+      .def(
+          "__init__",
+          [](Calibrator* self, Address comm, const std::string& regions) {
+            const nb::gil_scoped_release released;
+            new (self) Calibrator(handle_at<MPI_Comm>(comm), regions);
+          },
+          "comm"_a, "regions"_a)
       .def("level", [](const Calibrator& it, int one, int other) {
         return level_names[static_cast<std::size_t>(it.machine().level(one, other))];
       })

@@ -147,8 +147,10 @@ def _level(results: Results, name: str) -> Level | None:
     if times is None:
         return None
     pieces = fit_pieces(task["sizes"], typical(times), float(results.all(f"{name}_eager")[0][0]))
-    overheads = [fit_slope(task["counts"], _require(results, f"{name}_{what}")) for what in ("sends", "receives")]
-    send, receive, rest = split_overheads(*overheads, pieces)
+    # Nothing makes processor time less than it is.
+    least = [_require(results, f"{name}_{what}").min(axis=0) for what in ("sends", "receives")]
+    overheads = [fit_slope(task["counts"], each) for each in least]
+    send, receive, rest = split_overheads(*overheads, float(typical(times)[0]), pieces)
     one, other = results.all(f"{name}_pair")[0]
     return Level(send, receive, rest, spread(times), (int(one), int(other)))
 
@@ -207,7 +209,8 @@ def _port(results: Results, levels: dict[str, Level]) -> Figure:
     piece = next(each for each in farthest.pieces if each.up_to is None or results.task["stream"] <= each.up_to)
     # Alone, as measured here: the line of all sizes may lie a little off at this one.
     latency = piece.latency + farthest.send + farthest.receive
-    alone = Piece(None, latency, max(0.0, float(seconds[0]) - latency) / results.task["stream"], 0.0)
+    rate = (float(seconds[0]) - latency) / results.task["stream"]
+    alone = Piece(None, latency, rate if rate > 0 else farthest.pieces[-1].per_byte, 0.0)
     value, residual = fit_port(counts, results.task["stream"], seconds, alone)
     return Figure(value, residual)
 

@@ -96,19 +96,18 @@ Samples Calibrator::handover(RankPair pair, Effort effort) {
     if ((!begins && rank() != pair.second) || !shares_memory(pair)) return;
     const Common common(*communicator_, pair, 4 * Common::flag_stride);
     const Flag mine = common.flag(begins ? 1 : 2), theirs = common.flag(begins ? 2 : 1);
-    const auto turns = static_cast<std::uint64_t>(turns_for(effort.seconds, of_one));
+    std::vector<double> times(static_cast<std::size_t>(turns_for(effort.seconds, of_one)));
     std::uint64_t turn = 0;
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
-      const double begin = now();
-      for (const std::uint64_t end = turn + turns; turn < end;) {
+      for (double& time : times) {
+        const double begin = now();
         ++turn;
         if (!begins) await(theirs, turn);
         mine.store(turn, std::memory_order_release);
         if (begins) await(theirs, turn);
+        time = now() - begin;
       }
-      if (begins && repetition >= 0) {
-        samples.push_back((now() - begin) / static_cast<double>(turns) / 2);
-      }
+      if (begins && repetition >= 0) samples.push_back(median(times) / 2);
     }
   });
   return samples;

@@ -2,6 +2,7 @@
 // many at once cost, and the search of what is posted.
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <thread>
 
 #include "choose/calibrate.hpp"
@@ -17,15 +18,17 @@ using Bytes = std::vector<std::byte>;
 
 Bytes buffer(std::int64_t bytes) { return Bytes(static_cast<std::size_t>(bytes)); }
 
-/// The side of a ping-pong that begins; seconds of all turns.
-double ping(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
-            std::int64_t turns) {
-  const double begin = now();
-  for (std::int64_t turn = 0; turn < turns; ++turn) {
+/// The side of a ping-pong that begins; when it began, and when each turn was done.
+std::vector<double> ping(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
+                         std::int64_t turns) {
+  std::vector<double> times(static_cast<std::size_t>(turns + 1));
+  times.front() = now();
+  for (std::size_t turn = 1; turn < times.size(); ++turn) {
     std::array both{line.receive(in, tag_answer), line.send(out, tag_data)};
     finish(both);
+    times[turn] = now();
   }
-  return now() - begin;
+  return times;
 }
 
 /// The side that answers. Its next receive is posted before it does.
@@ -41,12 +44,15 @@ void pong(const Line& line, std::span<std::byte> in, std::span<std::byte> out,
   }
 }
 
-/// Ping-pongs of a sample's length. `of_one` is what a turn has taken; the other rank is told how many there are.
+/// What a turn of a ping-pong takes, typically of a sample's. `of_one` is what one has taken before; the other rank is
+/// told how many there are.
 double timed_pings(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
                    double seconds, double& of_one) {
   const std::int64_t turns = turns_for(seconds, of_one);
   line.tell(turns);
-  of_one = ping(line, out, in, turns) / static_cast<double>(turns);
+  std::vector<double> times = ping(line, out, in, turns);
+  std::adjacent_difference(times.begin(), times.end(), times.begin());
+  of_one = median(std::span(times).subspan(1));
   return of_one;
 }
 
@@ -202,7 +208,8 @@ Samples Calibrator::together(std::span<const RankPair> pairs, std::int64_t bytes
         turns = first.hear();
       }
       line.tell(turns);
-      of_one = ping(line, data, nothing, turns) / static_cast<double>(turns);
+      const std::vector<double> times = ping(line, data, nothing, turns);
+      of_one = (times.back() - times.front()) / static_cast<double>(turns);
       if (repetition >= 0) samples.push_back(of_one);
     }
   });

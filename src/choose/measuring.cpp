@@ -35,6 +35,12 @@ std::int64_t Line::hear() const {
   return number;
 }
 
+double median(std::span<double> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
 std::int64_t turns_for(double seconds, double of_one) {
   constexpr double most = 100000;
   return static_cast<std::int64_t>(std::clamp(seconds / std::max(of_one, 1e-9), 1.0, most));

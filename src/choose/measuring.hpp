@@ -56,6 +56,10 @@ class Line {
   int peer_;
 };
 
+/// Of the turns of a sample, the one in the middle: where other processes take the core now and then, most turns still
+/// are what they would be without. The times are reordered.
+[[nodiscard]] double median(std::span<double> times);
+
 /// How many turns of a loop fill a sample, given what one takes.
 [[nodiscard]] std::int64_t turns_for(double seconds, double of_one);
 
