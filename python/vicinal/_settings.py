@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike, fspath
 from typing import Any, TypedDict, cast
 
 
@@ -25,7 +24,7 @@ class PlanSettings(TypedDict, total=False):
     bias: str | Mapping[str, float] | None
     wisdom: str | os.PathLike[str] | None
     progress: str | None
-    profile: str | PathLike[str] | None
+    profile: str | os.PathLike[str] | None
     verify: bool | None
 
 
@@ -61,11 +60,9 @@ def given_settings(**settings: Any) -> dict[str, str]:
             value = "list:" + ",".join(str(int(label)) for label in value)
         if name == "bias" and isinstance(value, Mapping):
             value = ",".join(f"{planner}:{float(factor)!r}" for planner, factor in sorted(value.items()))
-        if name == "wisdom":
+        if name in ("wisdom", "profile"):
             value = os.fspath(value)
         if name == "verify" and isinstance(value, bool):
             value = int(value)
-        if name == "profile" and isinstance(value, PathLike):
-            value = fspath(value)
         given[f"vicinal_{name}"] = str(value)
     return given

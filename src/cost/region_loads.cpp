@@ -305,7 +305,7 @@ void RegionLoads::find_state() {
     }
   }
   // The handovers' own time goes only with the last pair that is relayed.
-  const double found = seconds();
+  const double found = seconds() * rules_.bias;
   const std::vector<bool> best = relayed_;
   set_state(std::vector<bool>(pairs_.size(), false));
   if (seconds() > found) set_state(best);
@@ -345,11 +345,11 @@ void RegionLoads::flip(std::size_t pair) {
   add(pair, relayed_[pair], 1);
 }
 
-/// What flipping the pair takes off the region's time. The state is the same afterwards.
+/// What flipping the pair takes off the region's time, as it is weighed. The state is the same afterwards.
 double RegionLoads::gain(std::size_t pair) {
-  const double before = seconds();
+  const double before = seconds() * (relayed_[pair] ? rules_.bias : 1.0);
   flip(pair);
-  const double after = seconds();
+  const double after = seconds() * (relayed_[pair] ? rules_.bias : 1.0);
   flip(pair);
   return before - after;
 }

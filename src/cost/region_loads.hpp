@@ -53,6 +53,7 @@ struct RelayRules {
   Division division = Division::whole;
   Index part_bytes = 0;  ///< what one leader carries; 0: the model's choice
   Index element_bytes = 1;
+  double bias = 1;  ///< by what a time is multiplied in which the pair that is looked at is relayed
 };
 
 /// What a region thinks of relaying a pair, as integers, which both regions compute alike with.

@@ -73,8 +73,9 @@ RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& poli
   for (RegionPair& pair : incoming) expect_as_sent(pair, pairs);
   pairs.insert(pairs.end(), incoming.begin(), incoming.end());
 
-  RegionLoads loads(active.size(), ranks_per_core(neighborhood, options.profile), options.profile,
-                    {policy.division, options.split_bytes, options.element_bytes});
+  RegionLoads loads(
+      active.size(), ranks_per_core(neighborhood, options.profile), options.profile,
+      {policy.division, options.split_bytes, options.element_bytes, options.bias.of_relaying()});
   loads.plan(std::move(pairs));
   const auto shift = static_cast<std::size_t>(options.leader_shift);
   const auto take = [&](LinkView& link, std::size_t pair) {
