@@ -41,14 +41,11 @@ Index RegionPair::distinct() const {
                          [](Index sum, const PairShare& it) { return sum + it.distinct; });
 }
 
-bool relaying_pays(const Saving& sender, const Saving& receiver) {
-  const auto most =
-      static_cast<double>(std::max({sender.busiest, receiver.busiest, std::int64_t{1}}));
-  const auto weighed = [most](const Saving& it) {
-    return static_cast<double>(it.nanoseconds) *
-           eighth_power(static_cast<double>(it.busiest) / most);
+bool relaying_pays(const PairTimes& sender, const PairTimes& receiver) {
+  const auto together = [](std::int64_t one, std::int64_t other) {
+    return eighth_power(static_cast<double>(one)) + eighth_power(static_cast<double>(other));
   };
-  return weighed(sender) + weighed(receiver) > 0;
+  return together(sender.relayed, receiver.relayed) < together(sender.straight, receiver.straight);
 }
 
 RegionLoads::RegionLoads(std::size_t members, double ranks_per_core, const Profile& profile,
@@ -82,6 +79,23 @@ std::size_t RegionLoads::port(bool outgoing) const {
 
 void RegionLoads::add_work(Additions& to, Stage stage, int member, double seconds) const {
   if (seconds > 0) to.push_back({processor(stage, member), seconds / speed_});
+}
+
+double RegionLoads::latency(const RegionPair& pair, Index elements, Index messages) const {
+  return profile_.at(pair.level)
+      .protocol(elements * rules_.element_bytes / std::max<Index>(1, messages))
+      .latency;
+}
+
+/// Larger messages are longer on their way, and by other protocols.
+void RegionLoads::find_latencies(std::size_t number) {
+  const RegionPair& pair = pairs_[number];
+  double straight = 0, own = 0;
+  for (const PairShare& share : pair.shares) {
+    straight = std::max(straight, latency(pair, share.elements, share.edges));
+    own = std::max(own, latency(pair, share.distinct, 1));
+  }
+  latencies_[number] = {straight, latency(pair, pair.distinct(), parts_[number]), own};
 }
 
 /// So many messages of so many bytes in all.
@@ -140,12 +154,21 @@ RegionLoads::Additions RegionLoads::led(const RegionPair& pair, const std::vecto
   return result;
 }
 
+/// Nobody hands anything in, but the other region gets more messages than it reckons with. It is taken to reckon as this
+/// one does: so they count here, for as many ranks as want them there.
 RegionLoads::Additions RegionLoads::by_contributor(const RegionPair& pair) const {
   Additions result;
+  Index messages = 0;
   for (const PairShare& share : pair.shares) {
     if (share.edges == 0) continue;
+    ++messages;
     add_bytes(result, pair, share.member,
               static_cast<double>(share.distinct * rules_.element_bytes), 1);
+  }
+  const int receivers = std::clamp(pair.receivers, 1, static_cast<int>(members_));
+  const double each = static_cast<double>(messages - 1) / receivers;
+  for (int member = 0; member < receivers; ++member) {
+    add_work(result, Stage::messages, member, each * profile_.at(pair.level).receive_overhead);
   }
   return result;
 }
@@ -171,7 +194,8 @@ int RegionLoads::part_count(const RegionPair& pair, double share) const {
   switch (rules_.division) {
     case RelayRules::Division::whole: return 1;
     case RelayRules::Division::contributor: return static_cast<int>(members_);
-    case RelayRules::Division::bytes: break;
+    case RelayRules::Division::bytes:
+    case RelayRules::Division::best: break;
   }
   const auto bytes = static_cast<double>(count * rules_.element_bytes);
   if (rules_.part_bytes > 0) {
@@ -185,20 +209,23 @@ int RegionLoads::part_count(const RegionPair& pair, double share) const {
       std::clamp(std::ceil(busy / std::max({least, share, 1e-12})), 1.0, available));
 }
 
-bool RegionLoads::goes_by_contributor(const RegionPair& pair) const {
-  return pair.outgoing && rules_.division == RelayRules::Division::contributor;
-}
-
 void RegionLoads::plan(std::vector<RegionPair> pairs) {
   pairs_ = std::move(pairs);
   leaders_.assign(pairs_.size(), {});
   parts_.assign(pairs_.size(), 1);
-  relay_.assign(pairs_.size(), {});
-  straight_.clear();
-  for (const RegionPair& pair : pairs_) straight_.push_back(straight(pair));
+  by_contributor_.assign(pairs_.size(), false);
+  additions_.assign(pairs_.size(), {});
+  latencies_.assign(pairs_.size(), {});
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+    additions_[pair][static_cast<std::size_t>(Way::straight)] = straight(pairs_[pair]);
+    if (!pairs_[pair].outgoing) continue;
+    additions_[pair][static_cast<std::size_t>(Way::by_contributor)] = by_contributor(pairs_[pair]);
+  }
   choose_leaders();
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) find_latencies(pair);
   find_state();
-  find_savings();
+  find_times();
+  add_receivers();
 }
 
 void RegionLoads::choose_leaders() {
@@ -211,23 +238,55 @@ void RegionLoads::choose_leaders() {
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return weight(a) < weight(b); });
   std::fill(load_.begin(), load_.end(), 0.0);
-  for (const std::size_t number : order) {
-    const RegionPair& pair = pairs_[number];
-    if (goes_by_contributor(pair)) {
-      for (const PairShare& it : pair.shares) leaders_[number].push_back(it.member);
-      parts_[number] = static_cast<int>(leaders_[number].size());
-      relay_[number] = by_contributor(pair);
-    } else {
-      parts_[number] = part_count(pair, share[pair.outgoing ? 1 : 0]);
-      lead(number);
-      relay_[number] = led(pair, leaders_[number], parts_[number]);
+  handing_ = {};
+  for (const std::size_t pair : order) {
+    if (pairs_[pair].outgoing && rules_.division == RelayRules::Division::contributor) {
+      lead_themselves(pair);
+      add(pair, Way::by_contributor, 1);
+      continue;
     }
-    add(number, true, 1);
+    parts_[pair] = part_count(pairs_[pair], share[pairs_[pair].outgoing ? 1 : 0]);
+    lead(pair);
+    additions_[pair][static_cast<std::size_t>(Way::led)] =
+        led(pairs_[pair], leaders_[pair], parts_[pair]);
+    add(pair, Way::led, 1);
+  }
+}
+
+void RegionLoads::lead_themselves(std::size_t pair) {
+  leaders_[pair].clear();
+  for (const PairShare& share : pairs_[pair].shares) leaders_[pair].push_back(share.member);
+  parts_[pair] = static_cast<int>(leaders_[pair].size());
+  by_contributor_[pair] = true;
+}
+
+/// Of what comes, in case the other side makes more parts of it: as many as bytes can deserve, or one each, where this
+/// side has its contributors lead for what goes there, or nothing goes there.
+void RegionLoads::add_receivers() {
+  const bool may_be_contributors = rules_.division == RelayRules::Division::best;
+  for (std::size_t number = 0; number < pairs_.size(); ++number) {
+    const RegionPair& pair = pairs_[number];
+    if (pair.outgoing) continue;
+    bool one_each = may_be_contributors;
+    for (std::size_t other = 0; may_be_contributors && other < pairs_.size(); ++other) {
+      if (!pairs_[other].outgoing || pairs_[other].region != pair.region) continue;
+      one_each = by_contributor_[other];
+    }
+    const int most = one_each ? static_cast<int>(members_) : part_count(pair, 0);
+    std::vector<int>& leaders = leaders_[number];
+    const int first = leaders.front();
+    for (int next = 0; next < static_cast<int>(members_); ++next) {
+      if (static_cast<int>(leaders.size()) >= most) break;
+      const int member = (first + next) % static_cast<int>(members_);
+      if (std::find(leaders.begin(), leaders.end(), member) == leaders.end()) {
+        leaders.push_back(member);
+      }
+    }
   }
 }
 
 /// Each part to whoever will have least to do with it; a handover counts for what others contribute, so that among
-/// equals those lead who have most of it. For what comes, more leaders follow, in case the other side makes more parts.
+/// equals those lead who have most of it.
 void RegionLoads::lead(std::size_t number) {
   const RegionPair& pair = pairs_[number];
   std::vector<int>& leaders = leaders_[number];
@@ -267,48 +326,72 @@ void RegionLoads::lead(std::size_t number) {
     chosen[static_cast<std::size_t>(best)] = 1;
     leaders.push_back(best);
   }
-  if (pair.outgoing) return;
-  // An upper bound of what the other region's own share makes of it.
-  const int most = part_count(pair, 0);
-  for (int next = 0; next < static_cast<int>(members_); ++next) {
-    const int member = (leaders.front() + next) % static_cast<int>(members_);
-    if (static_cast<int>(leaders.size()) >= most) break;
-    if (std::find(leaders.begin(), leaders.end(), member) == leaders.end())
-      leaders.push_back(member);
-  }
 }
 
-/// From all relayed that may be, flips whatever takes most off the region's time, as long as anything does. Gains are
-/// looked at again only when they come up, which is right because one flip seldom makes another worth more.
+bool RegionLoads::possible(std::size_t pair, Way way) const {
+  using Division = RelayRules::Division;
+  const RegionPair& its = pairs_[pair];
+  switch (way) {
+    case Way::straight: return true;
+    case Way::led:
+      return its.edges() > parts_[pair] &&
+             !(its.outgoing && rules_.division == Division::contributor);
+    case Way::by_contributor:
+      return its.outgoing && its.edges() > static_cast<Index>(its.shares.size()) &&
+             (rules_.division == Division::contributor || rules_.division == Division::best);
+  }
+  return false;
+}
+
+/// Improves on each of the states in which all pairs are served alike, as far as they may be, and keeps the best; for
+/// some times fall only when all pairs have changed.
 void RegionLoads::find_state() {
-  std::vector<bool> relayed;
-  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-    relayed.push_back(pairs_[pair].edges() > parts_[pair]);
+  double least = 0;
+  std::vector<Way> best;
+  for (const Way first : {Way::led, Way::by_contributor, Way::straight}) {
+    std::vector<Way> state;
+    for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+      state.push_back(possible(pair, first)      ? first
+                      : possible(pair, Way::led) ? Way::led
+                                                 : Way::straight);
+    }
+    set_state(std::move(state));
+    improve();
+    const bool relays =
+        std::any_of(state_.begin(), state_.end(), [](Way way) { return way != Way::straight; });
+    const double found = seconds() * (relays ? rules_.bias : 1.0);
+    if (!best.empty() && found >= least) continue;
+    least = found;
+    best = state_;
   }
-  set_state(std::move(relayed));
-  std::priority_queue<std::tuple<double, std::size_t>> queue;
+  set_state(std::move(best));
+}
+
+/// Changes whatever takes most off the region's time, as long as anything does. Gains are looked at again only when they
+/// come up, which is right because one change seldom makes another worth more.
+void RegionLoads::improve() {
+  using Move = std::tuple<double, std::size_t, Way>;
+  std::priority_queue<Move> queue;
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-    if (relayed_[pair]) queue.emplace(gain(pair), pair);
-  }
-  std::vector<int> looked_at(pairs_.size(), 0);  // after how many flips
-  for (int flips = 0; !queue.empty();) {
-    const auto [known, pair] = queue.top();
-    queue.pop();
-    const double now = looked_at[pair] == flips ? known : gain(pair);
-    if (now <= 0) continue;
-    if (looked_at[pair] == flips || queue.empty() || now >= std::get<0>(queue.top())) {
-      flip(pair);
-      ++flips;
-    } else {
-      looked_at[pair] = flips;
-      queue.emplace(now, pair);
+    for (const Way way : {Way::straight, Way::led, Way::by_contributor}) {
+      if (state_[pair] != way && possible(pair, way)) queue.emplace(gain(pair, way), pair, way);
     }
   }
-  // The handovers' own time goes only with the last pair that is relayed.
-  const double found = seconds() * rules_.bias;
-  const std::vector<bool> best = relayed_;
-  set_state(std::vector<bool>(pairs_.size(), false));
-  if (seconds() > found) set_state(best);
+  std::vector<std::array<int, 3>> looked_at(pairs_.size());  // after how many changes
+  for (int changes = 0; !queue.empty();) {
+    const auto [known, pair, way] = queue.top();
+    queue.pop();
+    int& when = looked_at[pair][static_cast<std::size_t>(way)];
+    const double now = when == changes ? known : gain(pair, way);
+    if (now <= 0) continue;
+    if (when == changes || queue.empty() || now >= std::get<0>(queue.top())) {
+      change(pair, way);
+      ++changes;
+    } else {
+      when = changes;
+      queue.emplace(now, pair, way);
+    }
+  }
 }
 
 double RegionLoads::seconds() const {
@@ -318,49 +401,70 @@ double RegionLoads::seconds() const {
     return eighth_root(sum);
   };
   const double handed = norm(0, processors_) + norm(processors_, 2 * processors_);
-  const int handovers = (handing_[0] > 0 ? 1 : 0) + (handing_[1] > 0 ? 1 : 0);
   const std::size_t first_link = 3 * processors_;
-  return handed + norm(2 * processors_, first_link) + norm(first_link, load_.size()) +
+  double latency = 0;
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+    if (!pairs_[pair].outgoing) continue;  // which the other side reckons with
+    latency = std::max(latency, latencies_[pair][static_cast<std::size_t>(state_[pair])]);
+  }
+  const int handovers = (handing_[0] > 0 ? 1 : 0) + (handing_[1] > 0 ? 1 : 0);
+  return handed + norm(2 * processors_, first_link) + norm(first_link, load_.size()) + latency +
          handovers * profile_.handover;
 }
 
-void RegionLoads::set_state(std::vector<bool> relayed) {
-  relayed_ = std::move(relayed);
+void RegionLoads::set_state(std::vector<Way> state) {
+  state_ = std::move(state);
   handing_ = {};
   std::fill(load_.begin(), load_.end(), 0.0);
-  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) add(pair, relayed_[pair], 1);
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) add(pair, state_[pair], 1);
 }
 
-void RegionLoads::add(std::size_t pair, bool relayed, double sign) {
-  for (const Addition& it : relayed ? relay_[pair] : straight_[pair]) {
+void RegionLoads::add(std::size_t pair, Way way, double sign) {
+  for (const Addition& it : additions_[pair][static_cast<std::size_t>(way)]) {
     load_[it.resource] += sign * it.seconds;
   }
-  if (!relayed || goes_by_contributor(pairs_[pair])) return;
-  handing_[pairs_[pair].outgoing ? 0 : 1] += sign > 0 ? 1 : -1;
+  if (way == Way::led) handing_[pairs_[pair].outgoing ? 0 : 1] += sign > 0 ? 1 : -1;
 }
 
-void RegionLoads::flip(std::size_t pair) {
-  add(pair, relayed_[pair], -1);
-  relayed_[pair] = !relayed_[pair];
-  add(pair, relayed_[pair], 1);
+void RegionLoads::change(std::size_t pair, Way way) {
+  add(pair, state_[pair], -1);
+  state_[pair] = way;
+  add(pair, way, 1);
 }
 
-/// What flipping the pair takes off the region's time, as it is weighed. The state is the same afterwards.
-double RegionLoads::gain(std::size_t pair) {
-  const double before = seconds() * (relayed_[pair] ? rules_.bias : 1.0);
-  flip(pair);
-  const double after = seconds() * (relayed_[pair] ? rules_.bias : 1.0);
-  flip(pair);
+double RegionLoads::weighed_seconds(std::size_t pair) const {
+  return seconds() * (state_[pair] == Way::straight ? 1.0 : rules_.bias);
+}
+
+/// What serving the pair another way takes off the region's time, as it is weighed. The state is the same afterwards.
+double RegionLoads::gain(std::size_t pair, Way way) {
+  const Way present = state_[pair];
+  const double before = weighed_seconds(pair);
+  change(pair, way);
+  const double after = weighed_seconds(pair);
+  change(pair, present);
   return before - after;
 }
 
-void RegionLoads::find_savings() {
-  constexpr double nanosecond = 1e-9;
-  savings_.resize(pairs_.size());
+RegionLoads::Way RegionLoads::best_relayed(std::size_t pair) {
+  if (state_[pair] != Way::straight) return state_[pair];
+  if (!possible(pair, Way::by_contributor)) return Way::led;
+  if (!possible(pair, Way::led)) return Way::by_contributor;
+  return gain(pair, Way::by_contributor) > gain(pair, Way::led) ? Way::by_contributor : Way::led;
+}
+
+/// With the other pairs as they are served.
+void RegionLoads::find_times() {
+  const auto nanoseconds = [](double seconds) { return std::llround(seconds * 1e9); };
+  times_.resize(pairs_.size());
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-    const double gained = gain(pair);
-    const double saved = relayed_[pair] ? -gained : gained;
-    savings_[pair] = {std::llround(saved / nanosecond), std::llround(seconds() / nanosecond)};
+    const Way present = state_[pair], way = best_relayed(pair);
+    change(pair, way);
+    times_[pair].relayed = nanoseconds(weighed_seconds(pair));
+    change(pair, Way::straight);
+    times_[pair].straight = nanoseconds(seconds());
+    change(pair, present);
+    if (way == Way::by_contributor && !by_contributor_[pair]) lead_themselves(pair);
   }
 }
 

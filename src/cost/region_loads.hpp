@@ -36,6 +36,7 @@ struct RegionPair {
   bool outgoing = true;
   int region = 0;  ///< the other one
   Level level = Level::network;
+  int receivers = 1;  ///< of what goes out: how many ranks there want any of it, as far as is known
   std::vector<PairShare> shares;  ///< by member, ascending; only those who have edges
 
   [[nodiscard]] Index edges() const;
@@ -49,6 +50,7 @@ struct RelayRules {
     whole,        ///< one leader carries all
     bytes,        ///< several, for which `part_bytes` or the model gives the number
     contributor,  ///< each contributor sends its own items; those who receive take turns
+    best,         ///< for each pair `bytes` or `contributor`, whichever relieves the busiest more
   };
   Division division = Division::whole;
   Index part_bytes = 0;  ///< what one leader carries; 0: the model's choice
@@ -56,35 +58,41 @@ struct RelayRules {
   double bias = 1;  ///< by what a time is multiplied in which the pair that is looked at is relayed
 };
 
-/// What a region thinks of relaying a pair, as integers, which both regions compute alike with.
-struct Saving {
-  std::int64_t nanoseconds =
-      0;  ///< that relaying the pair saves this region; negative where it costs more
-  std::int64_t busiest = 0;  ///< the region's time, in nanoseconds
+/// A region's time, in whole nanoseconds, so that both regions of a pair compute alike with it.
+struct PairTimes {
+  std::int64_t relayed = 0;   ///< where the pair is relayed
+  std::int64_t straight = 0;  ///< where it is not
 };
-void fields(auto&& take, Is<Saving> auto& it) { take(it.nanoseconds, it.busiest); }
+void fields(auto&& take, Is<PairTimes> auto& it) { take(it.relayed, it.straight); }
 
-/// Whether both sides together gain by relaying: what one saves counts the less the less busy it is beside the other.
-[[nodiscard]] bool relaying_pays(const Saving& sender, const Saving& receiver);
+/// Whether whichever of both sides is busier gains by relaying.
+[[nodiscard]] bool relaying_pays(const PairTimes& sender, const PairTimes& receiver);
 
 class RegionLoads {
  public:
+  /// How a pair is served.
+  enum class Way : std::uint8_t { straight, led, by_contributor };
+
   /// `members` ranks of which so many share one core (1 where each has its own; it need not be whole).
   RegionLoads(std::size_t members, double ranks_per_core, const Profile& profile,
               const RelayRules& rules);
 
   /// Chooses the leaders of all pairs, heaviest first: those who will have least to do with it, and rather those who
-  /// have most of what is to be sent. Then finds by turns which pairs should go straight.
+  /// have most of what is to be sent. Then finds by turns which pairs should be served otherwise.
   void plan(std::vector<RegionPair> pairs);
 
   /// Places of a pair's leaders, by part. Of what comes, part j is taken by leader j modulo their number, and there are
-  /// as many as the other region is expected to divide it into at most.
+  /// as many as the other region may divide it into, if it does as this one does.
   [[nodiscard]] const std::vector<int>& leaders(std::size_t pair) const { return leaders_[pair]; }
-  [[nodiscard]] const Saving& saving(std::size_t pair) const { return savings_[pair]; }
+  /// Whether each contributor to what goes out leads a part of its own.
+  [[nodiscard]] bool by_contributor(std::size_t pair) const { return by_contributor_[pair]; }
+  [[nodiscard]] const PairTimes& times(std::size_t pair) const { return times_[pair]; }
 
-  /// The pairs that are relayed in the present state, which after plan() is the best that was found.
-  [[nodiscard]] const std::vector<bool>& relayed() const { return relayed_; }
-  void set_state(std::vector<bool> relayed);
+  /// Of all pairs in the present state, which after plan() is the best that was found.
+  [[nodiscard]] const std::vector<Way>& state() const { return state_; }
+  void set_state(std::vector<Way> state);
+  /// Whether there is that way for a pair.
+  [[nodiscard]] bool possible(std::size_t pair, Way way) const;
   /// The region's time in the present state.
   [[nodiscard]] double seconds() const;
 
@@ -103,6 +111,8 @@ class RegionLoads {
   [[nodiscard]] std::size_t link(int member, bool outgoing) const;
   [[nodiscard]] std::size_t port(bool outgoing) const;
   void add_work(Additions& to, Stage stage, int member, double seconds) const;
+  [[nodiscard]] double latency(const RegionPair& pair, Index elements, Index messages) const;
+  void find_latencies(std::size_t pair);
   void add_bytes(Additions& to, const RegionPair& pair, int member, double bytes,
                  Index messages) const;
 
@@ -110,16 +120,20 @@ class RegionLoads {
   [[nodiscard]] int part_count(const RegionPair& pair, double share) const;
   void choose_leaders();
   void lead(std::size_t pair);
+  void lead_themselves(std::size_t pair);
+  void add_receivers();
   [[nodiscard]] Additions straight(const RegionPair& pair) const;
   [[nodiscard]] Additions led(const RegionPair& pair, const std::vector<int>& leaders,
                               int parts) const;
   [[nodiscard]] Additions by_contributor(const RegionPair& pair) const;
-  [[nodiscard]] bool goes_by_contributor(const RegionPair& pair) const;
   void find_state();
-  void find_savings();
-  void add(std::size_t pair, bool relayed, double sign);
-  [[nodiscard]] double gain(std::size_t pair);
-  void flip(std::size_t pair);
+  void improve();
+  void find_times();
+  void add(std::size_t pair, Way way, double sign);
+  [[nodiscard]] double weighed_seconds(std::size_t pair) const;
+  [[nodiscard]] double gain(std::size_t pair, Way way);
+  void change(std::size_t pair, Way way);
+  [[nodiscard]] Way best_relayed(std::size_t pair);
 
   const Profile& profile_;
   RelayRules rules_;
@@ -130,9 +144,11 @@ class RegionLoads {
   std::vector<RegionPair> pairs_;
   std::vector<std::vector<int>> leaders_;
   std::vector<int> parts_;
-  std::vector<Additions> straight_, relay_;
-  std::vector<bool> relayed_;
-  std::vector<Saving> savings_;
+  std::vector<bool> by_contributor_;
+  std::vector<std::array<Additions, 3>> additions_;  ///< by pair and way
+  std::vector<std::array<double, 3>> latencies_;     ///< of their largest messages
+  std::vector<Way> state_;
+  std::vector<PairTimes> times_;
   std::vector<double> load_;    ///< by resource, in the present state
   std::array<int, 2> handing_;  ///< pairs for which something is handed in, or out
 };

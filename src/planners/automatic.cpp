@@ -43,7 +43,7 @@ Task<Plans> plan_automatic(PlanRequest request) {
   }
   RelayPolicy policy;
   policy.decision = RelayPolicy::Decision::cheaper;
-  policy.division = RelayPolicy::Division::bytes;
+  policy.division = RelayPolicy::Division::best;
   policy.order = RelayPolicy::Order::rotated;
   policy.share_local = true;
   return plan_with(std::move(request), policy, "automatic");

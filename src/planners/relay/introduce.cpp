@@ -17,6 +17,8 @@ std::uint64_t fingerprint(int from, int to, Index count) {
   return scramble(scramble(ranks) ^ static_cast<std::uint64_t>(count));
 }
 
+std::uint64_t bit_of(int rank) { return std::uint64_t{1} << (static_cast<unsigned>(rank) % 64); }
+
 /// A stream as its leader gets it.
 ContributedStream contributed(int rank, std::int64_t tag, const std::vector<int>& destinations,
                               const Stream& stream) {
@@ -57,6 +59,7 @@ Summary RelayNegotiation::summary() const {
       const Index count = out_links_.at(peer).count;
       load.edges += count > 0 ? 1 : 0;
       load.elements += count;
+      load.peers |= count > 0 ? bit_of(peer) : 0;
       load.fingerprint += fingerprint(rank_, peer, count);
     }
   }
@@ -97,7 +100,7 @@ void RelayNegotiation::find_parts() {
 
 void RelayNegotiation::cut_parts(OutPair& pair) {
   const auto count = static_cast<Index>(pair.view->leaders.size());
-  if (policy_.division == RelayPolicy::Division::contributor) {
+  if (pair.view->by_contributor) {
     pair.sent_part[pair.led.front()] = pair.stream;
     return;
   }
@@ -121,7 +124,7 @@ void RelayNegotiation::introduce(Letters& outbox) const {
     outbox.push_back(
         letter_to(pair.link->contact_there,
                   Introduction{agreed_, sends, neighborhood_.region(), view.fingerprint, view.edges,
-                               view.saving, view.leaders}));
+                               view.times, view.by_contributor, view.leaders}));
   };
   for (const OutPair& pair : out_) to_contact(pair, true);
   for (const InPair& pair : in_) to_contact(pair, false);
@@ -130,12 +133,14 @@ void RelayNegotiation::introduce(Letters& outbox) const {
 Task<Done> RelayNegotiation::hand_in_streams() {
   Letters outbox;
   std::vector<int> contributors;
-  const bool own_only = policy_.division == RelayPolicy::Division::contributor;
   for (OutPair& pair : out_) {
     const auto& members = pair.link->members;
     for (std::size_t part = 0; part < pair.led.size(); ++part) {
-      if (own_only) contributors.push_back(rank_);
-      if (!own_only) contributors.insert(contributors.end(), members.begin(), members.end());
+      if (pair.view->by_contributor) {
+        contributors.push_back(rank_);
+      } else {
+        contributors.insert(contributors.end(), members.begin(), members.end());
+      }
     }
     if (!pair.contributes) continue;
     cut_parts(pair);
@@ -238,7 +243,7 @@ Verdict RelayNegotiation::reach_verdict(const LinkView& own, const Introduction&
   if (edges <= static_cast<Index>(parts)) return Verdict::straight;
   if (policy_.decision == RelayPolicy::Decision::fewer_messages) return Verdict::relayed;
   const bool pays =
-      sends ? relaying_pays(own.saving, far.saving) : relaying_pays(far.saving, own.saving);
+      sends ? relaying_pays(own.times, far.times) : relaying_pays(far.times, own.times);
   return pays ? Verdict::relayed : Verdict::straight;
 }
 

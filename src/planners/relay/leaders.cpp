@@ -2,6 +2,7 @@
 #include "planners/relay/leaders.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace vicinal {
@@ -13,7 +14,7 @@ std::vector<RegionPair> without_loads(const std::vector<RegionLink>& links, bool
   std::vector<RegionPair> pairs;
   for (const RegionLink& link : links) {
     pairs.push_back(
-        {outgoing, link.region, machine.level(link.contact_here, link.contact_there), {}});
+        {outgoing, link.region, machine.level(link.contact_here, link.contact_there), 1, {}});
   }
   return pairs;
 }
@@ -23,6 +24,8 @@ void add(LinkView& view, RegionPair& pair, int place, const Summary::Load& load)
   view.fingerprint += load.fingerprint;
   view.distinct_of.push_back(load.distinct);
   pair.shares.push_back({place, load.edges, load.elements, load.distinct});
+  view.peers |= load.peers;
+  pair.receivers = std::popcount(view.peers);
 }
 
 /// How many distinct items come, the senders know. As many of all are taken to be as of those that go back to that
@@ -81,11 +84,12 @@ RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& poli
   const auto take = [&](LinkView& link, std::size_t pair) {
     const bool own =
         policy.division == RelayPolicy::Division::contributor && pair < view.out.size();
+    link.by_contributor = loads.by_contributor(pair);
     for (const int place : loads.leaders(pair)) {
-      const auto from = static_cast<std::size_t>(place) + (own ? 0 : shift);
+      const auto from = static_cast<std::size_t>(place) + (link.by_contributor ? 0 : shift);
       link.leaders.push_back(active[from % active.size()]);
     }
-    link.saving = loads.saving(pair);
+    link.times = loads.times(pair);
   };
   for (std::size_t i = 0; i < view.out.size(); ++i) take(view.out[i], i);
   for (std::size_t i = 0; i < view.in.size(); ++i) take(view.in[i], view.out.size() + i);

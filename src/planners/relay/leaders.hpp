@@ -15,11 +15,13 @@ namespace vicinal {
 /// A region link with what its members have to do for it.
 struct LinkView {
   Index edges = 0;                 ///< that carry anything
+  std::uint64_t peers = 0;         ///< as in Summary
   std::uint64_t fingerprint = 0;   ///< equal on both sides when all counts of the pair agree
   std::vector<Index> distinct_of;  ///< distinct items of each member of the link
   std::vector<int>
       leaders;  ///< ranks, by part. Of what comes, part j is taken by leader j modulo their number
-  Saving saving;
+  bool by_contributor = false;  ///< of what goes out: each leader has its own items, and no others
+  PairTimes times;
 };
 
 struct RegionView {

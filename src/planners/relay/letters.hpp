@@ -30,6 +30,8 @@ struct Summary {
     Index edges = 0;       ///< that carry anything
     Index elements = 0;
     Index distinct = 0;
+    std::uint64_t peers =
+        0;  ///< a bit for each rank there with any of them, by its number modulo 64
     std::uint64_t fingerprint =
         0;  ///< summed over a pair, equal on both sides where all counts agree
   };
@@ -38,7 +40,7 @@ struct Summary {
   std::vector<Load> in;
 };
 void fields(auto&& take, Is<Summary::Load> auto& it) {
-  take(it.link, it.edges, it.elements, it.distinct, it.fingerprint);
+  take(it.link, it.edges, it.elements, it.distinct, it.peers, it.fingerprint);
 }
 void fields(auto&& take, Is<Summary> auto& it) { take(it.status, it.out, it.in); }
 
@@ -80,12 +82,14 @@ struct Introduction {
   bool from_sender = false;  ///< of the side that sends
   int region = 0;            ///< that introduces itself
   std::uint64_t fingerprint = 0;
-  Index edges = 0;           ///< that carry anything, as this side has them
-  Saving saving;             ///< what relaying the pair saves this side
-  std::vector<int> leaders;  ///< of the side that introduces itself
+  Index edges = 0;              ///< that carry anything, as this side has them
+  PairTimes times;              ///< of this side
+  bool by_contributor = false;  ///< each leader sends its own items, and no others
+  std::vector<int> leaders;     ///< of the side that introduces itself
 };
 void fields(auto&& take, Is<Introduction> auto& it) {
-  take(it.status, it.from_sender, it.region, it.fingerprint, it.edges, it.saving, it.leaders);
+  take(it.status, it.from_sender, it.region, it.fingerprint, it.edges, it.times, it.by_contributor,
+       it.leaders);
 }
 
 /// Sending leader to contributor.
@@ -121,10 +125,11 @@ struct PairVerdict {
   Status status;
   int region = 0;  ///< the sending one
   Verdict verdict = Verdict::dead;
-  std::vector<int> leaders;  ///< of the sending region, by part
+  bool by_contributor = false;  ///< as in an introduction
+  std::vector<int> leaders;     ///< of the sending region, by part
 };
 void fields(auto&& take, Is<PairVerdict> auto& it) {
-  take(it.status, it.region, it.verdict, it.leaders);
+  take(it.status, it.region, it.verdict, it.by_contributor, it.leaders);
 }
 
 /// Contributor to sending leader, where there is no slot.

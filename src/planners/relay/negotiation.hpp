@@ -63,7 +63,8 @@ struct InPair {
   bool consumes = false;  ///< this rank has edges of the pair
   Introduction far;
   Verdict verdict = Verdict::dead;
-  std::vector<int> far_leaders;  ///< by part, known to leaders, and after superstep 4 to consumers
+  std::vector<int> far_leaders;  ///< by part, known to consumers after superstep 4
+  bool far_by_contributor = false;
   struct Arriving {
     int leader = 0;  ///< that sends it
     Layout layout;

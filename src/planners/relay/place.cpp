@@ -15,7 +15,8 @@ Task<Done> RelayNegotiation::place_contributions() {
   }
   for (const InPair& pair : in_) {
     if (pair.view->leaders.front() != rank_) continue;
-    const PairVerdict verdict{faults_.status(), pair.link->region, pair.verdict, pair.far.leaders};
+    const PairVerdict verdict{faults_.status(), pair.link->region, pair.verdict,
+                              pair.far.by_contributor, pair.far.leaders};
     for (const int member : pair.link->members) outbox.push_back(letter_to(member, verdict));
   }
   const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
@@ -27,6 +28,7 @@ Task<Done> RelayNegotiation::place_contributions() {
                     [&](int, PairVerdict it) {
                       InPair& pair = in_pair(it.region);
                       pair.verdict = it.verdict;
+                      pair.far_by_contributor = it.by_contributor;
                       pair.far_leaders = std::move(it.leaders);
                     }});
   co_return Done{};

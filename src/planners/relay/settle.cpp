@@ -72,11 +72,10 @@ Expected RelayNegotiation::expected_deliveries() const {
   for (const auto& [peer, link] : out_links_) {
     if (peer != rank_ && goes_straight(peer, true)) expecting.push_back(peer);
   }
-  const bool own_only = policy_.division == RelayPolicy::Division::contributor;
   for (const InPair& pair : in_) {
     if (!pair.consumes || pair.verdict != Verdict::relayed) continue;
     for (std::size_t part = 0; part < pair.far_leaders.size(); ++part) {
-      if (own_only && !in_links_.contains(pair.far_leaders[part])) continue;
+      if (pair.far_by_contributor && !in_links_.contains(pair.far_leaders[part])) continue;
       delivering.push_back(pair.view->leaders[part % pair.view->leaders.size()]);
     }
   }
@@ -92,7 +91,7 @@ Expected RelayNegotiation::expected_deliveries() const {
 /// What comes from another leader, and where each consumer finds its part of it.
 void RelayNegotiation::hand_on(InPair& pair, InPair::Arriving& arriving, Letters& outbox) {
   const Layout& layout = arriving.layout;
-  const bool own_only = policy_.division == RelayPolicy::Division::contributor;
+  const bool own_only = pair.far.by_contributor;
   Entries entries;
   if (!own_only) {
     for (const int member : pair.link->members) entries[member];
