@@ -149,8 +149,8 @@ def _level(results: Results, name: str) -> Level | None:
     pieces = fit_pieces(task["sizes"], typical(times), float(results.all(f"{name}_eager")[0][0]))
     # Nothing makes processor time less than it is.
     least = [_require(results, f"{name}_{what}").min(axis=0) for what in ("sends", "receives")]
-    overheads = [fit_slope(task["counts"], each) for each in least]
-    send, receive, rest = split_overheads(*overheads, float(typical(times)[0]), pieces)
+    sending, receiving = (fit_slope(task["counts"], each) for each in least)
+    send, receive, rest = split_overheads(sending, receiving, float(typical(times)[0]), pieces)
     one, other = results.all(f"{name}_pair")[0]
     return Level(send, receive, rest, spread(times), (int(one), int(other)))
 
@@ -203,9 +203,9 @@ def _port(results: Results, levels: dict[str, Level]) -> Figure:
         return Figure(farthest.pieces[-1].per_byte)
     times = [results.samples(f"together_{count}", 1) for count in counts]
     seconds = np.array([typical(each)[0] for each in times if each is not None])
-    # A turn is the message and its empty answer.
-    small = farthest.pieces[0]
-    seconds = seconds - (small.latency + farthest.send + farthest.receive)
+    # A turn is the message and its empty answer, which cannot have taken more than the half.
+    answer = farthest.pieces[0].latency + farthest.send + farthest.receive
+    seconds = np.maximum(seconds - answer, seconds / 2)
     piece = next(each for each in farthest.pieces if each.up_to is None or results.task["stream"] <= each.up_to)
     # Alone, as measured here: the line of all sizes may lie a little off at this one.
     latency = piece.latency + farthest.send + farthest.receive
