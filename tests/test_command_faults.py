@@ -73,7 +73,7 @@ def test_bad_matrices_are_refused(name: str, vicinal_here: Run, tmp_path: Path) 
 def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tuple[str, ...]]]:
     spmv, explain = ["spmv", file, "--ranks", 4], ["explain", file, "--ranks", 4, "--ranks-per-region", 2]
     return {
-        "no command": ([], ("spmv, explain, bench or strategies",)),
+        "no command": ([], ("spmv, explain, bench, calibrate or strategies",)),
         "unknown command": (["dance"], ("dance", "spmv")),
         "no ranks": (["spmv", file], ("--ranks",)),
         "no such file": (["spmv", folder / "none.mtx", "--ranks", 2], ("none.mtx", "does not exist")),
