@@ -177,3 +177,6 @@ def strategies_that_cannot_serve_leave_it_to_automatic(comm: MPI.Intracomm) -> N
     plain = vicinal.Graph(comm, *ends)
     refused = "'distance-halving' serves allgathers only"
     expect_error("info", refused, lambda: plain.Neighbor_alltoall_init(x, y, strategy="distance-halving"))
+    owned, needed = (comm.rank, comm.rank + 1), [ends[1][0]]
+    refused = "'distance-halving' cannot serve an exchange with a reverse"
+    expect_error("info", refused, lambda: vicinal.Halo(comm, owned, needed, strategy="distance-halving"))

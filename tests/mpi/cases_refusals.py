@@ -55,7 +55,6 @@ def arguments_of_one_rank(comm: MPI.Intracomm) -> None:
     refused("info", "vicinal_choice is 'guess', but 'estimate'", {"choice": "guess"}, {})
     refused("info", "vicinal_bias is 'direct', but a list as", {"bias": "direct"}, {})
     refused("info", "vicinal_bias is 'fastest:1.0', but", {"bias": {"fastest": 1}}, {})
-    refused("info", "cannot serve an exchange with a reverse", {"strategy": "distance-halving"}, {})
     refused("argument", "int()", {"regions": ["here"]}, {})
 
 
