@@ -21,6 +21,8 @@ struct Protocol {
   double latency = 0;             ///< on the way, without the overheads at both ends
   double seconds_per_byte = 0;    ///< where two ranks have the way to themselves
   bool rendezvous = false;        ///< nothing moves before the receive is posted
+
+  bool operator==(const Protocol&) const = default;
 };
 
 /// Messages between ranks at one level.
@@ -38,6 +40,8 @@ struct LevelCost {
   [[nodiscard]] double overhead() const { return send_overhead + receive_overhead; }
   /// From the begin of a send to the end of its receive, where nobody else sends.
   [[nodiscard]] double seconds(std::int64_t bytes) const;
+
+  bool operator==(const LevelCost&) const = default;
 };
 
 struct Profile {
@@ -59,6 +63,8 @@ struct Profile {
     return levels[static_cast<std::size_t>(level)];
   }
   [[nodiscard]] const LevelCost& network() const { return at(Level::network); }
+
+  bool operator==(const Profile&) const = default;
 };
 
 /// What holds where no profile is given.

@@ -1,0 +1,33 @@
+// How long an allgather over all ranks takes by each algorithm, as the profile has it: what `automatic` chooses by. The
+// functions follow the schedules of the algorithms with the numbers of bytes in the place of blocks, for all ranks at once;
+// a test holds them to the price of the plans.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cost/profile.hpp"
+#include "locality/machine.hpp"
+#include "planners/allgather/clocks.hpp"
+
+namespace vicinal::allgather {
+
+/// What all ranks know of an allgather, and know alike.
+struct Gathering {
+  const Machine& machine;
+  const Profile& profile;
+  std::span<const std::int64_t> bytes;  ///< of each rank's block
+  bool shared_memory = true;
+};
+
+struct Estimate {
+  std::string_view planner;
+  Picoseconds time = 0;
+};
+
+/// Of all planners that serve allgathers only, in the order of their table. About 100 ns for each rank and round.
+[[nodiscard]] std::vector<Estimate> estimate_all(const Gathering& gathering);
+
+}  // namespace vicinal::allgather
