@@ -6,12 +6,6 @@
 
 namespace vicinal::allgather {
 
-Picoseconds picoseconds(double seconds) { return std::llround(seconds * 1e12); }
-
-Picoseconds picoseconds(std::int64_t bytes, double seconds_per_byte) {
-  return std::llround(static_cast<double>(bytes) * (seconds_per_byte * 1e12));
-}
-
 Clocks::Clocks(const Machine& machine, const Profile& profile)
     : machine_(machine),
       profile_(profile),

@@ -2,21 +2,16 @@
 // all that it has done and got in the rounds before. That is so in an allgather, where ranks pass on what has come; so no
 // events have to be kept in order as in cost/price.hpp, whose model of processors, links and ports this is, and a round
 // costs no more than some additions for each message.
-//
-// Time is in whole picoseconds. Ranks must come to the same choice, so no sum may depend on how their processors round.
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <utility>
 #include <vector>
 
+#include "cost/picoseconds.hpp"
 #include "cost/profile.hpp"
 #include "locality/machine.hpp"
 
 namespace vicinal::allgather {
-
-using Picoseconds = std::int64_t;
 
 class Clocks {
  public:
@@ -68,8 +63,5 @@ class Clocks {
   std::vector<Port> out_, in_;           ///< by host
   std::vector<Message> under_way_;
 };
-
-[[nodiscard]] Picoseconds picoseconds(double seconds);
-[[nodiscard]] Picoseconds picoseconds(std::int64_t bytes, double seconds_per_byte);
 
 }  // namespace vicinal::allgather
