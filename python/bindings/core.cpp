@@ -129,7 +129,7 @@ NB_MODULE(VICINAL_MODULE, m) {
       "node, which is one NUMA domain, unless `node_of` names the node of each.");
   py::bind_machine(m);
   py::bind_patterns(m);
-  py::bind_plans(m);
   py::bind_profile(m);
+  py::bind_plans(m);
   py::bind_exchanges(m);
 }

@@ -14,6 +14,7 @@
 #include "arrays.hpp"
 #include "core.hpp"
 #include "cost/allgather.hpp"
+#include "cost/price.hpp"
 #include "cost/profile.hpp"
 #include "errors.hpp"
 #include "plan/checks.hpp"
@@ -87,6 +88,25 @@ double postal_time(const PlanSet& set, Index element_bytes) {
                                            sent(found.non_local), link(profile.network())));
   }
   return most;
+}
+
+nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Index element_bytes) {
+  Price found;
+  {
+    const nb::gil_scoped_release released;
+    found = price(*set.plans, *set.machine, profile ? *profile : default_profile(), element_bytes);
+  }
+  nb::dict phases;
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    if (found.phases[i] > 0) phases[name(static_cast<Phase>(i))] = found.phases[i];
+  }
+  nb::dict result;
+  result["seconds"] = found.seconds;
+  result["phases"] = phases;
+  result["busiest"] = found.busiest;
+  result["busy"] = new_array(std::move(found.busy));
+  result["finished"] = new_array(std::move(found.finished));
+  return result;
 }
 
 nb::dict count_statistics(const PlanSet& set) {
@@ -182,6 +202,14 @@ void bind_plans(nb::module_& module) {
       .def("postal_seconds", &postal_time, "element_bytes"_a,
            "The most seconds that a rank's messages take one after the other, by the postal model "
            "(Bienz et al. 2022, equation 2) and the default profile.")
+      .def(
+          "price", &price_of, "profile"_a = nb::none(), "element_bytes"_a = 8,
+          "What one execution costs with a profile, the default one if none is given: \"seconds\" "
+          "until the last "
+          "rank is done; under \"phases\", the seconds of each phase label along the chain of what "
+          "waited for what that ends last, which add up to them; \"busy\" and \"finished\", for "
+          "each rank how "
+          "long it occupies its processor and when it is done; and the \"busiest\" rank.")
       .def("region_traffic", &count_region_traffic,
            "Messages and elements that really are sent from each region (row) to each other region "
            "(column).")

@@ -10,6 +10,7 @@
 // before (`lag` 1). These are the only two ways in which ranks of a host synchronize.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -66,6 +67,7 @@ enum class Phase : std::uint8_t {
   scatter,    ///< from a leader
   halving,    ///< to the agent of a halving step
 };
+inline constexpr std::size_t phase_count = 6;
 
 /// One operation. It may begin when all operations in `after` are complete.
 struct Operation {

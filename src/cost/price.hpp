@@ -1,0 +1,52 @@
+// What plans cost: the time of one execution on a machine with a profile, by an event loop over the plans of all
+// ranks. It knows nothing of the planner that made them, so it is what planners are compared by, and
+// what the closed forms by which they decide while they plan are held to.
+//
+// The execution is one of many. All ranks begin it at time 0, with the acknowledgements of the execution before in
+// place. What takes time:
+//  - A rank has one processor, which does one thing at a time, in the order in which things became ready. Where the
+//    profile has fewer cores than a host has ranks, the ranks share that many processors in turn.
+//  - Sending occupies it for the overhead at the message's level. A rank's messages then leave one after
+//    another, at the rate of their protocol or, between hosts, at the share of both hosts' ports that is theirs,
+//    where that is less (port.hpp), and arrive one latency later. An eager send is complete when its bytes have left.
+//  - With rendezvous nothing leaves before one latency after the receive has been posted, too. Sending is
+//    complete when the bytes have left, which is when they arrive: the latency of a protocol is all that a
+//    message takes besides its bytes.
+//  - Receiving what has arrived and was posted occupies the processor for the overhead, and for the
+//    search of the receives that were posted before and are not taken yet.
+//  - Copying and reducing occupies it for the bytes. A signal takes no time; an await of it is over one handover later.
+//    Where processors are shared the handover is the awaiting rank's processor time, from when the
+//    flag is set: it has to get its turn to see it.
+// Not in it: a processor's work for posting and testing beyond the overheads, cache and NUMA effects, the
+// topology of the network.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "cost/profile.hpp"
+#include "locality/machine.hpp"
+#include "plan/plan.hpp"
+
+namespace vicinal {
+
+/// All times are in seconds.
+struct Price {
+  double seconds = 0;  ///< until the last rank is done
+  /// Of those, what belongs to operations of each phase, along the chain of what waited for what that
+  /// ends with the last operation. They add up to `seconds`.
+  std::array<double, phase_count> phases{};
+  std::vector<double> busy;      ///< by rank: how long it occupies its processor
+  std::vector<double> finished;  ///< by rank: when it has completed its last operation
+  int busiest = 0;               ///< the lowest rank with the most busy time
+
+  [[nodiscard]] double of(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }
+};
+
+/// The price of the plans of all ranks (index = rank), with elements of that many bytes.
+/// Throws what Program throws for plans that do not fit together, and for a deadlock the internal fault of the proof.
+Price price(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
+            Index element_bytes);
+
+}  // namespace vicinal

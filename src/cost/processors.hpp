@@ -1,0 +1,51 @@
+// Who has which processor, and what waits for it.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "locality/machine.hpp"
+
+namespace vicinal::detail {
+
+/// What a processor is to do for an operation, and since when it could.
+struct Task {
+  double ready = 0;
+  int operation = -1;
+  friend bool operator>(const Task& a, const Task& b) {
+    return a.ready != b.ready ? a.ready > b.ready : a.operation > b.operation;
+  }
+};
+
+class Processor {
+ public:
+  int running = -1;   ///< the operation that occupies it, or -1
+  int previous = -1;  ///< the one that did before
+  double speed = 1;
+
+  void add(Task task);
+  /// Takes out what became ready first, of that the lowest operation.
+  Task take();
+  [[nodiscard]] bool has_work() const { return running < 0 && !waiting_.empty(); }
+
+ private:
+  std::vector<Task> waiting_;  ///< a heap
+};
+
+class Processors {
+ public:
+  /// `cores` of each host, 0 where each rank has one of its own.
+  Processors(const Machine& machine, double cores);
+
+  [[nodiscard]] int number(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
+  Processor& operator[](int number) { return all_[static_cast<std::size_t>(number)]; }
+  /// Whether the rank's host has more ranks than cores.
+  [[nodiscard]] bool scarce(int rank) const { return scarce_[static_cast<std::size_t>(rank)] != 0; }
+
+ private:
+  std::vector<int> of_rank_;
+  std::vector<char> scarce_;  ///< by rank
+  std::vector<Processor> all_;
+};
+
+}  // namespace vicinal::detail

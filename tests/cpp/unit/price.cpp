@@ -1,0 +1,446 @@
+// The price of plans whose timelines are short enough to be worked out here, in whole seconds, and what
+// holds for the plans of every planner.
+#include "cost/price.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+#include "../check.hpp"
+#include "../random_patterns.hpp"
+#include "../relay_plans.hpp"
+#include "plan/verify.hpp"
+#include "planners/virtual_ranks.hpp"
+
+namespace vicinal {
+
+namespace {
+
+using testing::add;
+using testing::flagging;
+using testing::message;
+using testing::moving;
+using Kind = OperationKind;
+
+constexpr Index element_bytes = 8;
+
+/// An element takes 2 s on a link between hosts, 1 s on others, half a second to copy. Ports cost nothing.
+Profile slow() {
+  Profile it;
+  it.levels = {LevelCost{1, 1, {{Protocol::any_size, 2, 0.125, false}}},
+               LevelCost{1, 2, {{Protocol::any_size, 4, 0.125, false}}},
+               LevelCost{2, 3, {{Protocol::any_size, 100, 0.25, false}}}};
+  it.handover = 5;
+  it.copy_seconds_per_byte = 0.0625;
+  return it;
+}
+
+Profile with_rendezvous() {
+  Profile it = slow();
+  it.levels[2].protocols = {{16, 100, 0.25, false}, {Protocol::any_size, 100, 0.25, true}};
+  return it;
+}
+
+/// Hosts that are the regions, too.
+Machine on_hosts(std::vector<int> host_of) { return {host_of, host_of}; }
+
+Price priced(const std::vector<Plan>& plans, const Machine& machine, const Profile& profile) {
+  return price(plans, machine, profile, element_bytes);
+}
+
+/// A message of `count` elements, its receive after `before`. Returns the number of the receive.
+int transfer(std::vector<Plan>& plans, int from, int to, Index count, std::int64_t tag = 0,
+             std::vector<int> send_after = {}, std::vector<int> receive_after = {}) {
+  add(plans[from], message(Kind::send, Plan::source, 0, count, to, tag, std::move(send_after)));
+  return add(plans[to],
+             message(Kind::receive, Plan::target, 0, count, from, tag, std::move(receive_after)));
+}
+
+int copy(Plan& plan, Index count, std::vector<int> after = {}) {
+  return add(plan, moving(Kind::copy, Phase::local, Plan::source, Plan::target, {{0, 0, count}},
+                          std::move(after)));
+}
+
+std::vector<Plan> plans_of(int ranks) { return testing::empty_plans(ranks, 400, 400); }
+
+std::string fault_of(const std::vector<Plan>& plans, const Profile& profile) {
+  try {
+    priced(plans, on_hosts({0, 1}), profile);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+std::string fault_of_proof(const std::vector<Plan>& plans) {
+  try {
+    detail::run_to_the_end(Program(plans));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST(price_of_nothing) {
+  const Price nothing = priced(plans_of(2), on_hosts({0, 1}), slow());
+  CHECK_EQUAL(nothing.seconds, 0);
+  CHECK_EQUAL(nothing.busiest, 0);
+  CHECK(nothing.finished == std::vector<double>(2, 0.0));
+  CHECK_THROWS(Fault::argument, priced(plans_of(2), on_hosts({0}), slow()),
+               "there are 2 plans, but the machine has 1 ranks");
+  CHECK_THROWS(Fault::argument, price(plans_of(1), on_hosts({0}), slow(), 0),
+               "elements of 0 bytes were given");
+}
+
+TEST(price_of_one_eager_message) {
+  auto plans = plans_of(2);
+  transfer(plans, 0, 1, 3);
+  // Sent until 2, three elements until 8, there at 108, received until 111.
+  const Price one = priced(plans, on_hosts({0, 1}), slow());
+  CHECK_EQUAL(one.seconds, 111);
+  CHECK_EQUAL(one.seconds, slow().network().seconds(24));
+  CHECK(one.finished == (std::vector<double>{8, 111}));
+  CHECK(one.busy == (std::vector<double>{2, 3}));
+  CHECK_EQUAL(one.busiest, 1);
+  CHECK_EQUAL(one.of(Phase::non_local), 111);
+}
+
+TEST(price_of_a_late_receive) {
+  auto plans = plans_of(2);
+  const int copied = copy(plans[1], 400);
+  transfer(plans, 0, 1, 3, 0, {}, {copied});
+  // There at 108, but posted at 200, after the copy.
+  const Price late = priced(plans, on_hosts({0, 1}), slow());
+  CHECK_EQUAL(late.seconds, 203);
+  CHECK_EQUAL(late.finished[0], 8);
+  CHECK_EQUAL(late.of(Phase::local), 200);
+  CHECK_EQUAL(late.of(Phase::non_local), 3);
+  // Posted in time, but the processor copies until 200.
+  plans[1].operations[1].after.clear();
+  const Price busy = priced(plans, on_hosts({0, 1}), slow());
+  CHECK_EQUAL(busy.seconds, 203);
+  CHECK_EQUAL(busy.of(Phase::local), 200);
+}
+
+TEST(price_of_rendezvous) {
+  auto plans = plans_of(2);
+  const int copied = copy(plans[1], 400);
+  transfer(plans, 0, 1, 3, 0, {}, {copied});
+  // Posted at 200, the sender knows at 300, three elements until 306, received until 309.
+  const Price late = priced(plans, on_hosts({0, 1}), with_rendezvous());
+  CHECK_EQUAL(late.seconds, 309);
+  CHECK(late.finished == (std::vector<double>{306, 309}));
+  CHECK_EQUAL(late.of(Phase::local), 200);
+  CHECK_EQUAL(late.of(Phase::non_local), 109);
+
+  auto early = plans_of(2);
+  transfer(early, 0, 1, 3);
+  // Begun at 2, agreed at 102, left at 108.
+  const Price in_time = priced(early, on_hosts({0, 1}), with_rendezvous());
+  CHECK_EQUAL(in_time.seconds, 111);
+  CHECK_EQUAL(in_time.finished[0], 108);
+  // Two elements, 16 bytes, are sent eagerly yet.
+  auto small = plans_of(2);
+  transfer(small, 0, 1, 2);
+  CHECK_EQUAL(priced(small, on_hosts({0, 1}), with_rendezvous()).finished[0], 6);
+}
+
+TEST(price_of_two_messages_on_one_link) {
+  auto plans = plans_of(3);
+  transfer(plans, 0, 1, 10);
+  transfer(plans, 0, 2, 10);
+  plans[0].operations[0].phase = plans[1].operations[0].phase = Phase::gather;
+  // Sent until 2 and 4; the first leaves from 2 to 22, the second from 22 to 42.
+  const Price two = priced(plans, on_hosts({0, 1, 2}), slow());
+  CHECK(two.finished == (std::vector<double>{42, 125, 145}));
+  CHECK_EQUAL(two.of(Phase::gather), 22);
+  CHECK_EQUAL(two.of(Phase::non_local), 123);
+  CHECK_EQUAL(two.busy[0], 4);
+}
+
+TEST(price_of_a_shared_port) {
+  Profile profile = slow();
+  const auto left_at = [&](const std::vector<Plan>& plans, const std::vector<int>& hosts) {
+    const Price found = priced(plans, on_hosts(hosts), profile);
+    return std::vector<double>{found.finished[0], found.finished[1]};
+  };
+  auto plans = plans_of(4);
+  transfer(plans, 0, 2, 10);
+  transfer(plans, 1, 3, 10);
+  const std::vector<int> out = {0, 0, 1, 2};
+  const std::vector<int> in = {0, 1, 2, 2};
+  // Sent until 2; a message of 80 bytes takes 20 s on its link, and 20 s on a port for itself, 40 beside another.
+  profile.port_seconds_per_byte = 0.25;
+  CHECK(left_at(plans, out) == (std::vector<double>{42, 42}));
+  CHECK(left_at(plans, in) == (std::vector<double>{42, 42}));
+  CHECK(left_at(plans, {0, 1, 2, 3}) == (std::vector<double>{22, 22}));
+  // A port that passes four links' bytes is none's bottleneck.
+  profile.port_seconds_per_byte = 0.0625;
+  CHECK(left_at(plans, out) == (std::vector<double>{22, 22}));
+  // Messages inside a host do not pass a port: 10 s each.
+  profile.port_seconds_per_byte = 0.25;
+  CHECK(left_at(plans, {0, 0, 0, 0}) == (std::vector<double>{11, 11}));
+
+  // Rank 1 copies until 10, so its message begins at 12. Rank 0's has 10 s of the port until then, the other 10 by
+  // 32; rank 1's has had 10 then, and the rest for itself until 42.
+  auto later = plans_of(4);
+  transfer(later, 0, 2, 10);
+  const int copied = copy(later[1], 20);
+  transfer(later, 1, 3, 10, 0, {copied});
+  CHECK(left_at(later, out) == (std::vector<double>{32, 42}));
+  CHECK(left_at(later, in) == (std::vector<double>{32, 42}));
+  // The shorter one of two is through first: both have 10 s by 22, then rank 0's has the port for itself.
+  auto shorter = plans_of(4);
+  transfer(shorter, 0, 2, 10);
+  transfer(shorter, 1, 3, 5);
+  CHECK(left_at(shorter, out) == (std::vector<double>{32, 22}));
+}
+
+TEST(price_of_the_search_of_posted_receives) {
+  Profile profile = slow();
+  profile.search = 10;
+  const auto seconds = [&](const std::vector<int>& tags) {
+    auto plans = plans_of(2);
+    for (const int tag : tags) add(plans[0], message(Kind::send, Plan::source, 0, 1, 1, tag));
+    for (int tag = 0; tag < 3; ++tag) {
+      add(plans[1], message(Kind::receive, Plan::target, tag, 1, 0, tag));
+    }
+    return priced(plans, on_hosts({0, 1}), profile).seconds;
+  };
+  // There at 104, 106 and 108. The one that was posted first is first, and then the next: 3 s each.
+  CHECK_EQUAL(seconds({0, 1, 2}), 113);
+  // The last one stands behind two: 23 s, until 127; the second behind one: 13, until 140; the first: until 143.
+  CHECK_EQUAL(seconds({2, 1, 0}), 143);
+  // Behind one, until 117; then behind none, until 120, since one has been taken; and the last until 123.
+  CHECK_EQUAL(seconds({1, 0, 2}), 123);
+}
+
+TEST(price_of_a_receive_that_stands_behind_nothing_posted_later) {
+  Profile profile = slow();
+  profile.search = 10;
+  auto plans = plans_of(2);
+  const int copied = copy(plans[1], 20);
+  transfer(plans, 0, 1, 1, 0, {}, {copied});
+  transfer(plans, 0, 1, 1, 1);
+  // The receive of tag 1 is posted at 0, that of tag 0 at 10. Tag 0 is there at 104: 13 s. Tag 1: 3 s.
+  CHECK_EQUAL(priced(plans, on_hosts({0, 1}), profile).seconds, 120);
+}
+
+namespace {
+
+/// Rank 0 writes four elements into a slot of rank 1, which takes them out.
+std::vector<Plan> handing_over() {
+  auto plans = plans_of(2);
+  const int view = add(plans[0], Buffer{Space::shared, 4, 5, 1, 0});
+  const int slot = add(plans[1], Buffer{Space::shared, 4, 5, 1, -1, 1});
+  const int free = add(plans[0], flagging(Kind::await, Phase::gather, view, -1, 1));
+  const int in =
+      add(plans[0], moving(Kind::copy, Phase::gather, Plan::source, view, {{0, 0, 4}}, {free}));
+  add(plans[0], flagging(Kind::signal, Phase::gather, view, 0, 0, {in}));
+  const int ready = add(plans[1], flagging(Kind::await, Phase::scatter, slot, 0));
+  const int out =
+      add(plans[1], moving(Kind::copy, Phase::local, slot, Plan::target, {{0, 0, 4}}, {ready}));
+  add(plans[1], flagging(Kind::signal, Phase::scatter, slot, -1, 0, {out}));
+  return plans;
+}
+
+}  // namespace
+
+TEST(price_of_a_handover) {
+  auto plans = handing_over();
+  const Machine machine = on_hosts({0, 0});
+  // Free from the execution before; copied until 2, signalled, seen at 7, copied until 9.
+  const Price early = priced(plans, machine, slow());
+  CHECK(early.finished == (std::vector<double>{2, 9}));
+  CHECK(early.busy == (std::vector<double>{2, 2}));
+  CHECK_EQUAL(early.of(Phase::gather), 2);
+  CHECK_EQUAL(early.of(Phase::scatter), 5);
+  CHECK_EQUAL(early.of(Phase::local), 2);
+  // Whoever looks at 20 sees it at once.
+  plans[1].operations[0].after = {
+      add(plans[1], moving(Kind::copy, Phase::local, Plan::source, Plan::target, {{0, 10, 40}}))};
+  std::rotate(plans[1].operations.begin(), plans[1].operations.end() - 1,
+              plans[1].operations.end());
+  plans[1].operations[1].after = {0};
+  plans[1].operations[2].after = {1};
+  plans[1].operations[3].after = {2};
+  CHECK(priced(plans, machine, slow()).finished == (std::vector<double>{2, 22}));
+}
+
+TEST(price_of_ranks_that_share_cores) {
+  Profile profile = slow();
+  const auto finished = [&](double cores, const std::vector<int>& hosts) {
+    auto plans = plans_of(static_cast<int>(hosts.size()));
+    for (Plan& plan : plans) copy(plan, 4);
+    profile.cores = cores;
+    return priced(plans, on_hosts(hosts), profile).finished;
+  };
+  // Each has 2 s to do.
+  CHECK(finished(0, {0, 0, 0}) == (std::vector<double>{2, 2, 2}));
+  CHECK(finished(3, {0, 0, 0}) == (std::vector<double>{2, 2, 2}));
+  CHECK(finished(1, {0, 0, 0}) == (std::vector<double>{2, 4, 6}));
+  CHECK(finished(2, {0, 0, 0}) == (std::vector<double>{2, 2, 4}));
+  // The second of the ranks of host 0 is rank 2.
+  CHECK(finished(2, {0, 1, 0, 0}) == (std::vector<double>{2, 2, 2, 4}));
+  // Half a core takes twice as long, also for a rank that has it for itself; two of three quarters 4/3.
+  CHECK(finished(0.5, {0, 0, 1}) == (std::vector<double>{4, 8, 4}));
+  CHECK(finished(1.5, {0, 0}) == (std::vector<double>{2 / 0.75, 2 / 0.75}));
+}
+
+TEST(price_of_a_handover_on_a_shared_core) {
+  auto plans = handing_over();
+  Profile profile = slow();
+  profile.cores = 1;
+  // Copied until 2; rank 1 has the core until 7 to see it, and copies until 9.
+  const Price alone = priced(plans, on_hosts({0, 0}), profile);
+  CHECK(alone.finished == (std::vector<double>{2, 9}));
+  CHECK(alone.busy == (std::vector<double>{2, 7}));
+  // Rank 1 copies something else first, from 2 to 22; rank 0 cannot signal before, and the flag is seen at 27.
+  add(plans[1], moving(Kind::copy, Phase::direct, Plan::source, Plan::target, {{0, 10, 40}}));
+  const Price behind = priced(plans, on_hosts({0, 0}), profile);
+  CHECK(behind.finished == (std::vector<double>{22, 29}));
+  CHECK_EQUAL(behind.of(Phase::gather), 2);
+  CHECK_EQUAL(behind.of(Phase::direct), 20);
+  CHECK_EQUAL(behind.of(Phase::scatter), 5);
+  CHECK_EQUAL(behind.of(Phase::local), 2);
+}
+
+TEST(price_goes_by_the_levels_of_the_machine) {
+  // Ranks 0 to 2 share a host, 0 and 1 a domain; rank 3 is in their region, on another host.
+  const Machine machine({0, 0, 0, 0, 1}, {0, 0, 0, 1, 2}, {0, 0, 1, 2, 0});
+  const Profile profile = slow();
+  const auto seconds = [&](int to, bool local) {
+    auto plans = plans_of(5);
+    transfer(plans, 0, to, 1);
+    plans[0].operations[0].local = plans[to].operations[0].local = local;
+    return priced(plans, machine, profile).seconds;
+  };
+  for (const bool local : {false, true}) {  // what an operation says is for statistics
+    CHECK_EQUAL(seconds(1, local), profile.at(Level::domain).seconds(8));
+    CHECK_EQUAL(seconds(2, local), profile.at(Level::node).seconds(8));
+    CHECK_EQUAL(seconds(3, local), profile.at(Level::node).seconds(8));
+    CHECK_EQUAL(seconds(4, local), profile.at(Level::network).seconds(8));
+  }
+}
+
+TEST(price_of_a_deadlock_is_the_fault_of_the_proof) {
+  auto receives_first = plans_of(2);
+  auto sends_first = plans_of(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    const int other = 1 - rank;
+    add(receives_first[rank], message(Kind::receive, Plan::target, 0, 3, other, 0));
+    add(receives_first[rank], message(Kind::send, Plan::source, 0, 3, other, 0, {0}));
+    add(sends_first[rank], message(Kind::send, Plan::source, 0, 3, other, 0));
+    add(sends_first[rank], message(Kind::receive, Plan::target, 0, 3, other, 0, {0}));
+  }
+  const std::string expected = "deadlock in execution 1: rank 0, operation 0 (receive, non-local)";
+  CHECK(fault_of(receives_first, slow()).starts_with(expected));
+  CHECK_EQUAL(fault_of(receives_first, slow()), fault_of_proof(receives_first));
+  // Where sends are eager this ends, though no program may rely on it.
+  CHECK_EQUAL(fault_of(sends_first, slow()), "none");
+  CHECK_EQUAL(fault_of(sends_first, with_rendezvous()), fault_of_proof(sends_first));
+
+  auto awaiting = handing_over();
+  awaiting[0].operations[0].lag = 0;
+  CHECK_THROWS(Fault::internal, priced(awaiting, on_hosts({0, 0}), slow()),
+               "deadlock in execution 1: rank 0, operation 0 (await, gather) waits for rank 1");
+}
+
+TEST(price_frees_what_events_bring_about) {
+  auto plans = plans_of(1);
+  const int marked = add(plans[0], testing::event(Kind::trigger, 0, 0));
+  const int copied = copy(plans[0], 4, {marked});
+  add(plans[0], testing::event(Kind::notify, 0, 0, {copied}));
+  CHECK_EQUAL(priced(plans, on_hosts({0}), slow()).seconds, 2);
+}
+
+namespace {
+
+void require_whole(const std::vector<Plan>& plans, const Machine& machine, const Profile& profile) {
+  const Price found = priced(plans, machine, profile);
+  const bool works = std::any_of(plans.begin(), plans.end(),
+                                 [](const Plan& it) { return !it.operations.empty(); });
+  CHECK(works == (found.seconds > 0));
+  const double sum = std::accumulate(found.phases.begin(), found.phases.end(), 0.0);
+  CHECK(std::abs(sum - found.seconds) <= 1e-12 * found.seconds);
+  CHECK(std::all_of(found.phases.begin(), found.phases.end(), [](double it) { return it >= 0; }));
+  CHECK_EQUAL(*std::max_element(found.finished.begin(), found.finished.end()), found.seconds);
+  const double most = *std::max_element(found.busy.begin(), found.busy.end());
+  CHECK_EQUAL(found.busy[found.busiest], most);
+  CHECK(most <= found.seconds * (1 + 1e-12));
+  const Price again = priced(plans, machine, profile);
+  CHECK(again.seconds == found.seconds && again.phases == found.phases &&
+        again.busy == found.busy && again.finished == found.finished);
+}
+
+std::vector<Plan> plans_by(const Planner& planner, const std::shared_ptr<const Machine>& machine,
+                           const std::vector<Pattern>& patterns) {
+  std::vector<Plan> result;
+  for (const Plans& each : plan_virtually(planner, machine, patterns, {})) {
+    result.push_back(each.forward);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST(prices_of_all_planners) {
+  std::vector<Profile> profiles = {default_profile(), default_profile(), default_profile()};
+  profiles[1].search = 1e-7;
+  for (LevelCost& level : profiles[1].levels) level.protocols[0].rendezvous = true;
+  profiles[2].cores = 1.5;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    testing::RandomPatterns random(seed);
+    const int ranks = random.between(1, 16);
+    const auto [machine, regions] = random.machine(ranks);
+    const auto patterns = random.make(ranks, seed % 2 == 0);
+    for (const Planner& planner : planners()) {
+      if (!serves(planner, {})) continue;
+      try {
+        const auto plans = plans_by(planner, machine, patterns);
+        for (const Profile& profile : profiles) require_whole(plans, *machine, profile);
+      } catch (const std::exception& error) {
+        std::ostringstream text;
+        text << planner.name << ", seed " << seed << ", regions " << regions << ": "
+             << error.what();
+        throw std::runtime_error(text.str());
+      }
+    }
+  }
+}
+
+TEST(components_that_share_nothing_cost_what_the_dearest_costs) {
+  constexpr int each = 6;
+  constexpr int parts = 3;
+  Profile profile = default_profile();
+  profile.search = 1e-7;
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    testing::RandomPatterns random(seed);
+    std::vector<Plan> together;
+    std::vector<int> hosts;
+    double dearest = 0;
+    for (int part = 0; part < parts; ++part) {
+      const auto machine = std::make_shared<const Machine>(std::vector{0, 0, 0, 1, 1, 1},
+                                                           std::vector{0, 0, 0, 1, 1, 1});
+      const auto plans = plans_by(find_planner("aggregate"), machine, random.make(each, true));
+      dearest = std::max(dearest, priced(plans, *machine, profile).seconds);
+      for (Plan plan : plans) {
+        plan.rank += part * each;
+        plan.size = parts * each;
+        for (Buffer& buffer : plan.buffers) {
+          if (buffer.owner >= 0) buffer.owner += part * each;
+        }
+        for (Operation& it : plan.operations) {
+          if (it.peer >= 0) it.peer += part * each;
+        }
+        hosts.push_back(2 * part + machine->host_of(plan.rank % each));
+        together.push_back(std::move(plan));
+      }
+    }
+    CHECK_EQUAL(priced(together, on_hosts(hosts), profile).seconds, dearest);
+  }
+}
+
+}  // namespace vicinal
