@@ -30,8 +30,7 @@ enum class Method {
 [[nodiscard]] Picoseconds exchange_time(Method method, const Machine& machine, bool shared_memory,
                                         const Profile& profile);
 
-/// The method that `automatic` stands for: the one that takes the least time by the profile, of such the first of the
-/// enumeration.
+/// The method that `automatic` stands for: the one that takes the least time by the profile.
 ///
 /// It follows from what all ranks know before they have spoken: how many they are, where they live, the profile. What a rank
 /// has to send, or a caller hints, others do not know; ranks that go by different methods wait for each other for ever,

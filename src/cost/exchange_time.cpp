@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::int64_t typical_messages = 8;
 constexpr std::int64_t typical_bytes = 128;
-constexpr Method candidates[] = {Method::personalized, Method::nonblocking, Method::locality,
-                                 Method::locality_personalized};
+/// Of those that take the same, as the last two do in one region, the first is chosen.
+constexpr Method candidates[] = {Method::personalized, Method::nonblocking,
+                                 Method::locality_personalized, Method::locality};
 
 std::int64_t rounded_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
 
@@ -97,6 +98,8 @@ class Estimate {
       : sizes_(sizes),
         sum_(sizes, profile),
         messages_(std::min(typical_messages, sizes.ranks - 1)),
+        leaving_(messages_ == 0 ? 0
+                                : rounded_up(messages_ * (sizes.ranks - sizes.smallest), sizes.ranks - 1)),
         far_(sizes.regions > 1 ? Level::network : Level::node) {}
 
   Picoseconds of(Method method) {
@@ -107,7 +110,7 @@ class Estimate {
         break;
       case Method::nonblocking:
         straight();
-        receipts(messages_);
+        receipts(leaving_, messages_ - leaving_);
         sum_.rounds(sizes_.ranks, far_, false);
         break;
       case Method::locality:
@@ -127,13 +130,15 @@ class Estimate {
 
  private:
   void straight() {
-    sum_.messages(messages_, far_, typical_bytes);
+    sum_.messages(leaving_, Level::network, typical_bytes);
+    sum_.messages(messages_ - leaving_, Level::node, typical_bytes);
     if (messages_ > 0) sum_.latency(1, far_);
   }
   /// That a message has been received is told by another one.
-  void receipts(std::int64_t count) {
-    sum_.messages(count, far_, 0);
-    if (count > 0) sum_.latency(1, far_);
+  void receipts(std::int64_t far, std::int64_t near) {
+    sum_.messages(far, Level::network, 0);
+    sum_.messages(near, Level::node, 0);
+    if (far + near > 0) sum_.latency(1, far_);
   }
 
   /// Before the messages between regions, and after them.
@@ -155,8 +160,8 @@ class Estimate {
   void all_regions() { pairs(sizes_.regions - 1); }
 
   void some_regions() {
-    const std::int64_t spoken_to = std::min(sizes_.regions - 1, messages_ * sizes_.largest);
-    receipts(pairs(spoken_to));
+    const std::int64_t spoken_to = std::min(sizes_.regions - 1, leaving_ * sizes_.largest);
+    receipts(pairs(spoken_to), 0);
     if (sizes_.shares) {
       // Members tell the first of the region, and the first ranks of all regions meet.
       sum_.looks(sizes_.largest, sizes_.largest);
@@ -170,7 +175,7 @@ class Estimate {
   /// Returns how many the busiest rank leads.
   std::int64_t pairs(std::int64_t of_region) {
     const std::int64_t led = rounded_up(of_region, sizes_.smallest);
-    const std::int64_t bytes = rounded_up(messages_ * typical_bytes * sizes_.largest, of_region);
+    const std::int64_t bytes = rounded_up(leaving_ * typical_bytes * sizes_.largest, of_region);
     sum_.messages(led, far_, bytes);
     sum_.latency(1, far_);
     return led;
@@ -179,7 +184,8 @@ class Estimate {
   const Sizes& sizes_;
   Sum sum_;
   std::int64_t messages_;
-  Level far_;
+  std::int64_t leaving_;  ///< of these, to other regions
+  Level far_;  ///< between ranks that are as far apart as any
 };
 
 }  // namespace

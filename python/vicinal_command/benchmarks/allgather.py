@@ -1,7 +1,7 @@
 """`vicinal bench allgather`: planners of allgathers over all ranks, timed beside MPI_Allgather, or counted.
 
 Timing is that of any of the benchmarks (competition.py), on the ranks of ranks/allgather.py.  Counting starts
-none: it plans for virtual ranks, and prices what they send by a postal model.
+none: it plans for virtual ranks, counts what they send, and predicts how long that takes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COUNTED_COLUMNS = (
     Column("non-local\nbytes", lambda row: size(row["nonlocal_bytes"])),
     Column("most\nper rank", lambda row: size(row["nonlocal_bytes_max"])),
     Column("local\nper rank", per_rank("local_messages")),
-    Column("modelled", lambda row: duration(row["modelled_us"])),
+    Column("predicted", lambda row: duration(row["predicted_us"])),
 )
 
 
@@ -63,8 +63,8 @@ class CountedRow(Counted):
     regions: int
     block_bytes: int
     strategy: str
-    modelled_us: float
-    """By the postal model, of the rank that it takes longest."""
+    predicted_us: float
+    """By the price of the plans, until the last rank is done."""
 
 
 @dataclass(frozen=True)
@@ -146,14 +146,13 @@ def count(request: Request) -> int:
                     block_bytes=block_bytes,
                     strategy=planner,
                     **_count(plans.statistics(), block_bytes),
-                    modelled_us=round(plans.postal_seconds(block_bytes) * 1e6, 3),
+                    predicted_us=round(plans.price(element_bytes=block_bytes)["seconds"] * 1e6, 3),
                 ))
                 advance(len(rows))
     if terms.json:
         terms.json.write_text(as_json(rows))
     notes = [
-        "modelled: the rank whose messages take longest one after the other, by the postal model of Bienz et al. "
-        "2022 (equation 2) and the default profile; what passes through shared memory is free there",
+        f"predicted: until the last rank is done, by the profile {_core.Profile.default().name}",
         "every region is taken to be a host",
     ]
     title = f"allgather on {request.ranks:,} virtual ranks in {machine.regions:,} regions, local: {request.local}"

@@ -45,22 +45,36 @@ void Clocks::work(int rank, Picoseconds duration) {
 }
 
 void Clocks::send(int from, int to, std::int64_t bytes, bool packed) {
-  const LevelCost& cost = profile_.at(machine_.level(from, to));
-  if (packed) copy(from, bytes);
-  work(from, picoseconds(cost.send_overhead));
-  Picoseconds& link = link_[static_cast<std::size_t>(from)];
-  const Picoseconds leaves = std::max(link, at(from));
-  link = leaves + picoseconds(bytes, cost.protocol(bytes).seconds_per_byte);
-  under_way_.push_back({from, to, bytes, packed, leaves, 0});
-  if (machine_.level(from, to) != Level::network) return;
-  for (Port* const port : {&out_[host_of(from)], &in_[host_of(to)]}) {
+  round_.push_back({from, to, bytes, packed ? Way::packed : Way::straight, 0, 0});
+}
+
+void Clocks::hand(int from, int to, std::int64_t bytes) {
+  round_.push_back({from, to, bytes, Way::shared, 0, 0});
+}
+
+void Clocks::begin(Message& it) {
+  if (it.way != Way::straight) copy(it.from, it.bytes);
+  if (it.way == Way::shared) {
+    it.leaves = at(it.from);
+    return;
+  }
+  const Level level = machine_.level(it.from, it.to);
+  const LevelCost& cost = profile_.at(level);
+  work(it.from, picoseconds(cost.send_overhead));
+  Picoseconds& link = link_[static_cast<std::size_t>(it.from)];
+  it.leaves = std::max(link, at(it.from));
+  link = it.leaves + picoseconds(it.bytes, cost.protocol(it.bytes).seconds_per_byte);
+  if (level != Level::network) return;
+  for (Port* const port : {&out_[host_of(it.from)], &in_[host_of(it.to)]}) {
     ++port->messages;
-    port->busy = std::max(port->busy, leaves) + picoseconds(bytes, profile_.port_seconds_per_byte);
+    port->busy =
+        std::max(port->busy, it.leaves) + picoseconds(it.bytes, profile_.port_seconds_per_byte);
   }
 }
 
 /// Where several messages pass a port they share it: all of one size are through together, small ones before large ones.
 Picoseconds Clocks::arrival(const Message& it) const {
+  if (it.way == Way::shared) return it.leaves;
   const Level level = machine_.level(it.from, it.to);
   const Protocol& protocol = profile_.at(level).protocol(it.bytes);
   Picoseconds passed = it.leaves + picoseconds(it.bytes, protocol.seconds_per_byte);
@@ -73,18 +87,29 @@ Picoseconds Clocks::arrival(const Message& it) const {
   return passed + picoseconds(protocol.latency);
 }
 
-void Clocks::deliver() {
-  for (Message& message : under_way_) message.arrives = arrival(message);
-  std::stable_sort(under_way_.begin(), under_way_.end(),
-                   [](const Message& a, const Message& b) { return a.arrives < b.arrives; });
-  for (const Message& message : under_way_) {
-    Picoseconds& now = now_[static_cast<std::size_t>(message.to)];
-    now = std::max(now, message.arrives);
-    work(message.to, picoseconds(profile_.at(machine_.level(message.from, message.to)).receive_overhead));
-    if (message.packed) copy(message.to, message.bytes);
-    out_[host_of(message.from)].messages = in_[host_of(message.to)].messages = 0;
+void Clocks::end(const Message& it) {
+  if (it.way == Way::shared) {
+    await(it.to, it.arrives);
+  } else {
+    Picoseconds& now = now_[static_cast<std::size_t>(it.to)];
+    now = std::max(now, it.arrives);
+    work(it.to, picoseconds(profile_.at(machine_.level(it.from, it.to)).receive_overhead));
+    out_[host_of(it.from)].messages = in_[host_of(it.to)].messages = 0;
   }
-  under_way_.clear();
+  if (it.way != Way::straight) copy(it.to, it.bytes);
+}
+
+/// In the order in which things may be done: it matters where ranks share a processor.
+void Clocks::deliver() {
+  for (Message& message : round_) message.leaves = at(message.from);
+  std::stable_sort(round_.begin(), round_.end(),
+                   [](const Message& a, const Message& b) { return a.leaves < b.leaves; });
+  for (Message& message : round_) begin(message);
+  for (Message& message : round_) message.arrives = arrival(message);
+  std::stable_sort(round_.begin(), round_.end(),
+                   [](const Message& a, const Message& b) { return a.arrives < b.arrives; });
+  for (const Message& message : round_) end(message);
+  round_.clear();
 }
 
 void Clocks::copy(int rank, std::int64_t bytes) {

@@ -20,7 +20,9 @@ class Clocks {
 
   /// A message of this round. One that is `packed` is put together before, and taken apart after.
   void send(int from, int to, std::int64_t bytes, bool packed = false);
-  /// The end of the round: whoever was sent to has received.
+  /// The same through a slot in shared memory.
+  void hand(int from, int to, std::int64_t bytes);
+  /// The end of the round: all is sent, and received.
   void deliver();
   /// A rank copies from one place of its host's memory to another.
   void copy(int rank, std::int64_t bytes);
@@ -36,16 +38,19 @@ class Clocks {
     int messages = 0;      ///< of this round
     Picoseconds busy = 0;  ///< until when
   };
+  enum class Way : std::uint8_t { straight, packed, shared };
   struct Message {
     int from = 0, to = 0;
     std::int64_t bytes = 0;
-    bool packed = false;
+    Way way = Way::straight;
     Picoseconds leaves = 0;  ///< begins to
     Picoseconds arrives = 0;
   };
 
   /// A rank's processor is busy.
   void work(int rank, Picoseconds duration);
+  void begin(Message& message);
+  void end(const Message& message);
   [[nodiscard]] Picoseconds arrival(const Message& message) const;
   [[nodiscard]] Picoseconds through_port(std::int64_t bytes) const;
   [[nodiscard]] std::size_t host_of(int rank) const {
@@ -61,7 +66,7 @@ class Clocks {
   std::vector<Picoseconds> busy_;        ///< by processor: until when
   std::vector<double> slowness_;         ///< by host; 1: each of its ranks has a processor
   std::vector<Port> out_, in_;           ///< by host
-  std::vector<Message> under_way_;
+  std::vector<Message> round_;
 };
 
 }  // namespace vicinal::allgather

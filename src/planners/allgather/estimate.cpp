@@ -2,10 +2,11 @@
 #include "planners/allgather/estimate.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <numeric>
 #include <utility>
 
+#include "planners/allgather/clocks.hpp"
 #include "planners/allgather/schedule.hpp"
 
 namespace vicinal::allgather {
@@ -67,20 +68,26 @@ bool regions_in_order(const Machine& machine) {
   return true;
 }
 
-/// As Schedule::shares_with.
-bool shares(const Gathering& it, int rank, int peer) {
-  return it.shared_memory && it.machine.same_region(rank, peer) && it.machine.same_host(rank, peer);
-}
-
 bool all_share(const Members& team, const Gathering& it) {
   return std::all_of(team.ranks.begin(), team.ranks.end(),
-                     [&](int rank) { return shares(it, team.ranks.front(), rank); });
+                     [&](int rank) { return it.shares(team.ranks.front(), rank); });
+}
+
+/// As a schedule's give, and take by the end of the round.
+void give(Clocks& clocks, const Gathering& it, int from, int to, std::int64_t bytes,
+          bool packed = false) {
+  if (bytes == 0 || from == to) return;
+  if (it.shares(from, to)) {
+    clocks.hand(from, to, bytes);
+  } else {
+    clocks.send(from, to, bytes, packed);
+  }
 }
 
 // ---- among any ranks ------------------------------------------------------------------------------
 
-/// Teams that do so at the same time, all of one size. Nothing is sent where there is nothing.
-void by_bruck(Clocks& clocks, std::span<const Members> teams) {
+/// Teams that do so at the same time, all of one size.
+void by_bruck(Clocks& clocks, const Gathering& it, std::span<const Members> teams) {
   std::vector<Stretches> held;
   for (const Members& team : teams) held.emplace_back(team.bytes);
   const int size = teams.front().size();
@@ -88,20 +95,21 @@ void by_bruck(Clocks& clocks, std::span<const Members> teams) {
     const int count = std::min(step, size - step);
     for (std::size_t team = 0; team < teams.size(); ++team) {
       for (int place = 0; place < size; ++place) {
-        const std::int64_t bytes = held[team].bytes(place, count);
         const std::vector<int>& ranks = teams[team].ranks;
-        const int to = ranks[at((place - step + size) % size)];
         const bool packed = count > 1 && (!teams[team].side_by_side || place + count > size);
-        if (bytes > 0 && to != ranks[at(place)]) clocks.send(ranks[at(place)], to, bytes, packed);
+        give(clocks, it, ranks[at(place)], ranks[at((place - step + size) % size)],
+             held[team].bytes(place, count), packed);
       }
     }
     clocks.deliver();
   }
 }
 
-void by_bruck(Clocks& clocks, const Members& team) { by_bruck(clocks, std::span(&team, 1)); }
+void by_bruck(Clocks& clocks, const Gathering& it, const Members& team) {
+  by_bruck(clocks, it, std::span(&team, 1));
+}
 
-void by_doubling(Clocks& clocks, const Members& team) {
+void by_doubling(Clocks& clocks, const Gathering& it, const Members& team) {
   const Stretches held(team.bytes);
   const int size = team.size();
   int active = 1;
@@ -109,20 +117,20 @@ void by_doubling(Clocks& clocks, const Members& team) {
   const int pairs = size - active;
   const auto place_at = [&](int number) { return number < pairs ? 2 * number : number + pairs; };
   for (int pair = 0; pair < pairs; ++pair) {
-    clocks.send(team.ranks[at(2 * pair + 1)], team.ranks[at(2 * pair)], team.bytes[at(2 * pair + 1)]);
+    give(clocks, it, team.ranks[at(2 * pair + 1)], team.ranks[at(2 * pair)], team.bytes[at(2 * pair + 1)]);
   }
   clocks.deliver();
   for (int step = 1; step < active; step *= 2) {
     for (int number = 0; number < active; ++number) {
       const int first = number & ~(step - 1);
       const int begin = place_at(first), end = place_at(first + step);
-      clocks.send(team.ranks[at(place_at(number))], team.ranks[at(place_at(number ^ step))],
+      give(clocks, it, team.ranks[at(place_at(number))], team.ranks[at(place_at(number ^ step))],
                   held.bytes(begin, end - begin));
     }
     clocks.deliver();
   }
   for (int pair = 0; pair < pairs; ++pair) {
-    clocks.send(team.ranks[at(2 * pair)], team.ranks[at(2 * pair + 1)], held.bytes(0, size));
+    give(clocks, it, team.ranks[at(2 * pair)], team.ranks[at(2 * pair + 1)], held.bytes(0, size));
   }
   clocks.deliver();
 }
@@ -140,13 +148,20 @@ struct Filled {
 std::vector<Filled> fill(Clocks& clocks, const Members& team, int first) {
   std::vector<Filled> filled;
   for (int place = first; place < team.size(); ++place) {
-    if (team.bytes[at(place)] == 0) continue;
-    clocks.copy(team.ranks[at(place)], team.bytes[at(place)]);
-    filled.push_back({place, team.bytes[at(place)], clocks.at(team.ranks[at(place)])});
+    const std::int64_t bytes = team.bytes[at(place)];
+    if (bytes > 0) filled.push_back({place, bytes, clocks.at(team.ranks[at(place)])});
   }
-  std::stable_sort(filled.begin(), filled.end(), [](const Filled& a, const Filled& b) {
-    return a.signalled < b.signalled;
-  });
+  const auto in_order = [&] {
+    std::stable_sort(filled.begin(), filled.end(), [](const Filled& a, const Filled& b) {
+      return a.signalled < b.signalled;
+    });
+  };
+  in_order();
+  for (Filled& slot : filled) {
+    clocks.copy(team.ranks[at(slot.place)], slot.bytes);
+    slot.signalled = clocks.at(team.ranks[at(slot.place)]);
+  }
+  in_order();
   return filled;
 }
 
@@ -156,12 +171,12 @@ void read(Clocks& clocks, int rank, const Filled& slot) {
 }
 
 void share_inside(Clocks& clocks, const Gathering& it, const Members& team) {
-  if (!all_share(team, it)) return by_bruck(clocks, team);
+  if (!all_share(team, it)) return by_bruck(clocks, it, team);
   if (team.size() < 2) return;
   const std::vector<Filled> filled = fill(clocks, team, 0);
-  for (int place = 0; place < team.size(); ++place) {
-    for (const Filled& other : filled) {
-      if (other.place != place) read(clocks, team.ranks[at(place)], other);
+  for (const Filled& slot : filled) {
+    for (int place = 0; place < team.size(); ++place) {
+      if (slot.place != place) read(clocks, team.ranks[at(place)], slot);
     }
   }
 }
@@ -173,7 +188,7 @@ void collect_inside(Clocks& clocks, const Gathering& it, const Members& team) {
     const Stretches held(team.bytes);
     for (int step = 1; step < size; step *= 2) {
       for (int place = step; place < size; place += 2 * step) {
-        clocks.send(team.ranks[at(place)], team.ranks[at(place - step)],
+        give(clocks, it, team.ranks[at(place)], team.ranks[at(place - step)],
                     held.bytes(place, std::min(step, size - place)));
       }
       clocks.deliver();
@@ -191,7 +206,7 @@ void hand_out_inside(Clocks& clocks, const Gathering& it, const Members& team, s
     while (2 * step < size) step *= 2;
     for (; step > 0 && size > 1; step /= 2) {
       for (int place = 0; place + step < size; place += 2 * step) {
-        clocks.send(team.ranks[at(place)], team.ranks[at(place + step)], bytes);
+        give(clocks, it, team.ranks[at(place)], team.ranks[at(place + step)], bytes);
       }
       clocks.deliver();
     }
@@ -205,16 +220,16 @@ void hand_out_inside(Clocks& clocks, const Gathering& it, const Members& team, s
 
 // ---- the planners ---------------------------------------------------------------------------------
 
-void bruck(Clocks& clocks, const Gathering& it) { by_bruck(clocks, everybody_of(it)); }
+void bruck(Clocks& clocks, const Gathering& it) { by_bruck(clocks, it, everybody_of(it)); }
 
 void dissemination(Clocks& clocks, const Gathering& it) {
   Members all = everybody_of(it);
   std::reverse(all.ranks.begin(), all.ranks.end());
   std::reverse(all.bytes.begin(), all.bytes.end());
-  by_bruck(clocks, all);
+  by_bruck(clocks, it, all);
 }
 
-void recursive_doubling(Clocks& clocks, const Gathering& it) { by_doubling(clocks, everybody_of(it)); }
+void recursive_doubling(Clocks& clocks, const Gathering& it) { by_doubling(clocks, it, everybody_of(it)); }
 
 void hierarchical(Clocks& clocks, const Gathering& it) {
   Members leaders;
@@ -224,7 +239,7 @@ void hierarchical(Clocks& clocks, const Gathering& it) {
     collect_inside(clocks, it, team);
     leaders.add(team.ranks.front(), team.total());
   }
-  by_bruck(clocks, leaders);
+  by_bruck(clocks, it, leaders);
   for (int region = 0; region < it.machine.regions(); ++region) {
     hand_out_inside(clocks, it, region_of(it, region), leaders.total());
   }
@@ -245,7 +260,7 @@ void multi_lane(Clocks& clocks, const Gathering& it) {
       lanes[lane].add(rank, lane < members.size() ? it.bytes[at(rank)] : 0);
     }
   }
-  by_bruck(clocks, lanes);
+  by_bruck(clocks, it, lanes);
   for (int region = 0; region < machine.regions(); ++region) {
     Members team = region_of(it, region);
     std::fill(team.bytes.begin(), team.bytes.end(), 0);
@@ -304,7 +319,7 @@ void by_locality(Clocks& clocks, const Gathering& it, std::vector<Members> group
         const int taker = k % groups[at(to)].size(), giver = k % groups[at(from)].size();
         groups[at(to)].bytes[at(taker)] += bytes;
         if (bytes == 0) continue;
-        clocks.send(groups[at(from)].ranks[at(giver)], groups[at(to)].ranks[at(taker)], bytes,
+        give(clocks, it, groups[at(from)].ranks[at(giver)], groups[at(to)].ranks[at(taker)], bytes,
                     !in_order || from + fetched > count);
       }
     }
@@ -315,97 +330,6 @@ void by_locality(Clocks& clocks, const Gathering& it, std::vector<Members> group
 
 void locality_bruck(Clocks& clocks, const Gathering& it) {
   by_locality(clocks, it, divided(it.machine, everybody_of(it), false), true);
-}
-
-/// The largest sum of numbers that follow one another in a circle, each at most once; 0 of none.
-Picoseconds largest_stretch(const std::vector<Picoseconds>& gains) {
-  Picoseconds ending_here = 0, most = 0, least_ending = 0, least = 0, total = 0;
-  for (const Picoseconds gain : gains) {
-    total += gain;
-    ending_here = std::max<Picoseconds>(0, ending_here + gain);
-    most = std::max(most, ending_here);
-    least_ending = std::min<Picoseconds>(0, least_ending + gain);
-    least = std::min(least, least_ending);
-  }
-  return std::max(most, total - least);
-}
-
-/// What a step of the ring takes whoever has to do with it.
-class StepLoads {
- public:
-  explicit StepLoads(const Gathering& it)
-      : it_(it),
-        of_rank_(at(it.machine.size())),
-        of_host_(at(it.machine.hosts())),
-        ranks_of_host_(of_host_.size()),
-        out_(of_host_.size()),
-        in_(of_host_.size()) {
-    for (int rank = 0; rank < it.machine.size(); ++rank) ++ranks_of_host_[host_of(rank)];
-  }
-
-  /// Notes down that one rank hands the other a block in each step. Returns how long that takes.
-  Picoseconds hop(int giver, int taker, std::int64_t block) {
-    const Profile& profile = it_.profile;
-    if (shares(it_, giver, taker)) {
-      const Picoseconds copied = picoseconds(block, profile.copy_seconds_per_byte);
-      const Picoseconds handover = picoseconds(profile.handover);
-      load(giver, copied);
-      load(taker, copied + (scarce(taker) ? handover : 0));
-      return 2 * copied + handover;
-    }
-    const Level level = it_.machine.level(giver, taker);
-    const LevelCost& cost = profile.at(level);
-    load(giver, picoseconds(cost.send_overhead));
-    load(taker, picoseconds(cost.receive_overhead));
-    const Picoseconds on_the_link = picoseconds(block, cost.protocol(block).seconds_per_byte);
-    slowest_ = std::max(slowest_, on_the_link);
-    if (level == Level::network) {
-      const Picoseconds through = picoseconds(block, profile.port_seconds_per_byte);
-      slowest_ = std::max({slowest_, out_[host_of(giver)] += through, in_[host_of(taker)] += through});
-    }
-    return picoseconds(cost.overhead()) + picoseconds(cost.protocol(block).latency) + on_the_link;
-  }
-
-  [[nodiscard]] Picoseconds slowest() const { return slowest_; }
-
- private:
-  [[nodiscard]] std::size_t host_of(int rank) const { return at(it_.machine.host_of(rank)); }
-  [[nodiscard]] bool scarce(int rank) const {
-    return it_.profile.cores > 0 && it_.profile.cores < ranks_of_host_[host_of(rank)];
-  }
-  void load(int rank, Picoseconds duration) {
-    slowest_ = std::max(slowest_, of_rank_[at(rank)] += duration);
-    if (!scarce(rank)) return;
-    const auto all = static_cast<double>(of_host_[host_of(rank)] += duration);
-    slowest_ = std::max<Picoseconds>(slowest_, std::llround(all / it_.profile.cores));
-  }
-
-  const Gathering& it_;
-  std::vector<Picoseconds> of_rank_, of_host_;  ///< of processors
-  std::vector<int> ranks_of_host_;
-  std::vector<Picoseconds> out_, in_;  ///< of ports, by host
-  Picoseconds slowest_ = 0;
-};
-
-/// There are as many steps as ranks but one, all alike. What takes longest is a chain in which each step is the next one
-/// of the same rank, or that of the rank to which it hands its block: it stays where most is to be done for a step, and
-/// goes on where handing on takes longer than that.
-Picoseconds ring(const Gathering& it) {
-  std::vector<int> ranks;
-  for (int region = 0; region < it.machine.regions(); ++region) {
-    for (const int rank : it.machine.members(region)) ranks.push_back(rank);
-  }
-  const int size = it.machine.size();
-  const std::int64_t block =
-      std::accumulate(it.bytes.begin(), it.bytes.end(), std::int64_t{0}) / size;
-  StepLoads loads(it);
-  std::vector<Picoseconds> hops;
-  for (int place = 0; place < size; ++place) {
-    hops.push_back(loads.hop(ranks[at(place)], ranks[at((place + size - 1) % size)], block));
-  }
-  const Picoseconds step = loads.slowest();
-  for (Picoseconds& hop : hops) hop -= step;
-  return (size - 1) * step + largest_stretch(hops);
 }
 
 template <void (*follow)(Clocks&, const Gathering&)>
@@ -425,7 +349,7 @@ constexpr Algorithm algorithms[] = {
     {"bruck", followed<bruck>},
     {"dissemination", followed<dissemination>},
     {"recursive-doubling", followed<recursive_doubling>},
-    {"ring", ring},
+    {"ring", time_of_ring},
     {"hierarchical", followed<hierarchical>},
     {"multi-lane", followed<multi_lane>},
     {"locality-bruck", followed<locality_bruck>},
