@@ -3,13 +3,12 @@
 #include "cost/price.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <queue>
 
 #include "base/error.hpp"
 #include "base/product.hpp"
-#include "cost/port.hpp"
+#include "cost/agenda.hpp"
+#include "cost/links.hpp"
+#include "cost/messages.hpp"
 #include "cost/posted_receives.hpp"
 #include "cost/processors.hpp"
 #include "plan/progress.hpp"
@@ -18,46 +17,7 @@ namespace vicinal {
 
 namespace {
 
-using detail::Port;
-using detail::PostedReceives;
-using detail::Processor;
-using detail::Processors;
-using detail::Progress;
-
-enum class Happening : std::uint8_t {
-  processed,  ///< a processor has done what it was at
-  agreed,     ///< rendezvous: the sender knows that the receive is posted
-  passed,     ///< a port may have a message through
-  left,       ///< the message that a rank is sending has left
-  arrived,    ///< a message has come to its receiver
-  seen,       ///< a signal shows
-};
-
-struct Event {
-  double time;
-  std::uint64_t number;  ///< of those at one time the first that was foreseen is first
-  Happening what;
-  int which;
-  friend bool operator>(const Event& a, const Event& b) {
-    return a.time != b.time ? a.time > b.time : a.number > b.number;
-  }
-};
-
-/// What leaves a rank, one message after another.
-struct Link {
-  std::vector<int> waiting;  ///< sends
-  std::size_t next = 0;      ///< in `waiting`
-  int sending = -1;
-  int ports = 0;        ///< that do not have it through
-  double let_past = 0;  ///< when the link itself does
-};
-
-struct Message {
-  Level level;
-  const LevelCost& cost;
-  const Protocol& protocol;
-  std::int64_t bytes;
-};
+using namespace detail;
 
 std::vector<int> receives_of(std::span<const Plan> plans) {
   std::vector<int> result;
@@ -74,33 +34,29 @@ class Execution {
   Execution(const Program& program, const Machine& machine, const Profile& profile,
             Index element_bytes)
       : program_(program),
-        machine_(machine),
         profile_(profile),
         element_bytes_(element_bytes),
         progress_(program, 1),
+        messages_(program, machine, profile, element_bytes),
         processors_(machine, profile.cores),
-        links_(program.plans.size()),
-        ports_(2 * static_cast<std::size_t>(machine.hosts())),
+        links_(program, machine, profile, messages_, agenda_),
+        posted_(profile.search > 0 ? receives_of(program.plans) : std::vector<int>()),
+        place_(profile.search > 0 ? program.operations() : 0),
         time_(2 * static_cast<std::size_t>(program.operations()), 0.0),
         cause_(2 * static_cast<std::size_t>(program.operations()), -1) {
     price_.busy.assign(program.plans.size(), 0.0);
     price_.finished.assign(program.plans.size(), 0.0);
-    if (profile_.search == 0) return;
-    posted_ = PostedReceives(receives_of(program.plans));
-    place_.resize(static_cast<std::size_t>(program.operations()));
   }
 
   Price run() {
     begin_ready();
     occupy_processors();
-    while (!events_.empty()) {
-      // Of what becomes ready at one time, a processor begins with the first operation.
-      for (now_ = events_.top().time; !events_.empty() && events_.top().time == now_;) {
-        const Event event = events_.top();
-        events_.pop();
-        happen(event);
+    while (!agenda_.empty()) {
+      do {
+        happen(agenda_.next());
         begin_ready();
-      }
+      } while (agenda_.more_now());
+      // Not before: of what becomes ready at one time, a processor begins with the first operation.
       occupy_processors();
     }
     progress_.require_end();
@@ -118,25 +74,15 @@ class Execution {
   [[nodiscard]] int rank_of(int id) const { return program_.rank_of[id]; }
   [[nodiscard]] OperationKind kind(int id) const { return program_.operation(id).kind; }
 
-  [[nodiscard]] Message message(int id) const {
-    const Operation& it = program_.operation(id);
-    const Level level = machine_.level(rank_of(id), it.peer);
-    const LevelCost& cost = profile_.at(level);
-    const std::int64_t bytes = product(it.count, element_bytes_);
-    return {level, cost, cost.protocol(bytes), bytes};
-  }
-
-  void foresee(double time, Happening what, int which) {
-    events_.push({time, foreseen_++, what, which});
-  }
-
   void happen(const Event& event) {
     switch (event.what) {
-      case Happening::processed: end_task(processors_[event.which], event.which); break;
-      case Happening::agreed: join_link(event.which); break;
-      case Happening::passed: look_at_port(event.which); break;
+      case Happening::processed: end_task(event.which); break;
+      case Happening::agreed: links_.join(event.which); break;
+      case Happening::passed: links_.look_at_port(event.which); break;
       case Happening::left: leave(event.which); break;
-      case Happening::arrived: arrive(event.which); break;
+      case Happening::arrived:
+        if (progress_.meet(event.which)) take_in(event.which);
+        break;
       case Happening::seen: show(event.which); break;
     }
   }
@@ -156,7 +102,7 @@ class Execution {
         if (program_.operation(id).lag > 0) {
           complete(id, done(id));  // an acknowledgement that came long ago
         } else {
-          take_over(id);
+          notice(id);
         }
         break;
       case OperationKind::receive: post(id); break;
@@ -170,8 +116,8 @@ class Execution {
     for (std::size_t i = before; i < progress_.ready.size(); ++i) {
       cause_[done(progress_.ready[i])] = moment;
     }
-    time_[moment] = now_;
-    price_.finished[rank_of(id)] = now_;
+    time_[moment] = agenda_.now();
+    price_.finished[rank_of(id)] = agenda_.now();
     last_ = moment;
   }
 
@@ -179,7 +125,7 @@ class Execution {
 
   void enqueue(int id) {
     const int number = processors_.number(rank_of(id));
-    processors_[number].add({now_, id});
+    processors_[number].add({agenda_.now(), id});
     touched_.push_back(number);
   }
 
@@ -187,22 +133,22 @@ class Execution {
     for (const int number : touched_) {
       Processor& it = processors_[number];
       if (!it.has_work()) continue;
-      const detail::Task task = it.take();
+      const Task task = it.take();
       const int id = it.running = task.operation;
-      if (task.ready < now_) cause_[done(id)] = done(it.previous);
-      const double seconds = work(id) / it.speed;
+      if (task.ready < agenda_.now()) cause_[done(id)] = done(it.previous);
+      const double seconds = begin_work(id) / it.speed;
       price_.busy[rank_of(id)] += seconds;
-      foresee(now_ + seconds, Happening::processed, number);
+      agenda_.foresee(agenda_.now() + seconds, Happening::processed, number);
     }
     touched_.clear();
   }
 
-  /// Of a processor of full speed.
-  double work(int id) {
+  /// Returns what it takes a processor of full speed.
+  double begin_work(int id) {
     const Operation& it = program_.operation(id);
     switch (it.kind) {
-      case OperationKind::send: return message(id).cost.send_overhead;
-      case OperationKind::receive: return message(id).cost.receive_overhead + search(id);
+      case OperationKind::send: return messages_.of(id).cost.send_overhead;
+      case OperationKind::receive: return messages_.of(id).cost.receive_overhead + search(id);
       case OperationKind::copy:
       case OperationKind::reduce:
         return static_cast<double>(product(total(it.runs), element_bytes_)) *
@@ -212,25 +158,19 @@ class Execution {
     }
   }
 
-  /// Takes it out of those that are posted.
-  double search(int receive) {
-    if (profile_.search == 0) return 0;
-    const int before = posted_.take(rank_of(receive), place_[receive]);
-    return before * profile_.search;
-  }
-
-  void end_task(Processor& processor, int number) {
+  void end_task(int number) {
+    Processor& processor = processors_[number];
     const int id = processor.previous = processor.running;
     processor.running = -1;
     touched_.push_back(number);
-    time_[done(id)] = now_;
+    time_[done(id)] = agenda_.now();
     if (kind(id) == OperationKind::send) {
       inject(id);
       return;
     }
     if (kind(id) == OperationKind::signal) {
       const double on_the_way = processors_.scarce(rank_of(id)) ? 0 : profile_.handover;
-      foresee(now_ + on_the_way, Happening::seen, id);
+      agenda_.foresee(agenda_.now() + on_the_way, Happening::seen, id);
     }
     complete(id, done(id));
   }
@@ -239,20 +179,18 @@ class Execution {
 
   void inject(int send) {
     cause_[gone(send)] = done(send);
-    if (!message(send).protocol.rendezvous) {
-      join_link(send);
+    if (!messages_.of(send).protocol.rendezvous) {
+      links_.join(send);
     } else if (progress_.meet(send)) {
       agree(send);
     }
   }
 
   void post(int receive) {
-    if (profile_.search > 0) {
-      place_[receive] = posted_.post(rank_of(receive));
-    }
+    if (profile_.search > 0) place_[receive] = posted_.post(rank_of(receive));
     if (!progress_.meet(receive)) return;
     const int send = program_.counterpart[receive];
-    if (message(send).protocol.rendezvous) {
+    if (messages_.of(send).protocol.rendezvous) {
       cause_[gone(send)] = cause_[done(receive)];
       agree(send);
     } else {
@@ -260,86 +198,34 @@ class Execution {
     }
   }
 
-  void agree(int send) { foresee(now_ + message(send).protocol.latency, Happening::agreed, send); }
-
-  void join_link(int send) {
-    Link& its = links_[rank_of(send)];
-    if (its.sending < 0) {
-      move(send);
-    } else {
-      its.waiting.push_back(send);
-    }
-  }
-
-  void move(int send) {
-    const int rank = rank_of(send);
-    const Message it = message(send);
-    Link& its = links_[rank];
-    const auto bytes = static_cast<double>(it.bytes);
-    its.sending = send;
-    its.let_past = now_ + bytes * it.protocol.seconds_per_byte;
-    if (it.level != Level::network) {
-      foresee(its.let_past, Happening::left, rank);
-      return;
-    }
-    its.ports = 2;
-    const int out = 2 * machine_.host_of(rank);
-    const int in = 2 * machine_.host_of(program_.operation(send).peer) + 1;
-    for (const int number : {out, in}) {
-      ports_[number].enter(now_, rank, bytes * profile_.port_seconds_per_byte);
-      foresee_port(number);
-    }
-  }
-
-  /// A port's next job may be through later than foreseen, when others have come: then that is looked at again.
-  void foresee_port(int number) {
-    Port& port = ports_[number];
-    const double next = port.next();
-    if (next >= port.looked_at) return;
-    port.looked_at = std::max(next, now_);
-    foresee(port.looked_at, Happening::passed, number);
-  }
-
-  void look_at_port(int number) {
-    Port& port = ports_[number];
-    for (int rank = port.leave(now_); rank >= 0; rank = port.leave(now_)) {
-      Link& its = links_[rank];
-      if (--its.ports == 0) foresee(std::max(now_, its.let_past), Happening::left, rank);
-    }
-    if (port.looked_at <= now_) port.looked_at = std::numeric_limits<double>::infinity();
-    foresee_port(number);
+  void agree(int send) {
+    const double latency = messages_.of(send).protocol.latency;
+    agenda_.foresee(agenda_.now() + latency, Happening::agreed, send);
   }
 
   void leave(int rank) {
-    Link& its = links_[rank];
-    const int send = its.sending;
+    const auto [send, after] = links_.leave(rank);
+    if (after >= 0) cause_[gone(after)] = gone(send);
     complete(send, gone(send));
-    const Message it = message(send);
-    if (it.protocol.rendezvous) {
+    const Protocol& protocol = messages_.of(send).protocol;
+    if (protocol.rendezvous) {
       take_in(send);
     } else {
-      foresee(now_ + it.protocol.latency, Happening::arrived, send);
+      agenda_.foresee(agenda_.now() + protocol.latency, Happening::arrived, send);
     }
-    if (its.next == its.waiting.size()) {
-      its.waiting.clear();
-      its.next = 0;
-      its.sending = -1;
-      return;
-    }
-    const int after = its.waiting[its.next++];
-    cause_[gone(after)] = gone(send);
-    move(after);
   }
 
-  void arrive(int send) {
-    if (progress_.meet(send)) take_in(send);
-  }
-
-  /// The receive was posted before.
+  /// A message whose receive was posted before it came.
   void take_in(int send) {
     const int receive = program_.counterpart[send];
     cause_[done(receive)] = gone(send);
     enqueue(receive);
+  }
+
+  /// Takes the receive out of those that are posted.
+  double search(int receive) {
+    if (profile_.search == 0) return 0;
+    return posted_.take(rank_of(receive), place_[receive]) * profile_.search;
   }
 
   // ---- flags ------------------------------------------------------------------------------------
@@ -348,11 +234,12 @@ class Execution {
     progress_.raise(signal);
     progress_.for_each_over(signal, [&](int await) {
       cause_[done(await)] = done(signal);
-      take_over(await);
+      notice(await);
     });
   }
 
-  void take_over(int await) {
+  /// An await's flag is there.
+  void notice(int await) {
     if (processors_.scarce(rank_of(await))) {
       enqueue(await);
     } else {
@@ -371,18 +258,15 @@ class Execution {
   }
 
   const Program& program_;
-  const Machine& machine_;
   const Profile& profile_;
   Index element_bytes_;
   Progress progress_;
+  Agenda agenda_;
+  Messages messages_;
   Processors processors_;
-  std::vector<Link> links_;  ///< by rank
-  std::vector<Port> ports_;  ///< by host: out, in
-  PostedReceives posted_{std::span<const int>()};
-  std::vector<int> place_;  ///< by operation: of receives, in `posted_`
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::uint64_t foreseen_ = 0;
-  double now_ = 0;
+  Links links_;
+  PostedReceives posted_;
+  std::vector<int> place_;    ///< by operation: of receives, in `posted_`
   std::vector<int> touched_;  ///< processors that may have nothing to do
   std::vector<double> time_;  ///< by moment
   std::vector<int> cause_;    ///< by moment: the one that it waited for last, or -1

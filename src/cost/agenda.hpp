@@ -1,0 +1,53 @@
+// What is going to happen, and when: the clock of the price.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+namespace vicinal::detail {
+
+enum class Happening : std::uint8_t {
+  processed,  ///< a processor has done what it was at
+  agreed,     ///< rendezvous: the sender of a send knows that the receive is posted
+  passed,     ///< a port may have a message through
+  left,       ///< the message that a rank is sending has left
+  arrived,    ///< that of a send has come to its receiver
+  seen,       ///< a signal shows
+};
+
+struct Event {
+  double time = 0;
+  std::uint64_t number = 0;  ///< of those at one time the first that was foreseen is first
+  Happening what = Happening::processed;
+  int which = 0;
+  friend bool operator>(const Event& a, const Event& b) {
+    return a.time != b.time ? a.time > b.time : a.number > b.number;
+  }
+};
+
+class Agenda {
+ public:
+  [[nodiscard]] double now() const { return now_; }
+  void foresee(double time, Happening what, int which) {
+    events_.push({time, foreseen_++, what, which});
+  }
+  [[nodiscard]] bool empty() const { return events_.empty(); }
+  /// Whether more happens at this time.
+  [[nodiscard]] bool more_now() const { return !empty() && events_.top().time <= now_; }
+  /// Goes on to the next event.
+  Event next() {
+    const Event event = events_.top();
+    events_.pop();
+    now_ = event.time;
+    return event;
+  }
+
+ private:
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::uint64_t foreseen_ = 0;
+  double now_ = 0;
+};
+
+}  // namespace vicinal::detail
