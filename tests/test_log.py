@@ -58,6 +58,8 @@ def test_a_line_per_plan_says_what_was_chosen_and_why(mpi: str, tmp_path: Path) 
     assert said(mpi, VICINAL_LOG=f"info:{log}") == ""
     heard = lines_of(log.read_text())
     assert not any(" took " in text for _, text in heard), "this is for debug"
+    offers = [rank for rank, text in heard if "'vicinal calibrate FILE' measures this machine" in text]
+    assert offers == [0], heard
     for rank in range(4):
         own = [text for other, text in heard if other == rank]
         assert sum(f": rank {rank} of 4, on 1 node" in text for text in own) == 2, own

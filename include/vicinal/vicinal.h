@@ -53,6 +53,10 @@
  *   vicinal_group_size    'common-neighbor' forms groups of at most this many ranks of a region, or, for
  *                         0, of as many as a cost model finds best: a whole number from 0 to 1048576
  *                         (default '0').
+ *   vicinal_profile       what the machine costs, by which plans are chosen: the name of a file as
+ *                         'vicinal calibrate' writes it (none by default). It is read once per process.
+ *                         Ranks must have profiles with the same contents, wherever each node keeps its
+ *                         file. Without one, that of a published machine holds.
  *   vicinal_verify        whether all ranks of an exchange prove each new plan together: '1' or '0'
  *                         (default '0'). It is before the plan is used, at the cost of gathering all
  *                         their plans on one rank.

@@ -44,7 +44,7 @@ struct PlanSet {
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
                    bool complete, Index element_bytes, Index split_bytes, int leader_shift,
-                   int group_size) {
+                   int group_size, const Profile* profile) {
   require(element_bytes >= 1 && split_bytes >= 1 && leader_shift >= 0 && group_size >= 0,
           Fault::argument, "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           ", leader_shift=", leader_shift, " and group_size=", group_size,
@@ -58,6 +58,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   options.split_bytes = split_bytes;
   options.leader_shift = leader_shift;
   options.group_size = group_size;
+  if (profile != nullptr) options.profile = *profile;
   const nb::gil_scoped_release released;
   auto both = plan_virtually(find_planner(strategy), machine.machine, patterns.by_rank, options);
   auto forward = std::make_shared<std::vector<Plan>>();
@@ -154,7 +155,7 @@ void bind_plans(nb::module_& module) {
           "plan", &make_plans, "strategy"_a, "machine"_a, "patterns"_a, nb::kw_only(),
           "shared_memory"_a = true, "with_reverse"_a = false, "one_block"_a = false,
           "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 65536,
-          "leader_shift"_a = 0, "group_size"_a = 0,
+          "leader_shift"_a = 0, "group_size"_a = 0, "profile"_a = nb::none(),
           "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
           "over through it, else by messages. `one_block`: each rank sends the same items on "
           "all of its edges, as in an allgather. `complete`: each rank has an edge to and from "

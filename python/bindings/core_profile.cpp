@@ -2,20 +2,48 @@
 #include <nanobind/stl/string.h>
 
 #include "core.hpp"
-#include "cost/profile.hpp"
+#include "cost/profile_json.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace vicinal::python {
 
+namespace {
+
+/// By their names, as in a file.
+nb::dict levels_of(const Profile& profile) {
+  nb::dict levels;
+  for (std::size_t i = 0; i < level_count; ++i) levels[level_names[i]] = profile.levels[i];
+  return levels;
+}
+
+}  // namespace
+
 void bind_profile(nb::module_& module) {
+  nb::class_<LevelCost>(module, "LevelCost", "Messages between ranks that are so near, in seconds.")
+      .def_ro("send_overhead", &LevelCost::send_overhead, "Of the sender's processor, per message.")
+      .def_ro("receive_overhead", &LevelCost::receive_overhead, "Of the receiver's.")
+      .def_ro("measured", &LevelCost::measured, "Whether it was, or is that of the level next to it.")
+      .def("seconds", &LevelCost::seconds, "bytes"_a,
+           "From the begin of a send to the end of its receive, where nobody else sends.");
   nb::class_<Profile>(module, "Profile",
                       "What a machine costs: messages at each level, copies, handovers.")
       .def_static(
           "default", [] { return default_profile(); }, "What holds where no profile is given.")
+      .def_static("read", &read_profile_file, "path"_a, "What is in a file.")
+      .def_static(
+          "from_json", [](const std::string& text) { return read_profile(text, "the profile"); },
+          "text"_a, "What such a file would have in it.")
+      .def("to_json", &write_profile, "The text of a file.")
+      .def("identity", &identity, "Name and fingerprint: the same for equal profiles only.")
       .def_ro("name", &Profile::name, "Of the machine and MPI.")
-      .def_ro("source", &Profile::source, "Where its numbers are from.");
+      .def_ro("source", &Profile::source, "Where its numbers are from.")
+      .def_ro("date", &Profile::date, "Of the measurements.")
+      .def_prop_ro("levels", &levels_of, "'domain', 'node' and 'network'.")
+      .def_ro("copy_seconds_per_byte", &Profile::copy_seconds_per_byte, "Of copies in memory.")
+      .def_ro("handover", &Profile::handover, "From a signal in shared memory to its await.")
+      .def("__eq__", [](const Profile& one, const Profile& other) { return one == other; });
 }
 
 }  // namespace vicinal::python

@@ -131,6 +131,7 @@ NB_MODULE(VICINAL_MODULE, m) {
       "stop_threads", [] { vicinal::mpi::stop_threads_hook(); },
       nb::call_guard<nb::gil_scoped_release>());
   m.def("dump", [] { vicinal::describe_pending(std::cerr); });
+  py::bind_calibrate(m);
   py::bind_halo(m);
   py::bind_graph(m);
   py::bind_sparse(m);

@@ -75,6 +75,7 @@ class Pending {
   virtual void fail() {}
 };
 
+void bind_calibrate(nanobind::module_& module);
 void bind_halo(nanobind::module_& module);
 void bind_graph(nanobind::module_& module);
 void bind_sparse(nanobind::module_& module);

@@ -45,7 +45,7 @@ class Graph:
         The ranks that this rank receives from and sends to, as for MPI_Dist_graph_create_adjacent.
         They may repeat (the k-th edge from p to q at p is the k-th from p to q at q), and may be the
         rank itself.  Ranks are never reordered.
-    strategy, regions, local, split_bytes, leader_shift, verify
+    strategy, regions, local, split_bytes, leader_shift, profile, verify
         As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned",
         or for allgathers "distance-halving".
     group_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,9 @@ class Halo:
         How many exchanges of each direction may be in flight at once: 1 to 8 (default 4).
     split_bytes, leader_shift
         See vicinal.h.
+    profile
+        What the machine costs, by which plans are chosen: the path of a file that `vicinal calibrate` has
+        written.  Its contents, not its path, must be the same on all ranks (default: a published machine).
     progress
         "relaxed" (default): ranks may relay for others, which they do in every call of vicinal; a blocking
         call of MPI between `start` and `wait` may then deadlock.  "strict": exchanges go direct, one message
@@ -80,6 +84,7 @@ class Halo:
         split_bytes: int | None = None,
         leader_shift: int | None = None,
         progress: str | None = None,
+        profile: str | PathLike[str] | None = None,
         verify: bool | None = None,
     ) -> None:
         module, address = native(), address_of_comm(comm)
@@ -94,7 +99,8 @@ class Halo:
             ranks = None if owners is None else read_ranks(owners, "owners")
             settings = given_settings(
                 strategy=strategy, regions=regions, local=local, in_flight=in_flight,
-                split_bytes=split_bytes, leader_shift=leader_shift, progress=progress, verify=verify,
+                split_bytes=split_bytes, leader_shift=leader_shift, progress=progress, profile=profile,
+                verify=verify,
             )
         except Exception as error:  # raised where all ranks meet, so that the others learn of it
             fault = fault_of(error)

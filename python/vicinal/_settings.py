@@ -7,6 +7,7 @@ wins over the argument, so that a program can be tried out differently without t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
 from typing import Any, TypedDict, cast
 
 
@@ -20,6 +21,7 @@ class PlanSettings(TypedDict, total=False):
     leader_shift: int | None
     group_size: int | None
     progress: str | None
+    profile: str | PathLike[str] | None
     verify: bool | None
 
 
@@ -55,5 +57,7 @@ def given_settings(**settings: Any) -> dict[str, str]:
             value = "list:" + ",".join(str(int(label)) for label in value)
         if name == "verify" and isinstance(value, bool):
             value = int(value)
+        if name == "profile" and isinstance(value, PathLike):
+            value = fspath(value)
         given[f"vicinal_{name}"] = str(value)
     return given

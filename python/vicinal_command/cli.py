@@ -17,7 +17,7 @@ from typing import NoReturn
 from vicinal import Error
 
 from . import cli_bench
-from .options import add_common, add_timing, positive, regions_of, virtual_regions_of
+from .options import add_common, add_mpi, add_regions, add_timing, positive, regions_of, virtual_regions_of
 from .outputs import CommandError, OutputFile
 
 BASELINE = "direct"
@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
         print("vicinal", __version__)
         return 0
     if options.command is None:
-        raise CommandError("no command given: choose spmv, explain, bench or strategies; see `vicinal --help`")
+        raise CommandError("no command given: choose spmv, explain, bench, calibrate or strategies; see `vicinal --help`")
     known = dict(_core.strategies())
     if options.command == "strategies":
         width = max(map(len, known))
@@ -84,6 +84,14 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{name:<{width}}  {summary}")
         return 0
 
+    if options.command == "calibrate":
+        from . import calibrate
+
+        return calibrate.calibrate(
+            calibrate.Request(
+                OutputFile(options.file), options.ranks, regions_of(options) or "node/numa", options.quick, options.mpi
+            )
+        )
     strategies = _strategies(options.strategy) if options.command != "bench" else ()
     json = OutputFile(options.json) if options.json else None
     plot = None
@@ -160,6 +168,19 @@ def _parser() -> Parser:
     commands.add_parser("strategies", help="list the strategies")
 
     cli_bench.add_benches(commands)
+    calibrate = commands.add_parser(
+        "calibrate", help="measure what messages cost on this machine, for choosing plans by",
+        description="Measure on MPI ranks what messages, copies and handovers cost, and write it as a profile, which "
+        "VICINAL_PROFILE=FILE, the info key vicinal_profile or the argument `profile` has plans chosen by.",
+    )
+    calibrate.add_argument("file", metavar="FILE", help="the profile to be written (JSON)")
+    calibrate.add_argument(
+        "--ranks", type=positive, default=max(2, os.cpu_count() or 1), metavar="N",
+        help="how many ranks (default: one for each processor, %(default)s here)",
+    )
+    add_regions(calibrate, "node/numa")
+    calibrate.add_argument("--quick", action="store_true", help="measure a few sizes, and less often")
+    add_mpi(calibrate)
     for command in (spmv, explain):
         command.add_argument(
             "matrix", metavar="MATRIX",

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 PLANNED_BYTES = 8
 """A halo is planned before the type of its values is known, as for 8 bytes each."""
-COPIED_BYTES_PER_NANOSECOND = 20 / 3
-"""The rate at which GOAL programs compute with copies: that of the library's machine profile."""
 
 VERIFY_SECONDS = 30
 """Once this long has passed, plans are verified only where the user insists."""
@@ -120,8 +118,15 @@ def _keep(strategy: str, plans: PlanSet, matrix: Matrix, correct: bool | None) -
 def _details(request: Request, plans: PlanSet, matrix: Matrix) -> str:
     """Write the GOAL program and return the text of a rank's plan, where they are asked for."""
     if request.goal:
-        request.goal.write_text(plans.goal(matrix.value_bytes, COPIED_BYTES_PER_NANOSECOND))
+        request.goal.write_text(plans.goal(matrix.value_bytes, _copied_bytes_per_nanosecond()))
     return plans.text(request.rank) if request.rank is not None else ""
+
+
+def _copied_bytes_per_nanosecond() -> float:
+    """The rate at which GOAL programs compute with copies: that of the library's machine profile."""
+    from vicinal import _core
+
+    return 1e-9 / _core.Profile.default().copy_seconds_per_byte
 
 
 def _plot(file: OutputFile, title: str, explained: Sequence[Explained]) -> None:

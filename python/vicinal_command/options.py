@@ -41,8 +41,8 @@ def probabilities(text: str) -> list[float]:
     return [probability(part) for part in text.split(",")]
 
 
-def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
-    """The options of every command that compares strategies."""
+def add_regions(command: argparse.ArgumentParser, standard: str | None) -> None:
+    """Who is near whom; `standard` is what ranks that are run have where nothing is said, None for virtual ones."""
     regions = command.add_mutually_exclusive_group()
     regions.add_argument(
         "--ranks-per-region", type=positive, metavar="K",
@@ -51,8 +51,13 @@ def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
     regions.add_argument(
         "--regions", metavar="TEXT",
         help="who is near whom: blocks:K, round-robin:N, list:L0,L1,... (a label per rank)"
-        + (", node (default) or numa" if launched else ""),
+        + ("" if standard is None else f", node, numa, or two of these as OUTER/INNER (default {standard})"),
     )
+
+
+def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
+    """The options of every command that compares strategies."""
+    add_regions(command, "node" if launched else None)
     command.add_argument("--json", metavar="FILE", help="write the rows as JSON")
     command.add_argument("--plot", metavar="FILE", help="draw the results (.png, .svg, .pdf)")
 
@@ -67,6 +72,11 @@ def add_timing(command: argparse.ArgumentParser, iterations: int) -> None:
         "--repetitions", type=positive, default=REPETITIONS, metavar="K",
         help=f"how often each contestant has its turn (default {REPETITIONS})",
     )
+    add_mpi(command)
+
+
+def add_mpi(command: argparse.ArgumentParser) -> None:
+    """Which MPI ranks are started with."""
     command.add_argument(
         "--mpi", metavar="NAME",
         help="mpich, openmpi, system (the one on PATH), or the folder of an MPI; by default VICINAL_MPI "

@@ -80,7 +80,9 @@ def write_run(folder: Path, task: Mapping[str, Any], arrays: Mapping[str, npt.ND
         ) from error
 
 
-def run_ranks(folder: Path, program: str, ranks: int, mpi: Mpi, steps: int) -> None:
+def run_ranks(
+    folder: Path, program: str, ranks: int, mpi: Mpi, steps: int, doing: str = "exchanging"
+) -> None:
     """Start ranks that run the module `program` of ranks/, and wait for their end, showing how far they are.
 
     They are done after `steps` calls of RankProcess.report.
@@ -98,7 +100,7 @@ def run_ranks(folder: Path, program: str, ranks: int, mpi: Mpi, steps: int) -> N
 
     done = folder / "progress"
     done.touch()
-    with (folder / "output").open("wb") as output, progress("exchanging", steps) as advance:
+    with (folder / "output").open("wb") as output, progress(doing, steps) as advance:
         try:
             process = subprocess.Popen(
                 line, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,

@@ -51,6 +51,8 @@ constexpr std::array table = std::to_array<Setting>({
      "as "
      "a cost model finds best",
      Form::whole_number, "", 0, 1 << 20},
+    {"vicinal_profile", "", "what the machine costs, by which plans are chosen", Form::special,
+     "the name of a file as 'vicinal calibrate' writes it", 0, 0, Scope::call, true, true},
     {"vicinal_verify", "0", "whether all ranks of an exchange prove each new plan together",
      Form::words, "1 0"},
     {"vicinal_report_waits", "30", "when a rank that waits says for whom", Form::seconds,
@@ -187,7 +189,7 @@ std::vector<Given> given_by_process() {
   std::vector<Given> given;
   given.push_back({"the version of vicinal", VICINAL_VERSION_STRING});
   for (const Setting& row : table) {
-    if (row.alike) given.push_back({variable_of(row.key), environment_value(row.key)});
+    if (row.alike && !row.is_path) given.push_back({variable_of(row.key), environment_value(row.key)});
   }
   return given;
 }

@@ -41,6 +41,8 @@ struct Setting {
   std::int64_t largest = 0;
   SettingScope scope = SettingScope::call;
   bool alike = true;  ///< all ranks must give the same
+  /// It is the name of a file: what must be alike is what is in there, wherever a node keeps it.
+  bool is_path = false;
 };
 
 /// How many executions of one plan may be in flight.
@@ -77,7 +79,7 @@ std::optional<double> read_seconds(std::string_view text);
 bool is_yes(std::string_view text);
 
 /// What all processes must have alike: the version of the library, and of the environment the settings
-/// that all ranks must give alike.
+/// that all ranks must give alike, other than names of files.
 std::vector<Given> given_by_process();
 
 }  // namespace vicinal

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/setting.hpp"
+#include "cost/profile_json.hpp"
 #include "mpi/info.hpp"
 
 namespace vicinal {
@@ -55,6 +56,9 @@ constexpr std::array members = std::to_array<Member>({
        it.options.group_size = static_cast<int>(number(text));
      },
      [](const Settings& it) { return std::to_string(it.options.group_size); }},
+    {"vicinal_profile",
+     [](Settings& it, const std::string& text) { it.options.profile = *profile_at(text); },
+     [](const Settings& it) { return identity(it.options.profile); }},
     {"vicinal_verify",
      [](Settings& it, const std::string& text) { it.options.verify = is_yes(text); },
      [](const Settings& it) { return word(it.options.verify ? "1" : "0"); }},
@@ -102,7 +106,11 @@ Settings read_settings(
     const auto text = in_environment ? in_environment : given(key);
     if (!text) continue;
     check(row, in_environment ? variable_of(key) : key, *text);
-    member(row).read(settings, *text);
+    try {
+      member(row).read(settings, *text);
+    } catch (const Error& error) {
+      fail(error.fault(), in_environment ? variable_of(key) : key, ": ", error.what());
+    }
     settings.given.insert(row.key);
   }
   return settings;

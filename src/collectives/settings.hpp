@@ -24,7 +24,7 @@ struct Settings {
   std::string strategy = "automatic";   ///< vicinal_strategy: a planner's name
   PlanOptions options;                  ///< vicinal_local: "shared" or "messages";
                                         ///< vicinal_split_bytes; vicinal_leader_shift;
-                                        ///< vicinal_group_size
+                                        ///< vicinal_group_size; vicinal_profile
   std::string allgather = "automatic";  ///< vicinal_allgather: the planner of allgathers over a
                                         ///< communicator
   Method exchange = Method::automatic;  ///< vicinal_exchange: how sparse exchanges go
@@ -39,7 +39,8 @@ ExchangeOptions exchange_options(const Settings& settings);
 /// the default ones.
 std::vector<Given> given_settings(const Settings& settings, const std::string& regions);
 
-/// Throws an info fault that names the key, the value and what is expected.
+/// Throws an info fault that names the key, the value and what is expected. Reads the file that is named as
+/// profile, where this process has not read it yet.
 Settings read_settings(MPI_Info info);
 
 /// The same where `given` has the value of each key that was given. Info values are limited in length

@@ -21,6 +21,7 @@ struct Protocol {
   double latency = 0;             ///< on the way, without the overheads at both ends
   double seconds_per_byte = 0;    ///< where two ranks have the way to themselves
   bool rendezvous = false;        ///< nothing moves before the receive is posted
+  double residual = 0;  ///< how far measured times lie from these numbers, relative to them, typically
 
   bool operator==(const Protocol&) const = default;
 };
@@ -30,6 +31,7 @@ struct LevelCost {
   double send_overhead = 0;         ///< of the sender's processor, for each message
   double receive_overhead = 0;      ///< of the receiver's
   std::vector<Protocol> protocols;  ///< by size; the last is for any size. Never empty
+  bool measured = true;             ///< false: taken over from the level next to it
 
   [[nodiscard]] const Protocol& protocol(std::int64_t bytes) const;
   /// Of the smallest messages, on the way.
@@ -46,7 +48,8 @@ struct LevelCost {
 
 struct Profile {
   std::string name;    ///< of the machine and MPI
-  std::string source;  ///< where the numbers are from: who measured them, when, how
+  std::string source;  ///< where the numbers are from: who measured them, how
+  std::string date;    ///< of the measurements, as 2021-04-08; "" where nobody says
   std::array<LevelCost, level_count> levels;
   double port_seconds_per_byte =
       0;  ///< of all that a node injects together, as of all that it takes in

@@ -3,6 +3,7 @@
 // memory". The first plan of graph 3 on communicator 0: the numbers are the same on all ranks.
 #include "execute/plan_log.hpp"
 
+#include <atomic>
 #include <ostream>
 
 #include "base/log.hpp"
@@ -39,9 +40,26 @@ void write_statistics(std::ostream& line, const Plan& plan, const char* unit) {
 
 }  // namespace
 
+namespace {
+
+/// Once, on one rank: by whose machine choices are made, and how they would be made by this one.
+void offer_calibration(const PlanningTask& task) noexcept {
+  static std::atomic_flag offered;
+  if (task.communicator->rank() != 0 || task.options.profile != default_profile()) return;
+  if (!logs(LogLevel::info) || offered.test_and_set()) return;
+  log_line(LogLevel::info, [&](std::ostream& line) {
+    line << "no vicinal_profile is given, so choices are made for " << default_profile().name
+         << "; 'vicinal calibrate FILE' measures this machine, and VICINAL_PROFILE=FILE has its "
+            "numbers used";
+  });
+}
+
+}  // namespace
+
 void log_plan(const PlanningTask& task, const Plans& plans,
               std::span<const Conversation* const> conversations,
               std::chrono::steady_clock::duration time) noexcept {
+  offer_calibration(task);
   log_line(LogLevel::info, [&](std::ostream& line) {
     const PlanOptions& options = task.options;
     write_name(line, task.key);

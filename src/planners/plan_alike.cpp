@@ -1,6 +1,7 @@
 // The ranks of a component consult along the tree that they have had since the graph was created.
 #include "planners/plan_alike.hpp"
 
+#include "cost/profile_json.hpp"
 #include "planners/comparison.hpp"
 
 namespace vicinal {
@@ -16,6 +17,7 @@ std::vector<Given> given_alike(const Planner& planner, const PlanOptions& option
       {"vicinal_split_bytes", std::to_string(options.split_bytes)},
       {"vicinal_leader_shift", std::to_string(options.leader_shift)},
       {"vicinal_group_size", std::to_string(options.group_size)},
+      {"vicinal_profile", identity(options.profile)},
       {"vicinal_verify", options.verify ? "1" : "0"},
       {"the exchange", options.partitioned ? "in partitions" : "as a whole"},
   };

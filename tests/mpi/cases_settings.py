@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import vicinal
 from harness import Indices, case, expect_error, few, region_kinds, skip, values
 from mpi4py import MPI
+from vicinal import _core
 
 SETTINGS: list[dict[str, Any]] = [
     {"progress": "strict"}, {"progress": "relaxed"}, {"verify": True}, {"verify": 1}, {"verify": False},
@@ -19,6 +25,16 @@ UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
     "a number for verify": ({"verify": 2}, "vicinal_verify is '2', but '1' or '0'"),
     "a word for verify": ({"verify": "yes"}, "vicinal_verify is 'yes', but '1' or '0'"),
 }
+
+
+@contextmanager
+def profile_file(comm: MPI.Intracomm, **changes: Any) -> Iterator[Path]:
+    """A profile in a folder of this rank's own; `changes` replace what the default one has."""
+    content = json.loads(_core.Profile.default().to_json()) | changes
+    with tempfile.TemporaryDirectory(prefix=f"vicinal-{comm.rank}-") as folder:
+        path = Path(folder, "profile.json")
+        path.write_text(json.dumps(content))
+        yield path
 
 
 def check_halo(comm: MPI.Intracomm, seed: int, **settings: Any) -> vicinal.Halo:
@@ -136,3 +152,63 @@ def settings_of_halos_that_differ(comm: MPI.Intracomm) -> None:
         setting: dict[str, Any] = {name: other if comm.rank == last else common}
         expect_error("info", told.format(last), lambda setting=setting: vicinal.Halo(comm, owned, [], **setting))
         expect_error("info", told.format(last), lambda setting=setting: vicinal.Graph(comm, *ring(comm), **setting))
+
+
+@case
+def profiles_of_one_content_in_different_places(comm: MPI.Intracomm) -> None:
+    with profile_file(comm, name="tests") as path:
+        for given in path, str(path):
+            check_halo(comm, 815, profile=given, regions="blocks:2")
+        graph = vicinal.Graph(comm, *ring(comm), profile=path, regions="blocks:2")
+        check_graph(comm, graph)
+        check_graph(comm, vicinal.Graph(comm, *ring(comm)), profile=path)
+    # It was read, and is not asked for again.
+    check_halo(comm, 816, profile=path)
+
+
+@case
+def profiles_that_differ_are_told(comm: MPI.Intracomm) -> None:
+    """By name and fingerprint, on all ranks: between halos, graphs, and requests of one graph."""
+    if comm.size < 2:
+        skip("needs 2 ranks")
+    last = comm.size - 1
+    owned = (comm.rank, comm.rank + 1)
+    graph = vicinal.Graph(comm, *ring(comm))
+    x, y = np.zeros(1), np.zeros(1)
+    with profile_file(comm, name="ours", search=1e-8 if comm.rank == last else 2e-8) as path:
+        mine = _core.Profile.read(str(path)).identity()
+        first, other = comm.bcast(mine, 0), comm.bcast(mine, last)
+        assert first != other and first.startswith("ours (fingerprint ")
+        told = f"vicinal_profile is '{first}' on rank 0, but '{other}' on rank {last}"
+        expect_error("info", told, lambda: vicinal.Halo(comm, owned, [], profile=path))
+        expect_error("info", told, lambda: vicinal.Graph(comm, *ring(comm), profile=path))
+        expect_error("info", told, lambda: graph.Neighbor_alltoall_init(x, y, profile=path))
+        # One rank that gives none has the default one.
+        standard = _core.Profile.default().identity()
+        told = f"'{standard}' on rank {last}"
+        setting: dict[str, Any] = {} if comm.rank == last else {"profile": path}
+        expect_error("info", told, lambda: vicinal.Graph(comm, *ring(comm), **setting))
+    check_graph(comm, graph)
+
+
+@case
+def profiles_that_cannot_be_read(comm: MPI.Intracomm) -> None:
+    """A fault of the ranks whose file it is, told to the others."""
+    faulty = comm.size - 1
+    graph = vicinal.Graph(comm, *ring(comm))
+    x, y = np.zeros(1), np.zeros(1)
+    with profile_file(comm, handover=-1) as wrong, profile_file(comm) as right:
+        for path, words in [
+            (wrong, "handover is -1, but a number of seconds, not negative, is expected"),
+            (wrong.with_name("none.json"), "none.json' cannot be read: No such file or directory"),
+        ]:
+            mine = comm.rank == faulty
+            given = path if mine else right
+            kind = "info" if mine else "remote"
+            told = f"vicinal_profile: profile '{path}'" if mine else f"rank {faulty}"
+            for part in told, words if mine else told:
+                expect_error(kind, part, lambda given=given: vicinal.Halo(
+                    comm, (comm.rank, comm.rank + 1), [], profile=given))
+                expect_error(kind, part, lambda given=given: vicinal.Graph(comm, *ring(comm), profile=given))
+                expect_error(kind, part, lambda given=given: graph.Neighbor_alltoall_init(x, y, profile=given))
+    check_graph(comm, graph)

@@ -287,7 +287,9 @@ TEST(planning_with_different_options_is_told_to_all) {
         Difference{[](PlanOptions& o) { o.leader_shift = 2; },
                    "vicinal_leader_shift is '0' on rank 0, but '2' on rank 3"},
         Difference{[](PlanOptions& o) { o.group_size = 2; },
-                   "vicinal_group_size is '0' on rank 0, but '2' on rank 3"}}) {
+                   "vicinal_group_size is '0' on rank 0, but '2' on rank 3"},
+        Difference{[](PlanOptions& o) { o.profile.search *= 2; },
+                   "vicinal_profile is 'Lassen, Spectrum MPI (default) (fingerprint "}}) {
     const Setting setting = some_ranks(find_planner("split"), true);
     const auto outcomes = plan_each(
         setting, [](int) { return "split"; },

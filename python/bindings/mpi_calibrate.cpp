@@ -1,0 +1,100 @@
+// Calibration's measurements, for the command. Which ranks measure, what, and how often, Python says; every loop that
+// is timed is here.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+#include "choose/calibrate.hpp"
+#include "cost/profile_json.hpp"
+#include "mpi.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace vicinal::python {
+
+namespace {
+
+/// The samples of a measurement, made while other threads of the interpreter may run.
+template <class Measure>
+nb::ndarray<nb::numpy, double> without_lock(Measure measure) {
+  Samples samples;
+  {
+    const nb::gil_scoped_release released;
+    samples = measure();
+  }
+  return new_array(std::move(samples));
+}
+
+}  // namespace
+
+void bind_calibrate(nb::module_& module) {
+  nb::class_<Effort>(module, "Effort", "How often, and for how long each time.")
+      .def(
+          "__init__",
+          [](Effort* self, int repetitions, double seconds) {
+            new (self) Effort{repetitions, seconds};
+          },
+          "repetitions"_a, "seconds"_a);
+  nb::class_<Calibrator>(module, "Calibrator", "The measurements from which a profile is made.")
+      .def(
+          "__init__",
+          [](Calibrator* self, Address comm, const std::string& regions) {
+            const nb::gil_scoped_release released;
+            new (self) Calibrator(handle_at<MPI_Comm>(comm), regions);
+          },
+          "comm"_a, "regions"_a)
+      .def("level", [](const Calibrator& it, int one, int other) {
+        return level_names[static_cast<std::size_t>(it.machine().level(one, other))];
+      })
+      .def("hosts", [](const Calibrator& it) {
+        std::vector<int> hosts;
+        for (int rank = 0; rank < it.machine().size(); ++rank) {
+          hosts.push_back(it.machine().host_of(rank));
+        }
+        return hosts;
+      })
+      .def("one_way",
+           [](Calibrator& it, RankPair pair, const std::vector<std::int64_t>& sizes, Effort effort) {
+             return without_lock([&] { return it.one_way(pair, sizes, effort); });
+           })
+      .def("eager_limit", &Calibrator::eager_limit, nb::call_guard<nb::gil_scoped_release>())
+      .def("sends",
+           [](Calibrator& it, RankPair pair, std::int64_t bytes, const std::vector<int>& counts,
+              Effort effort) {
+             return without_lock([&] { return it.sends(pair, bytes, counts, effort); });
+           })
+      .def("receives",
+           [](Calibrator& it, RankPair pair, std::int64_t bytes, const std::vector<int>& counts,
+              Effort effort) {
+             return without_lock([&] { return it.receives(pair, bytes, counts, effort); });
+           })
+      .def("together",
+           [](Calibrator& it, const std::vector<RankPair>& pairs, std::int64_t bytes,
+              Effort effort) {
+             return without_lock([&] { return it.together(pairs, bytes, effort); });
+           })
+      .def("queued",
+           [](Calibrator& it, RankPair pair, int third, const std::vector<int>& counts,
+              Effort effort) {
+             return without_lock([&] { return it.queued(pair, third, counts, effort); });
+           })
+      .def("handover",
+           [](Calibrator& it, RankPair pair, Effort effort) {
+             return without_lock([&] { return it.handover(pair, effort); });
+           })
+      .def("copy",
+           [](Calibrator& it, RankPair pair, std::int64_t bytes, Effort effort) {
+             return without_lock([&] { return it.copy(pair, bytes, effort); });
+           })
+      .def("unit",
+           [](Calibrator& it, Effort effort) {
+             return without_lock([&] { return it.unit(effort); });
+           })
+      .def("paces", [](Calibrator& it, Effort effort) {
+        return without_lock([&] { return it.paces(effort); });
+      });
+}
+
+}  // namespace vicinal::python

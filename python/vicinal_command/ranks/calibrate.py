@@ -1,0 +1,120 @@
+"""What one rank of `vicinal calibrate` does.  Started by the calibrate.py of the folder above, which makes numbers of
+what is left here.
+
+Every rank goes through the same list of measurements, and chooses the ranks that each is made with by the same rules;
+loops that are timed are compiled (src/choose/calibrate.hpp).
+"""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal._calibration import Pair, calibrator, effort
+
+from .process import RankProcess, run
+
+LEVELS = ("domain", "node", "network")
+
+
+class Rank:
+    """One rank's part in the measurements."""
+
+    def __init__(self, process: RankProcess) -> None:
+        self.process, self.task = process, process.task
+        self.calibrator = calibrator(process.comm, self.task["regions"])
+        self.hosts = self.calibrator.hosts()
+        self.effort = effort(self.task["repetitions"], self.task["seconds"])
+        self.results: dict[str, NDArray[Any]] = {}
+
+    def run(self) -> None:
+        """Measure all that there is to measure here, and leave it in the folder."""
+        self._cores()
+        pairs = {level: self._pair(level) for level in LEVELS}
+        for level, pair in pairs.items():
+            if pair is not None:
+                self._messages(level, pair)
+                self._keep(f"{level}_pair", pair)
+            self.process.report()
+        nearest = next((pairs[level] for level in LEVELS if pairs[level] is not None), None)
+        if nearest is not None:
+            self._queue(nearest)
+        self.process.report()
+        self._memory()
+        self.process.report()
+        self._port(pairs["network"])
+        self.process.report()
+        self._version()
+        self.process.leave(**self.results)
+
+    def _keep(self, name: str, values: Any) -> None:
+        """What other ranks have measured is empty here."""
+        array = np.asarray(values, float)
+        if array.size:
+            self.results[name] = array
+
+    def _pair(self, level: str) -> Pair | None:
+        """The lowest ranks that are so near each other."""
+        size = len(self.hosts)
+        pairs = ((one, other) for one in range(size) for other in range(one + 1, size))
+        return next((pair for pair in pairs if self.calibrator.level(*pair) == level), None)
+
+    def _cores(self) -> None:
+        task = self.task
+        self._keep("unit", self.calibrator.unit(effort(task["repetitions"], task["work_seconds"] / 4)))
+        self._keep("paces", self.calibrator.paces(effort(3, task["work_seconds"])))
+        self._keep("host", [self.hosts[self.process.comm.rank]])
+        self.process.report()
+
+    def _messages(self, level: str, pair: Pair) -> None:
+        measure, task = self.calibrator, self.task
+        self._keep(f"{level}_one_way", measure.one_way(pair, task["sizes"], self.effort))
+        limit = measure.eager_limit(pair, task["sizes"][-1])
+        self._keep(f"{level}_eager", [limit] if limit >= 0 else [])
+        for what in ("sends", "receives"):
+            samples = getattr(measure, what)(pair, task["small"], task["counts"], self.effort)
+            self._keep(f"{level}_{what}", samples)
+
+    def _queue(self, pair: Pair) -> None:
+        """Of a rank that waits for a third one, too; for itself, where there is none."""
+        third = next((rank for rank in range(len(self.hosts)) if rank not in pair), pair[0])
+        self._keep("queued", self.calibrator.queued(pair, third, self.task["queues"], self.effort))
+
+    def _memory(self) -> None:
+        """Between the lowest two ranks that share a host, the nearest first; copies by one rank where none do."""
+        size = len(self.hosts)
+        near = [
+            (one, other) for one in range(size) for other in range(one + 1, size) if self.hosts[one] == self.hosts[other]
+        ]
+        pair = min(near, key=lambda each: LEVELS.index(self.calibrator.level(*each)), default=None)
+        if pair is not None:
+            self._keep("handover", self.calibrator.handover(pair, self.effort))
+        copies = pair or (0, 0)
+        self._keep("copy", self.calibrator.copy(copies, self.task["copied"], effort(self.task["repetitions"] * 4, 0)))
+
+    def _port(self, pair: Pair | None) -> None:
+        """Between the hosts of a pair: 1, 2, 4, ... pairs of their ranks at once."""
+        if pair is None:
+            return
+        ends = [[rank for rank, host in enumerate(self.hosts) if host == self.hosts[end]] for end in pair]
+        pairs = list(zip(*ends, strict=False))
+        counts = sorted({min(1 << power, len(pairs)) for power in range(len(pairs).bit_length() + 1)})
+        for count in counts:
+            samples = self.calibrator.together(pairs[:count], self.task["stream"], self.effort)
+            self._keep(f"together_{count}", samples)
+
+    def _version(self) -> None:
+        """What the machine is called, and what MPI says it is, in the words of its first line."""
+        from mpi4py import MPI
+
+        if self.process.comm.rank == 0:
+            lines = MPI.Get_library_version().splitlines()
+            self.results["machine"] = np.array(platform.node())
+            self.results["mpi"] = np.array(" ".join(lines[0].replace("\x00", "").split()))
+
+
+if __name__ == "__main__":
+    run(lambda process: Rank(process).run())

@@ -1,0 +1,172 @@
+// What has nothing to do with messages: flags, copies, cores; and how the ranks sleep that do not measure.
+#include "choose/calibrate.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "choose/measuring.hpp"
+
+namespace vicinal {
+
+using namespace measuring;
+
+namespace {
+
+using Flag = std::atomic_ref<std::uint64_t>;
+
+/// Memory of the arena that two ranks of a host have in common while this lives; the first of them has allocated it.
+class Common {
+ public:
+  Common(mpi::Communicator& communicator, RankPair pair, std::size_t bytes)
+      : arena_(*communicator.arena()), owns_(communicator.rank() == pair.first) {
+    const Line line(communicator, owns_ ? pair.second : pair.first);
+    if (owns_) offset_ = arena_.allocate(bytes, 4096);
+    if (pair.first == pair.second) return;
+    if (owns_) {
+      line.tell(offset_);
+    } else {
+      offset_ = line.hear();
+    }
+  }
+  Common(const Common&) = delete;
+  Common& operator=(const Common&) = delete;
+  ~Common() {
+    if (owns_) arena_.release(offset_);
+  }
+
+  [[nodiscard]] std::byte* data() const { return arena_.at(offset_); }
+  /// One in a cache line of its own.
+  [[nodiscard]] Flag flag(std::size_t index) const {
+    return Flag(*reinterpret_cast<std::uint64_t*>(data() + index * flag_stride));
+  }
+
+  static constexpr std::size_t flag_stride = 256;  // which no processor fetches together
+
+ private:
+  Arena& arena_;
+  bool owns_;
+  std::int64_t offset_ = 0;
+};
+
+void await(const Flag& flag, std::uint64_t value) {
+  mpi::poll_until([&] { return flag.load(std::memory_order_acquire) == value; },
+                  "the flag of another rank that measures with this one");
+}
+
+/// Some hundred nanoseconds that nothing can take out of the loop.
+std::uint64_t work(std::uint64_t seed) {
+  for (int i = 0; i < 500; ++i) seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+  return seed;
+}
+
+/// Works for so long; how many pieces.
+double work_for(double seconds) {
+  std::uint64_t seed = 1;
+  double pieces = 0;
+  const double end = now() + seconds;
+  while (now() < end) {
+    for (int i = 0; i < 16; ++i) seed = work(seed);
+    pieces += 16;
+  }
+  // Which the compiler cannot know to be false.
+  return seed == 0 ? 0 : pieces;
+}
+
+}  // namespace
+
+Calibrator::Calibrator(MPI_Comm user, std::string_view regions)
+    : communicator_(mpi::Communicator::of(user)), machine_(communicator_->machine(regions)) {}
+
+void Calibrator::sleep_until_all_are_here() {
+  constexpr double nap = 1e-3;
+  mpi::PendingOperation all_here = mpi::ibarrier(communicator_->handle());
+  while (!all_here.test()) measuring::sleep(nap);
+}
+
+bool Calibrator::shares_memory(RankPair pair) const {
+  return communicator_->arena() != nullptr && machine_->same_host(pair.first, pair.second);
+}
+
+Samples Calibrator::handover(RankPair pair, Effort effort) {
+  constexpr double of_one = 1e-6;
+  Samples samples;
+  measure([&] {
+    const bool begins = rank() == pair.first;
+    if ((!begins && rank() != pair.second) || !shares_memory(pair)) return;
+    const Common common(*communicator_, pair, 4 * Common::flag_stride);
+    const Flag mine = common.flag(begins ? 1 : 2), theirs = common.flag(begins ? 2 : 1);
+    std::vector<double> times(static_cast<std::size_t>(turns_for(effort.seconds, of_one)));
+    std::uint64_t turn = 0;
+    for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
+      for (double& time : times) {
+        const double begin = now();
+        ++turn;
+        if (!begins) await(theirs, turn);
+        mine.store(turn, std::memory_order_release);
+        if (begins) await(theirs, turn);
+        time = now() - begin;
+      }
+      if (begins && repetition >= 0) samples.push_back(median(times) / 2);
+    }
+  });
+  return samples;
+}
+
+Samples Calibrator::copy(RankPair pair, std::int64_t bytes, Effort effort) {
+  Samples samples;
+  measure([&] {
+    const bool writes = rank() == pair.first, reads = rank() == pair.second;
+    if ((!writes && !reads) || !shares_memory(pair)) return;
+    const auto length = static_cast<std::size_t>(bytes);
+    const Common common(*communicator_, pair, length + 4 * Common::flag_stride);
+    std::byte* const data = common.data() + 4 * Common::flag_stride;
+    std::vector<std::byte> into(length);
+    for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
+      const auto turn = static_cast<std::uint64_t>(repetition + 2);
+      if (writes) {
+        std::memset(data, repetition, length);
+        common.flag(0).store(turn, std::memory_order_release);
+      }
+      if (reads) {
+        await(common.flag(0), turn);
+        const double begin = now();
+        std::memcpy(into.data(), data, length);
+        const double seconds = now() - begin;
+        require(into.back() == static_cast<std::byte>(repetition), Fault::internal,
+                "a copy out of the arena is not what was written");
+        if (repetition >= 0) samples.push_back(seconds);
+        common.flag(1).store(turn, std::memory_order_release);
+      }
+      if (writes) await(common.flag(1), turn);
+    }
+  });
+  return samples;
+}
+
+Samples Calibrator::unit(Effort effort) {
+  Samples samples;
+  measure([&] {
+    if (rank() != 0) return;
+    double part = 1;
+    for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
+      const double begin = processor_time();
+      const double pieces = work_for(effort.seconds);
+      const double spent = processor_time() - begin;
+      samples.push_back(spent / pieces);
+      part = spent / effort.seconds;
+    }
+    samples.push_back(part);
+  });
+  return samples;
+}
+
+Samples Calibrator::paces(Effort effort) {
+  Samples samples;
+  for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
+    measure([&] { samples.push_back(work_for(effort.seconds) / effort.seconds); });
+  }
+  return samples;
+}
+
+}  // namespace vicinal

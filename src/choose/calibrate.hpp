@@ -1,0 +1,92 @@
+// The measurements from which a profile is made (python/vicinal_command/fits.py), each a loop between two ranks or a
+// few while all others of the communicator sleep: where hosts share processors, ranks that polled meanwhile would be
+// what is measured. Those that measure wait as the library does, by polls that come to yield.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "locality/machine.hpp"
+#include "mpi/communicator.hpp"
+
+namespace vicinal {
+
+/// Two ranks; the first begins.
+using RankPair = std::pair<int, int>;
+
+/// How often something is measured, and for how long each time.
+struct Effort {
+  int repetitions = 9;
+  double seconds = 1e-3;  ///< of each sample, about: as many turns as take so long
+};
+
+/// Seconds, by repetition and within it by what was asked for: sizes, counts. Empty on ranks that measured nothing.
+using Samples = std::vector<double>;
+
+/// Measures among the ranks of a communicator. Every function but rank() and machine() is collective, with the same
+/// arguments on all ranks.
+class Calibrator {
+ public:
+  /// Collective. Regions as for machine().
+  Calibrator(MPI_Comm user, std::string_view regions);
+
+  [[nodiscard]] int rank() const { return communicator_->rank(); }
+  [[nodiscard]] const Machine& machine() const { return *machine_; }
+
+  /// One way of a message of each size, on the pair's first rank: half of a round trip. Receives are posted before.
+  Samples one_way(RankPair pair, std::span<const std::int64_t> sizes, Effort effort);
+
+  /// The most bytes of which a send completes though its receive is not posted, up to `largest`; on the first rank,
+  /// else -1. Found by halving, so it takes for granted that smaller ones do, too.
+  std::int64_t eager_limit(RankPair pair, std::int64_t largest);
+
+  /// Processor time of the first rank for so many sends of so many bytes to the second, to their completion.
+  Samples sends(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort);
+
+  /// Processor time of the second rank for as many receives: posting them, and taking in what has come.
+  Samples receives(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort);
+
+  /// One way of a message of so many bytes where the pairs send at once, on each first rank; what answers is empty.
+  Samples together(std::span<const RankPair> pairs, std::int64_t bytes, Effort effort);
+
+  /// A round trip of 8 bytes whose receive on the first rank stands behind so many others, which `third` will serve.
+  Samples queued(RankPair pair, int third, std::span<const int> counts, Effort effort);
+
+  /// One way of a flag through the arena of the pair's host, on the first rank.
+  Samples handover(RankPair pair, Effort effort);
+
+  /// A copy of so many bytes, out of the arena, where the first rank has just written them; on the second rank. A pair
+  /// of one rank twice has what it has written itself.
+  Samples copy(RankPair pair, std::int64_t bytes, Effort effort);
+
+  /// Processor time of a fixed piece of work, on rank 0 while all others sleep; and behind these, what part of the
+  /// last repetition it had a core.
+  Samples unit(Effort effort);
+  /// How many such pieces each rank does in a second where all compute at once; on all ranks.
+  Samples paces(Effort effort);
+
+ private:
+  /// Runs what this rank has to do in a measurement, if anything, while the others sleep.
+  template <class Part>
+  void measure(Part part) {
+    sleep_until_all_are_here();
+    part();
+    sleep_until_all_are_here();
+  }
+  void sleep_until_all_are_here();
+  Samples many(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort,
+               bool of_sender);
+  [[nodiscard]] bool shares_memory(RankPair pair) const;
+
+  std::shared_ptr<mpi::Communicator> communicator_;
+  std::shared_ptr<const Machine> machine_;
+};
+
+}  // namespace vicinal

@@ -1,0 +1,253 @@
+// Messages: times one way, where sends begin to wait for receives, what they cost the processors at both ends, what
+// many at once cost, and the search of what is posted.
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <thread>
+
+#include "choose/calibrate.hpp"
+#include "choose/measuring.hpp"
+
+namespace vicinal {
+
+using namespace measuring;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes buffer(std::int64_t bytes) { return Bytes(static_cast<std::size_t>(bytes)); }
+
+/// The side of a ping-pong that begins; when it began, and when each turn was done.
+std::vector<double> ping(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
+                         std::int64_t turns) {
+  std::vector<double> times(static_cast<std::size_t>(turns + 1));
+  times.front() = now();
+  for (std::size_t turn = 1; turn < times.size(); ++turn) {
+    std::array both{line.receive(in, tag_answer), line.send(out, tag_data)};
+    finish(both);
+    times[turn] = now();
+  }
+  return times;
+}
+
+/// The side that answers. Its next receive is posted before it does.
+void pong(const Line& line, std::span<std::byte> in, std::span<std::byte> out,
+          std::int64_t turns) {
+  if (turns == 0) return;
+  mpi::PendingOperation awaited = line.receive(in, tag_data);
+  for (std::int64_t turn = 0; turn < turns; ++turn) {
+    finish(awaited);
+    if (turn + 1 < turns) awaited = line.receive(in, tag_data);
+    mpi::PendingOperation answer = line.send(out, tag_answer);
+    finish(answer);
+  }
+}
+
+/// What a turn of a ping-pong takes, typically of a sample's. `of_one` is what one has taken before; the other rank is
+/// told how many there are.
+double timed_pings(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
+                   double seconds, double& of_one) {
+  const std::int64_t turns = turns_for(seconds, of_one);
+  line.tell(turns);
+  std::vector<double> times = ping(line, out, in, turns);
+  std::adjacent_difference(times.begin(), times.end(), times.begin());
+  of_one = median(std::span(times).subspan(1));
+  return of_one;
+}
+
+constexpr double first_guess = 20e-6;
+
+}  // namespace
+
+Samples Calibrator::one_way(RankPair pair, std::span<const std::int64_t> sizes, Effort effort) {
+  Samples samples;
+  measure([&] {
+    if (rank() != pair.first && rank() != pair.second) return;
+    const bool begins = rank() == pair.first;
+    const Line line(*communicator_, begins ? pair.second : pair.first);
+    const std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
+    Bytes out = buffer(largest), in = buffer(largest);
+    std::vector<double> of_one(sizes.size(), first_guess);
+    // One repetition more, for warming up and for knowing how many turns fill a sample.
+    for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const auto size = static_cast<std::size_t>(sizes[i]);
+        const std::span mine = std::span(out).first(size), theirs = std::span(in).first(size);
+        if (!begins) {
+          pong(line, theirs, mine, line.hear());
+          continue;
+        }
+        const double seconds = repetition < 0 ? effort.seconds / 4 : effort.seconds;
+        const double round_trip = timed_pings(line, mine, theirs, seconds, of_one[i]);
+        if (repetition >= 0) samples.push_back(round_trip / 2);
+      }
+    }
+  });
+  return samples;
+}
+
+std::int64_t Calibrator::eager_limit(RankPair pair, std::int64_t largest) {
+  constexpr double patience = 2e-3;
+  constexpr int least_polls = 100;
+  constexpr std::int64_t no_more = -1;
+  std::int64_t limit = -1;
+  measure([&] {
+    if (rank() == pair.second) {
+      const Line line(*communicator_, pair.first);
+      Bytes in = buffer(largest);
+      for (std::int64_t size = line.hear(); size != no_more; size = line.hear()) {
+        auto came = line.receive(std::span(in).first(static_cast<std::size_t>(size)), tag_data);
+        finish(came);
+      }
+    }
+    if (rank() != pair.first) return;
+    const Line line(*communicator_, pair.second);
+    const Bytes out = buffer(largest);
+    const auto is_eager = [&](std::int64_t size) {
+      auto sent = line.send(std::span(out).first(static_cast<std::size_t>(size)), tag_data);
+      const double begin = now();
+      bool done = sent.test();
+      for (int poll = 0; !done && (poll < least_polls || now() - begin < patience); ++poll) {
+        std::this_thread::yield();
+        done = sent.test();
+      }
+      line.tell(size);  // only now is there a receive
+      finish(sent);
+      return done;
+    };
+    std::int64_t beyond = largest + 1;
+    limit = 0;
+    if (is_eager(largest)) limit = largest;
+    while (limit + 1 < beyond && limit < largest) {
+      const std::int64_t middle = limit + (beyond - limit) / 2;
+      (is_eager(middle) ? limit : beyond) = middle;
+    }
+    line.tell(no_more);
+  });
+  return limit;
+}
+
+Samples Calibrator::sends(RankPair pair, std::int64_t bytes, std::span<const int> counts,
+                          Effort effort) {
+  return many(pair, bytes, counts, effort, true);
+}
+
+Samples Calibrator::receives(RankPair pair, std::int64_t bytes, std::span<const int> counts,
+                             Effort effort) {
+  return many(pair, bytes, counts, effort, false);
+}
+
+Samples Calibrator::many(RankPair pair, std::int64_t bytes, std::span<const int> counts,
+                         Effort effort, bool of_sender) {
+  constexpr double until_all_have_come = 1e-3;
+  Samples samples;
+  const int most = *std::max_element(counts.begin(), counts.end());
+  measure([&] {
+    if (rank() != pair.first && rank() != pair.second) return;
+    const bool sends = rank() == pair.first;
+    const Line line(*communicator_, sends ? pair.second : pair.first);
+    Bytes data = buffer(bytes * most);
+    std::vector<mpi::PendingOperation> operations;
+    for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
+      for (const int count : counts) {
+        operations.clear();
+        double spent = 0;
+        if (sends) static_cast<void>(line.hear());  // all receives are posted
+        const double begin = processor_time();
+        for (int i = 0; i < count; ++i) {
+          const auto part = std::span(data).subspan(static_cast<std::size_t>(i * bytes),
+                                                    static_cast<std::size_t>(bytes));
+          operations.push_back(sends ? line.send(part, tag_data) : line.receive(part, tag_data));
+        }
+        if (!sends) {
+          spent = processor_time() - begin;
+          line.tell(count);
+          // What comes meanwhile is taken in when this rank looks again: that is its part, and not the waiting.
+          measuring::sleep(until_all_have_come);
+        }
+        const double resumed = sends ? begin : processor_time();
+        finish(operations);
+        spent += processor_time() - resumed;
+        if (sends == of_sender) samples.push_back(spent);
+      }
+    }
+  });
+  return samples;
+}
+
+Samples Calibrator::together(std::span<const RankPair> pairs, std::int64_t bytes, Effort effort) {
+  Samples samples;
+  measure([&] {
+    const auto mine = std::find_if(pairs.begin(), pairs.end(), [&](const RankPair& pair) {
+      return rank() == pair.first || rank() == pair.second;
+    });
+    if (mine == pairs.end()) return;
+    const bool sends = rank() == mine->first;
+    const Line line(*communicator_, sends ? mine->second : mine->first);
+    Bytes data = buffer(bytes);
+    const std::span<std::byte> nothing;
+    std::vector<Line> others;  // of the rank that gives the signal, to those that await it
+    if (mine == pairs.begin() && sends) {
+      for (const RankPair& pair : pairs.subspan(1)) others.emplace_back(*communicator_, pair.first);
+    }
+    double of_one = first_guess;
+    for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
+      if (!sends) {
+        pong(line, data, nothing, line.hear());
+        continue;
+      }
+      std::int64_t turns = 0;
+      if (mine == pairs.begin()) {
+        turns = turns_for(effort.seconds, of_one);
+        for (const Line& other : others) static_cast<void>(other.hear());
+        for (const Line& other : others) other.tell(turns);
+      } else {
+        const Line first(*communicator_, pairs.front().first);
+        first.tell(0);
+        turns = first.hear();
+      }
+      line.tell(turns);
+      const std::vector<double> times = ping(line, data, nothing, turns);
+      of_one = (times.back() - times.front()) / static_cast<double>(turns);
+      if (repetition >= 0) samples.push_back(of_one);
+    }
+  });
+  return samples;
+}
+
+Samples Calibrator::queued(RankPair pair, int third, std::span<const int> counts, Effort effort) {
+  constexpr std::int64_t message = 8;
+  Samples samples;
+  measure([&] {
+    const std::size_t rounds = static_cast<std::size_t>(effort.repetitions) * counts.size();
+    const bool serves = rank() == third;
+    Bytes out = buffer(message), in = buffer(message);
+    const std::span<std::byte> nothing;
+    double of_one = first_guess;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      const int count = counts[round % counts.size()];
+      std::vector<mpi::PendingOperation> queue, served;
+      if (rank() == pair.first) {
+        const Line other(*communicator_, pair.second), server(*communicator_, third);
+        for (int i = 0; i < count; ++i) queue.push_back(server.receive(nothing, tag_queue));
+        samples.push_back(timed_pings(other, out, in, effort.seconds, of_one));
+        if (!serves) server.tell(count);
+      }
+      if (rank() == pair.second) {
+        const Line first(*communicator_, pair.first);
+        pong(first, in, out, first.hear());
+      }
+      if (serves) {
+        const Line first(*communicator_, pair.first);
+        if (rank() != pair.first) static_cast<void>(first.hear());
+        for (int i = 0; i < count; ++i) served.push_back(first.send(nothing, tag_queue));
+      }
+      finish(served);
+      finish(queue);
+    }
+  });
+  return samples;
+}
+
+}  // namespace vicinal

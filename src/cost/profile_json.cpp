@@ -1,0 +1,279 @@
+// Each key has one line in each of two lists: what is read, and what is written.
+#include "cost/profile_json.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <map>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/given.hpp"
+#include "base/guarded.hpp"
+#include "base/json.hpp"
+#include "base/json_reader.hpp"
+
+namespace vicinal {
+
+namespace {
+
+constexpr std::string_view kind = "vicinal profile";
+constexpr int format = 1;
+/// Far more than any profile; what is larger is something else, given by mistake.
+constexpr std::uintmax_t largest_file = 1U << 20U;
+
+/// One object of the text, whose members are asked for by name. What nobody has asked for is unknown.
+class Members {
+ public:
+  Members(const JsonValue& value, std::string path, std::string_view origin)
+      : path_(std::move(path)), origin_(origin), object_(value.object()) {
+    if (object_ == nullptr) refuse(path_.empty() ? "it" : path_, value, "an object");
+  }
+
+  const JsonValue& value(const char* name) {
+    const JsonValue* found = find(name);
+    require(found != nullptr, Fault::info, origin_, ": ", full(name), " is missing");
+    return *found;
+  }
+  std::string text(const char* name) {
+    const JsonValue& found = value(name);
+    if (found.text() == nullptr) refuse(full(name), found, "a text");
+    return *found.text();
+  }
+  std::string text_or_none(const char* name) { return has(name) ? text(name) : std::string(); }
+  bool truth(const char* name, bool otherwise) { return has(name) ? truth(name) : otherwise; }
+  bool truth(const char* name) {
+    const JsonValue& found = value(name);
+    if (found.truth() == nullptr) refuse(full(name), found, "true or false");
+    return *found.truth();
+  }
+  double amount(const char* name, const char* of_what = "a number of seconds, not negative,") {
+    const JsonValue& found = value(name);
+    if (found.number() == nullptr || *found.number() < 0) refuse(full(name), found, of_what);
+    return *found.number() + 0.0;  // which is no negative zero
+  }
+  double amount_or_none(const char* name, const char* of_what) {
+    return has(name) ? amount(name, of_what) : 0;
+  }
+  /// A number of bytes from 0 upwards.
+  std::int64_t bytes(const char* name) {
+    constexpr double largest = 9007199254740992.0;  // up to which every whole number is a double
+    const JsonValue& found = value(name);
+    const double* number = found.number();
+    if (number == nullptr || *number < 0 || *number > largest || *number != std::floor(*number)) {
+      refuse(full(name), found, "a whole number of bytes, not negative,");
+    }
+    return static_cast<std::int64_t>(*number);
+  }
+  Members object(const char* name) { return {value(name), full(name), origin_}; }
+  [[nodiscard]] bool has(const char* name) { return find(name) != nullptr; }
+  [[nodiscard]] std::string full(std::string_view name) const {
+    return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
+  }
+  [[nodiscard]] std::string_view origin() const { return origin_; }
+
+  /// Refuses what has not been asked for.
+  void finish() const {
+    for (const auto& [name, found] : *object_) {
+      if (asked_.contains(name)) continue;
+      std::ostringstream known;
+      for (const std::string& each : asked_) known << (known.tellp() > 0 ? ", " : "") << each;
+      fail(Fault::info, origin_, ", line ", found.line(), ": ", full(name),
+           " is not known; there may be ", known.str());
+    }
+  }
+
+  [[noreturn]] void refuse(const std::string& what, const JsonValue& found,
+                           const char* instead) const {
+    fail(Fault::info, origin_, ", line ", found.line(), ": ", what, " is ", found.described(),
+         ", but ", instead, " is expected");
+  }
+
+ private:
+  const JsonValue* find(const char* name) {
+    asked_.insert(name);
+    const auto found = std::find_if(object_->begin(), object_->end(),
+                                    [&](const auto& member) { return member.first == name; });
+    return found == object_->end() ? nullptr : &found->second;
+  }
+
+  std::string path_;
+  std::string_view origin_;
+  const JsonValue::Object* object_;
+  std::set<std::string> asked_;
+};
+
+Protocol read_protocol(Members members, bool is_last) {
+  Protocol protocol;
+  if (!is_last) protocol.up_to = members.bytes("up_to");
+  require(!is_last || !members.has("up_to"), Fault::info, members.origin(), ": ",
+          members.full("up_to"), " is given, but the last protocol is for messages of any size");
+  protocol.latency = members.amount("latency");
+  protocol.seconds_per_byte = members.amount("seconds_per_byte");
+  protocol.rendezvous = members.truth("rendezvous");
+  protocol.residual = members.amount_or_none("residual", "a relative error, not negative,");
+  members.finish();
+  return protocol;
+}
+
+LevelCost read_level(Members members) {
+  LevelCost level;
+  level.measured = members.truth("measured", true);
+  level.send_overhead = members.amount("send_overhead");
+  level.receive_overhead = members.amount("receive_overhead");
+  const JsonValue& given = members.value("protocols");
+  const std::string path = members.full("protocols");
+  if (given.array() == nullptr || given.array()->empty()) {
+    members.refuse(path, given, "an array of at least one protocol");
+  }
+  for (const JsonValue& each : *given.array()) {
+    const std::size_t index = level.protocols.size();
+    const bool is_last = index + 1 == given.array()->size();
+    level.protocols.push_back(read_protocol(
+        {each, path + "[" + std::to_string(index) + "]", members.origin()}, is_last));
+    require(index == 0 || level.protocols[index - 1].up_to < level.protocols[index].up_to,
+            Fault::info, members.origin(), ": ", path, "[", index, "].up_to is ",
+            level.protocols[index].up_to, ", but more than the ",
+            index == 0 ? 0 : level.protocols[index - 1].up_to, " before it is expected");
+  }
+  members.finish();
+  return level;
+}
+
+void write(JsonWriter& json, const Protocol& protocol) {
+  json.begin_object();
+  if (protocol.up_to != Protocol::any_size) json.key("up_to").value(protocol.up_to);
+  json.key("latency").value(protocol.latency);
+  json.key("seconds_per_byte").value(protocol.seconds_per_byte);
+  json.key("rendezvous").value(protocol.rendezvous);
+  json.key("residual").value(protocol.residual).end_object();
+}
+
+void write(JsonWriter& json, const LevelCost& level) {
+  json.begin_object().key("measured").value(level.measured);
+  json.key("send_overhead").value(level.send_overhead);
+  json.key("receive_overhead").value(level.receive_overhead);
+  json.key("protocols").begin_array();
+  for (const Protocol& protocol : level.protocols) write(json, protocol);
+  json.end_array().end_object();
+}
+
+/// The whole, in one line.
+std::string canonical(const Profile& profile) {
+  std::ostringstream out;
+  JsonWriter json(out);
+  json.begin_object().key("kind").value(kind).key("format").value(format);
+  json.key("name").value(profile.name).key("source").value(profile.source);
+  json.key("date").value(profile.date).key("levels").begin_object();
+  for (std::size_t i = 0; i < level_count; ++i) {
+    write(json.key(level_names[i]), profile.levels[i]);
+  }
+  json.end_object();
+  json.key("port_seconds_per_byte").value(profile.port_seconds_per_byte);
+  json.key("search").value(profile.search).key("handover").value(profile.handover);
+  json.key("copy_seconds_per_byte").value(profile.copy_seconds_per_byte);
+  json.key("cores").value(profile.cores).end_object();
+  return std::move(out).str();
+}
+
+/// The lines of an object that people may read: the outer levels of brackets are broken up. Strings are left
+/// alone, brackets in them too.
+std::string in_lines(const std::string& json) {
+  constexpr int broken_up = 3;
+  std::string lines;
+  int depth = 0;
+  bool in_string = false;
+  const auto new_line = [&] { lines += '\n' + std::string(2 * static_cast<std::size_t>(depth), ' '); };
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string || c == '"') {
+      if (c == '"') in_string = !in_string;
+      lines += c;
+      if (c == '\\') lines += json[++i];
+      continue;
+    }
+    const bool closes = c == '}' || c == ']';
+    if (closes && depth-- <= broken_up) new_line();
+    lines += c;
+    if ((c == '{' || c == '[') && ++depth <= broken_up) new_line();
+    if (c == ',' && depth <= broken_up) {
+      new_line();
+      ++i;  // the space that the writer puts there
+    }
+  }
+  return lines + '\n';
+}
+
+}  // namespace
+
+Profile read_profile(std::string_view json, std::string_view origin) {
+  const JsonValue whole = read_json(json, origin);
+  Members members(whole, "", origin);
+  const std::string what = members.text("kind");
+  require(what == kind, Fault::info, origin, ": kind is '", what, "', but '", kind,
+          "' is expected: this is another kind of file");
+  const double version = members.amount("format", "the number 1");
+  require(version == format, Fault::info, origin, ": format is ", version, ", but ", format,
+          " is the only one that this version of vicinal knows");
+  Profile profile;
+  profile.name = members.text("name");
+  profile.source = members.text("source");
+  profile.date = members.text_or_none("date");
+  Members levels = members.object("levels");
+  for (std::size_t i = 0; i < level_count; ++i) {
+    profile.levels[i] = read_level(levels.object(level_names[i]));
+  }
+  levels.finish();
+  profile.port_seconds_per_byte = members.amount("port_seconds_per_byte");
+  profile.search = members.amount("search");
+  profile.handover = members.amount("handover");
+  profile.copy_seconds_per_byte = members.amount("copy_seconds_per_byte");
+  profile.cores = members.amount_or_none("cores", "a number of cores, not negative,");
+  members.finish();
+  return profile;
+}
+
+Profile read_profile_file(const std::string& path) {
+  const std::string origin = "profile '" + path + "'";
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  require(std::filesystem::exists(status), Fault::info, origin, " cannot be read: ",
+          error ? error.message() : "there is no such file");
+  require(std::filesystem::is_regular_file(status), Fault::info, origin,
+          " cannot be read: it is no regular file");
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  require(error || size <= largest_file, Fault::info, origin, " has ", size,
+          " bytes, but no profile is that large: this is another kind of file");
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  require(file.good() || file.eof(), Fault::info, origin, " cannot be read: ",
+          errno != 0 ? std::strerror(errno) : "it was there a moment ago");
+  return read_profile(text, origin);
+}
+
+std::shared_ptr<const Profile> profile_at(const std::string& path) {
+  static Mutex mutex;
+  static std::map<std::string, std::shared_ptr<const Profile>> known;
+  const Lock lock(mutex);
+  std::shared_ptr<const Profile>& profile = known[path];
+  if (!profile) profile = std::make_shared<const Profile>(read_profile_file(path));
+  return profile;
+}
+
+std::string write_profile(const Profile& profile) { return in_lines(canonical(profile)); }
+
+std::string identity(const Profile& profile) {
+  std::ostringstream text;
+  text << profile.name << " (fingerprint " << std::hex << std::setw(16) << std::setfill('0')
+       << fingerprint(canonical(profile)) << ')';
+  return std::move(text).str();
+}
+
+}  // namespace vicinal

@@ -1,0 +1,150 @@
+"""`vicinal calibrate`: what it makes of times, and that what it writes is a profile that the rest takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from vicinal import _core
+
+from commanding import refused, vicinal
+from vicinal_command import calibrate
+
+TASK: dict[str, Any] = {
+    "ranks": 4, "sizes": [0, *(1 << power for power in range(21))], "small": 8, "counts": [1, 8, 16, 32],
+    "queues": [0, 100, 200], "stream": 1 << 18, "copied": 1 << 17, "repetitions": 5,
+}
+
+
+def written(file: Path) -> dict[str, Any]:
+    """The profile, which the library reads and writes as it stands there."""
+    profile = _core.Profile.read(str(file))
+    assert profile.to_json() == file.read_text()
+    content: dict[str, Any] = json.loads(file.read_text())
+    assert (content["kind"], content["format"]) == ("vicinal profile", 1)
+    assert all(key in content for key in ("name", "source", "date"))
+    return content
+
+
+def test_a_machine_is_measured_and_the_file_serves(mpi: str, tmp_path: Path) -> None:
+    file = tmp_path / "profile.json"
+    result = vicinal("calibrate", file, "--ranks", 3, "--quick", "--regions", "node", "--mpi", mpi)
+    assert result.returncode == 0, result.stderr
+    content = written(file)
+    assert content["source"].endswith("--quick, regions node: 3 ranks on 1 host")
+    assert ("Open MPI" if mpi == "openmpi" else "MPICH") in content["name"]
+    assert [content["levels"][name]["measured"] for name in ("domain", "node", "network")] == [False, True, False]
+    node = content["levels"]["node"]
+    assert content["levels"]["network"]["protocols"] == node["protocols"]
+    assert node["send_overhead"] > 0 and node["receive_overhead"] > 0
+    assert 0 < node["protocols"][-1]["seconds_per_byte"] < 1e-7
+    assert 0 < content["handover"] < 1e-3 and 0 < content["copy_seconds_per_byte"] < 1e-8
+    assert content["cores"] >= 0 and content["search"] >= 0
+    assert "no two ranks were so near: domain, network" in result.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["profile.json"]
+
+    profile = _core.Profile.read(str(file))
+    machine = _core.Machine([0, 0, 1, 1], [0, 0, 1, 1])
+    patterns = _core.halo_patterns(4, np.array([0, 2, 4, 6, 8]), np.array([0, 3]), np.array([7, 0]))
+    _core.PlanSet.plan("automatic", machine, patterns, profile=profile).verify(patterns)
+    result = vicinal("spmv", "bar", "--ranks", 3, "--strategy", "automatic", "--iterations", 2, "--repetitions", 1,
+                     "--ranks-per-region", 2, "--mpi", mpi, env={"VICINAL_PROFILE": str(file)})
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_network_is_measured_where_ranks_share_nothing(mpi: str, tmp_path: Path) -> None:
+    """Ranks without shared memory are hosts of their own, between which all goes through ports."""
+    file = tmp_path / "profile.json"
+    result = vicinal("calibrate", file, "--ranks", 4, "--quick", "--ranks-per-region", 2, "--mpi", mpi,
+                     env={"VICINAL_SHARED_MEMORY": "0"})
+    assert result.returncode == 0, result.stderr
+    content = written(file)
+    assert [content["levels"][name]["measured"] for name in ("domain", "node", "network")] == [False, True, True]
+    assert content["port_seconds_per_byte"] > 0
+    assert "handover" in result.stdout and "(not measured)" in result.stdout
+
+
+def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "profile.json"
+    refused(vicinal("calibrate"), "FILE")
+    refused(vicinal("calibrate", tmp_path / "none" / "a.json", "--ranks", 2), "there is no folder")
+    refused(vicinal("calibrate", file, "--ranks", 1), "--ranks 2 or more")
+    refused(vicinal("calibrate", file, "--ranks", 2, "--regions", "list:0"), "list:0")
+    refused(vicinal("calibrate", file, "--ranks", 2, "--mpi", "none"), "none")
+    assert not file.exists()
+
+
+def test_a_profile_that_cannot_be_read_ends_a_run(mpi: str, tmp_path: Path) -> None:
+    file = tmp_path / "profile.json"
+    file.write_text(_core.Profile.default().to_json()[:-20])
+    refused(vicinal("spmv", "bar", "--ranks", 2, "--mpi", mpi, env={"VICINAL_PROFILE": str(file)}),
+            f"VICINAL_PROFILE: profile '{file}', line", "perhaps it was cut off")
+
+
+def leave(folder: Path, repetitions: int = 5, strays: bool = False) -> None:
+    """What four ranks on two hosts would leave that are as the numbers below say, but for some noise."""
+    generator = np.random.default_rng(11)
+
+    def samples(values: Any) -> Any:
+        noise = 1 + 0.01 * np.abs(generator.standard_normal((repetitions, len(values))))
+        if strays:
+            noise[generator.integers(repetitions)] *= 7
+        return (np.asarray(values) * noise).ravel()
+
+    sizes, counts = np.array(TASK["sizes"], float), np.array(TASK["counts"])
+    near = 0.8e-6 + np.where(sizes <= 4096, 1e-9, 2e-10) * sizes + np.where(sizes <= 4096, 0, 6e-6)
+    far = 9e-6 + 1e-9 * sizes
+    common = {"unit": np.array([2e-6] * 5 + [1.0]), "mpi": np.array("An MPI 1.0"), "machine": np.array("somewhere")}
+    ranks: list[dict[str, Any]] = [{"host": np.array([rank // 2]), "paces": np.array([1.25e5] * 3)} for rank in range(4)]
+    ranks[0] |= common | {
+        "node_pair": np.array([0, 1]), "node_one_way": samples(near), "node_eager": np.array([4096]),
+        "node_sends": samples(1e-6 + 2e-7 * counts), "network_pair": np.array([0, 2]),
+        "network_one_way": samples(far), "network_eager": np.array([65536]),
+        "network_sends": samples(1e-6 + 2e-6 * counts), "queued": samples(2e-6 + 4e-9 * np.array(TASK["queues"])),
+        "handover": samples([1.5e-7]),
+        # The message, with what four microseconds per kB of a shared port make of it, and its answer.
+        "together_1": samples([9e-6 + 1e-9 * 262144 + 9e-6]), "together_2": samples([9e-6 + 2 * 0.8e-9 * 262144 + 9e-6]),
+    }
+    ranks[1] |= {"node_receives": samples(3e-7 * counts), "copy": samples([1e-10 * TASK["copied"]])}
+    ranks[2] |= {"network_receives": samples(3e-6 * counts)}
+    for rank, found in enumerate(ranks):
+        np.savez(folder / f"result-{rank}.npz", **found)
+
+
+@pytest.mark.parametrize("strays", [False, True])
+def test_times_become_the_numbers_they_were_made_of(tmp_path: Path, strays: bool) -> None:
+    leave(tmp_path, strays=strays)
+    results, levels, figures = calibrate.read_results(tmp_path, TASK)
+    profile = calibrate.profile_of(results, levels, figures, "tests")
+    assert list(levels) == ["node", "network"]
+    node, network = profile["levels"]["node"], profile["levels"]["network"]
+    assert profile["levels"]["domain"] == node | {"measured": False}
+    assert (node["send_overhead"], node["receive_overhead"]) == pytest.approx((2e-7, 3e-7), rel=0.05)
+    eager, rendezvous = node["protocols"]
+    assert (eager["up_to"], eager["rendezvous"], rendezvous["rendezvous"]) == (4096, False, True)
+    assert (eager["latency"], rendezvous["latency"]) == pytest.approx((3e-7, 6.3e-6), rel=0.1)
+    assert (eager["seconds_per_byte"], rendezvous["seconds_per_byte"]) == pytest.approx((1e-9, 2e-10), rel=0.05)
+    assert network["protocols"][-1]["seconds_per_byte"] == pytest.approx(1e-9, rel=0.05)
+    assert profile["port_seconds_per_byte"] == pytest.approx(0.8e-9, rel=0.05)
+    assert profile["search"] == pytest.approx(4e-9, rel=0.1)
+    assert profile["handover"] == pytest.approx(1.5e-7, rel=0.05)
+    assert profile["copy_seconds_per_byte"] == pytest.approx(1e-10, rel=0.05)
+    assert profile["cores"] == pytest.approx(0.5)  # two ranks of a quarter each
+    assert profile["name"] == "somewhere, An MPI 1.0" and "4 ranks on 2 hosts" in profile["source"]
+    _core.Profile.from_json(json.dumps(profile))
+
+
+def test_a_busy_machine_and_poor_fits_are_warned_of(tmp_path: Path) -> None:
+    leave(tmp_path)
+    results, levels, figures = calibrate.read_results(tmp_path, TASK)
+    assert calibrate.warnings_of(results, levels, figures, load=0.0) == []
+    [warning] = calibrate.warnings_of(results, levels, figures, load=0.8)
+    assert "load 80%" in warning and "measure again" in warning
+    poor = levels["node"].pieces[0]
+    worse = {"node": calibrate.Level(0, 0, [calibrate.Piece(None, poor.latency, 0, 0.4)], 0.6, (0, 1))}
+    found = " ".join(calibrate.warnings_of(results, worse, {"handover": calibrate.Figure(1e-7, 0.5)}, load=0.0))
+    assert "times lie 40% from their lines" in found and "repetitions lie 60% apart" in found
+    assert "handover: measured times lie 50% apart" in found

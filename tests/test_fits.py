@@ -1,0 +1,159 @@
+"""Fits recover what times were made of, noise and strays notwithstanding; the default profile is such a fit."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from vicinal import _core
+
+import lassen
+from vicinal_command.fits import (
+    Piece,
+    fit_line,
+    fit_pieces,
+    fit_port,
+    fit_slope,
+    split_overheads,
+    spread,
+    typical,
+)
+
+SIZES = np.unique(np.concatenate([[0], 2 ** np.arange(21), 3 * 2 ** np.arange(19)])).astype(float)
+
+
+def noisy(times: np.ndarray, seed: int, strays: int = 0) -> np.ndarray:
+    """Each time off by some per cent, and a few by a factor."""
+    generator = np.random.default_rng(seed)
+    result = times * (1 + 0.03 * np.abs(generator.standard_normal(times.shape)))
+    result[generator.permutation(len(times))[:strays]] *= 5
+    return result
+
+
+def times_of(sizes: np.ndarray, pieces: list[Piece]) -> np.ndarray:
+    ends = [np.inf if piece.up_to is None else piece.up_to for piece in pieces]
+    which = np.searchsorted(ends, sizes)
+    return np.array([pieces[i].latency + size * pieces[i].per_byte for i, size in zip(which, sizes, strict=True)])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lines_are_found_among_strays(seed: int) -> None:
+    latency, per_byte = fit_line(SIZES, noisy(2e-6 + 3e-10 * SIZES, seed, strays=5))
+    assert latency == pytest.approx(2e-6, rel=0.08)
+    assert per_byte == pytest.approx(3e-10, rel=0.08)
+
+
+def test_lines_neither_fall_nor_begin_below_zero() -> None:
+    assert fit_line([1, 2, 3, 4], [4, 3, 2, 1])[1] == 0
+    latency, per_byte = fit_line([10, 20, 30], [1, 12, 23])
+    assert latency == 0 and per_byte > 0
+    assert fit_line([5, 5, 5], [2, 2, 2]) == (2, 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("known", [True, False])
+def test_switch_points_are_found(seed: int, known: bool) -> None:
+    true = [Piece(512, 1e-6, 2e-9, 0), Piece(65536, 2.5e-6, 4e-10, 0), Piece(None, 2e-5, 1e-10, 0, True)]
+    times = noisy(times_of(SIZES, true), seed, strays=2)
+    found = fit_pieces(SIZES, times, eager_up_to=65536 if known else None)
+    assert len(found) == 3
+    assert 384 <= (found[0].up_to or 0) <= 1024
+    assert found[1].up_to == 65536 and found[2].up_to is None
+    for piece, expected in zip(found, true, strict=True):
+        assert piece.latency == pytest.approx(expected.latency, rel=0.15)
+        assert piece.per_byte == pytest.approx(expected.per_byte, rel=0.25)
+        assert piece.residual < 0.05
+        assert piece.rendezvous == (expected.rendezvous and known)
+
+
+def test_one_line_is_one_piece() -> None:
+    assert len(fit_pieces(SIZES, noisy(1e-6 + 1e-9 * SIZES, 1))) == 1
+    # But where sends begin to wait for their receives is a matter of fact, whatever the times are.
+    first, second = fit_pieces(SIZES, noisy(1e-6 + 1e-9 * SIZES, 2), eager_up_to=4096)
+    assert (first.up_to, first.rendezvous, second.rendezvous) == (4096, False, True)
+
+
+def test_a_stray_time_is_no_protocol() -> None:
+    times = 1e-6 + 1e-9 * SIZES
+    times[12] *= 20
+    assert len(fit_pieces(SIZES, times)) == 1
+
+
+def test_what_is_nearly_all_eager_or_none_of_it() -> None:
+    times = 1e-6 + 1e-9 * SIZES
+    assert [piece.rendezvous for piece in fit_pieces(SIZES, times, eager_up_to=0)] == [True]
+    assert [piece.rendezvous for piece in fit_pieces(SIZES, times, eager_up_to=800000)] == [False]
+    assert [piece.rendezvous for piece in fit_pieces(SIZES, times, eager_up_to=1 << 20)] == [False]
+
+
+def test_slopes_and_medians_withstand_strays() -> None:
+    counts = np.array([1, 8, 16, 32, 64])
+    generator = np.random.default_rng(3)
+    samples = (5e-6 + 4e-7 * counts) * (1 + 0.02 * generator.standard_normal((9, 5)))
+    samples[3] *= 10
+    assert fit_slope(counts, samples) == pytest.approx(4e-7, rel=0.05)
+    assert fit_slope(counts, -counts) == 0
+    assert typical(samples) == pytest.approx(5e-6 + 4e-7 * counts, rel=0.05)
+    assert spread(np.ones((5, 3))) == 0
+    assert spread([[1.0], [2.0], [3.0]]) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("port", [2e-11, 1e-10, 9e-10])
+def test_port_limits_are_found(port: float) -> None:
+    alone, size, pairs = Piece(None, 3e-6, 1e-10, 0), 1 << 20, np.array([1, 2, 4, 8, 16])
+    times = noisy(alone.latency + size * np.maximum(alone.per_byte, pairs * port), 5)
+    found, residual = fit_port(pairs, size, times, alone)
+    assert found == pytest.approx(port, rel=0.1)
+    assert residual < 0.1
+
+
+def test_pairs_that_are_not_in_each_others_way_have_no_limit_that_matters() -> None:
+    alone, size, pairs = Piece(None, 3e-6, 1e-10, 0), 1 << 20, np.array([1, 2, 4])
+    found, _ = fit_port(pairs, size, np.full(3, alone.latency + size * alone.per_byte), alone)
+    assert found * 4 <= alone.per_byte * 1.01
+
+
+def test_overheads_are_taken_out_of_latencies() -> None:
+    pieces = [Piece(100, 1e-6, 1e-9, 0), Piece(None, 3e-6, 1e-10, 0)]
+    send, receive, rest = split_overheads(2e-7, 3e-7, pieces)
+    assert (send, receive) == (2e-7, 3e-7)
+    assert [piece.latency for piece in rest] == pytest.approx([5e-7, 2.5e-6])
+    send, receive, rest = split_overheads(1.5e-6, 5e-7, pieces)
+    assert (send, receive) == pytest.approx((7.5e-7, 2.5e-7))
+    assert [piece.latency for piece in rest] == pytest.approx([0, 2e-6], abs=1e-12)
+    assert split_overheads(0, 0, pieces)[2] == pieces
+
+
+def test_default_profile_is_the_fit_of_what_was_published() -> None:
+    """As src/cost/profile.cpp says that its numbers come about, to the digits that stand there."""
+    profile = json.loads(_core.Profile.default().to_json())
+    short = float(typical(lassen.SOCKET)[0])
+    network = fit_slope(lassen.PEERS, 2 * lassen.PEERS_SECONDS)
+    published = {
+        "domain": (lassen.SIZES, typical(lassen.SOCKET), lassen.SAME_CACHE),
+        "node": (lassen.SIZES, typical(lassen.NODE), lassen.SAME_CACHE),
+        "network": (lassen.NETWORK_SIZES, lassen.NETWORK, network),
+    }
+    for name, (sizes, seconds, overhead) in published.items():
+        level = profile["levels"][name]
+        send, receive, pieces = split_overheads(overhead / 2, overhead / 2, fit_pieces(sizes, seconds, 8192))
+        assert (level["send_overhead"], level["receive_overhead"]) == pytest.approx((send, receive), rel=1e-3)
+        assert [each.get("up_to") for each in level["protocols"]] == [piece.up_to for piece in pieces]
+        for found, piece in zip(level["protocols"], pieces, strict=True):
+            assert found["rendezvous"] == piece.rendezvous
+            assert found["latency"] == pytest.approx(piece.latency, rel=1e-3)
+            assert found["seconds_per_byte"] == pytest.approx(piece.per_byte, rel=1e-3)
+            assert found["residual"] == pytest.approx(piece.residual, abs=6e-4)
+    # Where the protocols change need not be told for the pairs of a socket, and of two nodes.
+    for sizes, seconds in (lassen.SIZES, typical(lassen.SOCKET)), (lassen.NETWORK_SIZES, lassen.NETWORK):
+        assert [piece.up_to for piece in fit_pieces(sizes, seconds)] == [256, 8192, None]
+
+    port = np.median(lassen.PAIRS_SECONDS / (lassen.PAIRS / 2 * lassen.PAIRS_SIZES))
+    search = np.median((lassen.OPPOSITE_SECONDS - lassen.IN_ORDER_SECONDS) / (lassen.QUEUED**2 / 2))
+    copy = profile["levels"]["domain"]["protocols"][-1]["seconds_per_byte"]
+    assert profile["port_seconds_per_byte"] == pytest.approx(port, rel=1e-3)
+    assert profile["search"] == pytest.approx(search, rel=1e-3)
+    assert profile["handover"] == pytest.approx(short - lassen.SAME_CACHE, rel=1e-3)
+    assert profile["copy_seconds_per_byte"] == copy
+    assert (profile["cores"], profile["date"]) == (0, "2021-04-08")
