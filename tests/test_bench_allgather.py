@@ -55,17 +55,28 @@ def test_counts_of_many_ranks(tmp_path: Path) -> None:
     assert (plain["regions"], plain["nonlocal_messages_max"], plain["nonlocal_bytes_max"]) == (64, 8, 255 * 8)
     # log of 64 to base 4, and a block, 4 blocks and 16 blocks of each of 4 ranks.
     assert (aware["nonlocal_messages_max"], aware["nonlocal_bytes_max"]) == (3, (4 + 16 + 64) * 8)
-    # As the postal model has it: of the smallest messages' latency, and the largest ones' bytes.
-    profile = json.loads(_core.Profile.default().to_json())
-    node, network = (
-        (level["send_overhead"] + level["receive_overhead"] + level["protocols"][0]["latency"],
-         level["protocols"][-1]["seconds_per_byte"])
-        for level in (profile["levels"]["node"], profile["levels"]["network"])
-    )
-    assert plain["modelled_us"] == pytest.approx(1e6 * (8 * network[0] + 255 * 8 * network[1]), abs=0.01)
-    between = 1e6 * (3 * network[0] + (4 + 16 + 64) * 8 * network[1])
-    inside = aware["modelled_us"] - between
-    assert 0 < inside < 16 * 1e6 * node[0], "some messages and bytes more inside of each region of four"
+    # Eight messages one after the other, each twice as long as the one before; some blocks are put together first.
+    network = json.loads(_core.Profile.default().to_json())["levels"]["network"]
+
+    def seconds(count: int) -> float:
+        protocol = next(it for it in network["protocols"] if count <= it.get("up_to", count))
+        overheads = network["send_overhead"] + network["receive_overhead"]
+        return overheads + protocol["latency"] + count * protocol["seconds_per_byte"]
+
+    steps = 1e6 * sum(seconds(8 * 2**step) for step in range(8))
+    assert plain["predicted_us"] == pytest.approx(steps, rel=0.05)
+    assert aware["predicted_us"] < plain["predicted_us"]
+
+
+def test_the_choice_is_the_best_of_the_planners(tmp_path: Path) -> None:
+    file = tmp_path / "rows.json"
+    result = vicinal(*BENCH, "--count", "--ranks", 32, "--ranks-per-region", 8, "--sizes", "8,64,1024,65536",
+                     "--json", file, env={"VICINAL_MPI": "none"})
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(file.read_text())["rows"]
+    for size in (8, 64, 1024, 65536):
+        predicted = {row["strategy"]: row["predicted_us"] for row in rows if row["block_bytes"] == size}
+        assert predicted.pop("automatic") <= 1.05 * min(predicted.values())
 
 
 def test_impossible_requests_are_refused(tmp_path: Path) -> None:

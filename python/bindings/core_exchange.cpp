@@ -1,9 +1,11 @@
 // How many messages sparse exchanges send, at any number of ranks.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,11 +61,12 @@ nb::dict as_dict(ExchangeMessages counted) {
 void bind_exchanges(nb::module_& module) {
   module.def(
       "chosen_exchange",
-      [](const SharedMachine& it, bool shared_memory) {
-        return std::string(name(choose_method(*it.machine, shared_memory)));
+      [](const SharedMachine& it, bool shared_memory, const std::optional<Profile>& profile) {
+        const Profile& by = profile ? *profile : default_profile();
+        return std::string(name(choose_method(*it.machine, shared_memory, by)));
       },
-      "machine"_a, "shared_memory"_a = true,
-      "The method of sparse exchange that \"automatic\" stands for.");
+      "machine"_a, "shared_memory"_a = true, "profile"_a = nb::none(),
+      "The method of sparse exchange that \"automatic\" stands for, by a profile or the default one.");
   nb::class_<Traffic>(module, "Traffic", "Messages of a sparse exchange, and where ranks live.")
       .def(
           "__init__",

@@ -13,7 +13,6 @@
 
 #include "arrays.hpp"
 #include "core.hpp"
-#include "cost/allgather.hpp"
 #include "cost/price.hpp"
 #include "cost/profile.hpp"
 #include "errors.hpp"
@@ -70,25 +69,6 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   }
   if (!with_reverse) reverse = nullptr;
   return {machine.machine, std::move(forward), std::move(reverse)};
-}
-
-/// Bienz et al. 2022, equation 2, on what each rank sends.
-double postal_time(const PlanSet& set, Index element_bytes) {
-  const Profile& profile = default_profile();
-  const auto link = [](const LevelCost& cost) {
-    return Postal{cost.latency() + cost.overhead(), cost.seconds_per_byte()};
-  };
-  const auto sent = [element_bytes](const Traffic& traffic) {
-    return Sent{static_cast<double>(traffic.messages),
-                static_cast<double>(traffic.elements * element_bytes)};
-  };
-  double most = 0;
-  for (const Plan& plan : *set.plans) {
-    const Statistics found = statistics(plan);
-    most = std::max(most, locality_seconds(sent(found.local), link(profile.at(Level::node)),
-                                           sent(found.non_local), link(profile.network())));
-  }
-  return most;
 }
 
 /// What comes to a rank from other regions.
@@ -224,9 +204,6 @@ void bind_plans(nb::module_& module) {
            "received from other regions (nonlocal_received_...), of "
            "elements copied into or out of shared memory and within private memory; and under "
            "\"phases\", for each phase label, messages and elements sent.")
-      .def("postal_seconds", &postal_time, "element_bytes"_a,
-           "The most seconds that a rank's messages take one after the other, by the postal model "
-           "(Bienz et al. 2022, equation 2) and the default profile.")
       .def(
           "price", &price_of, "profile"_a = nb::none(), "element_bytes"_a = 8,
           "What one execution costs with a profile, the default one if none is given: \"seconds\" "

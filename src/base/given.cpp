@@ -33,8 +33,8 @@ std::int64_t fingerprint(std::span<const Given> given) {
   return static_cast<std::int64_t>(hash >> 1);
 }
 
-std::string difference(std::span<const Given> one, int its_rank, std::span<const Given> other,
-                       int other_rank) {
+std::optional<Error> difference(std::span<const Given> one, int its_rank,
+                                std::span<const Given> other, int other_rank) {
   for (std::size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
     if (one[i].value == other[i].value) continue;
     std::ostringstream text;
@@ -43,9 +43,9 @@ std::string difference(std::span<const Given> one, int its_rank, std::span<const
     const bool settable =
         one[i].name.starts_with("vicinal_") || one[i].name.starts_with("VICINAL_");
     if (settable) text << ": perhaps an environment variable was not forwarded by the launcher";
-    return text.str();
+    return Error(one[i].fault, text.str());
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace vicinal

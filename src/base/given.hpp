@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/records.hpp"
 
 namespace vicinal {
@@ -16,8 +17,9 @@ namespace vicinal {
 struct Given {
   std::string name;
   std::optional<std::string> value;  ///< nothing where it was not given
+  Fault fault = Fault::info;         ///< of ranks that differ in it
 };
-void fields(auto&& take, Is<Given> auto& it) { take(it.name, it.value); }
+void fields(auto&& take, Is<Given> auto& it) { take(it.name, it.value, it.fault); }
 
 /// A number for a text, the same on all ranks; not negative.
 std::int64_t fingerprint(std::string_view text);
@@ -25,8 +27,8 @@ std::int64_t fingerprint(std::string_view text);
 std::int64_t fingerprint(std::span<const Given> given);
 
 /// "vicinal_strategy is 'aggregate' on rank 0, but 'direct' on rank 1; ...": the first of what the two
-/// ranks gave that differs. Empty where nothing does. Both have the same names in the same order.
-std::string difference(std::span<const Given> one, int its_rank, std::span<const Given> other,
-                       int other_rank);
+/// ranks gave that differs. Nothing where nothing does. Both have the same names in the same order.
+std::optional<Error> difference(std::span<const Given> one, int its_rank,
+                                std::span<const Given> other, int other_rank);
 
 }  // namespace vicinal

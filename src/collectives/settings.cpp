@@ -88,6 +88,7 @@ ExchangeOptions exchange_options(const Settings& settings) {
   ExchangeOptions options(settings.exchange);
   options.regions = settings.regions;
   options.shared_memory = settings.options.shared_memory;
+  options.profile = &settings.options.profile;
   return options;
 }
 

@@ -76,8 +76,9 @@ void add_locality(const Machine& machine, std::span<const SentMessage> messages,
 }  // namespace
 
 ExchangeMessages count_messages(Method method, const Machine& machine,
-                                std::span<const SentMessage> messages, bool shared_memory) {
-  if (method == Method::automatic) method = choose_method(machine, shared_memory);
+                                std::span<const SentMessage> messages, bool shared_memory,
+                                const Profile& profile) {
+  if (method == Method::automatic) method = choose_method(machine, shared_memory, profile);
   ExchangeMessages sent(machine.size());
   switch (method) {
     case Method::personalized:

@@ -29,10 +29,12 @@ struct ExchangeMessages {
 };
 
 /// What one exchange sends, once the teams of the method are set up. `shared_memory` as in
-/// ExchangeOptions. The method is not one-sided, which sends no messages that could be counted.
+/// ExchangeOptions, and the profile, by which `automatic` chooses. The method is not one-sided, which sends no
+/// messages that could be counted.
 [[nodiscard]] ExchangeMessages count_messages(Method method, const Machine& machine,
                                               std::span<const SentMessage> messages,
-                                              bool shared_memory = true);
+                                              bool shared_memory = true,
+                                              const Profile& profile = default_profile());
 
 /// The same for the locality-aware exchange as Geyko and Bienz have it (2023, algorithm 3): each rank
 /// sends one message to each region that it has something for, to the rank at its own place there (in

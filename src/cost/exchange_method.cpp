@@ -1,12 +1,10 @@
-// The names, and the choice.
+// The names.
 #include "cost/exchange_method.hpp"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
-#include "locality/region_pairs.hpp"
 
 namespace vicinal {
 namespace {
@@ -36,23 +34,6 @@ Method method_of(std::string_view text) {
     list += (list.empty() ? "" : ", ") + std::string(known);
   }
   fail(Fault::info, "there is no exchange method '", text, "'; give one of: ", list);
-}
-
-Method choose_method(const Machine& machine, bool shared_memory) {
-  bool shared = shared_memory;
-  std::size_t smallest = static_cast<std::size_t>(machine.size());
-  for (int region = 0; region < machine.regions(); ++region) {
-    smallest = std::min(smallest, machine.members(region).size());
-    shared = shared && share_a_host(machine, region);
-  }
-  // Regions that hand over by messages pay for it twice, which few patterns are worth.
-  if (shared && 2 * machine.regions() <= machine.size()) {
-    const auto each = (static_cast<std::size_t>(machine.regions()) + smallest - 1) / smallest;
-    return each <= 8 ? Method::locality_personalized : Method::locality;
-  }
-  // Geyko and Bienz see the personalized method win on few ranks; 16 ranks sharing two cores needed
-  // 0.3 to 0.5 ms for it and 0.6 ms for the other, and 64 ranks the same for both.
-  return machine.size() < 64 ? Method::personalized : Method::nonblocking;
 }
 
 }  // namespace vicinal

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "cost/picoseconds.hpp"
+#include "cost/profile.hpp"
 #include "locality/machine.hpp"
 
 namespace vicinal {
@@ -23,10 +25,20 @@ enum class Method {
 /// The method of a name. Throws an info fault that lists the names.
 [[nodiscard]] Method method_of(std::string_view name);
 
-/// The method that `automatic` stands for. It depends on nothing but what all ranks know (how many
-/// they are and where they live), so choosing costs no communication; how much a rank has to send
-/// plays no part, and large messages go straight to their receivers whatever the method.
-[[nodiscard]] Method choose_method(const Machine& machine, bool shared_memory);
+/// How long one exchange takes by a method, where every rank has a few small messages for ranks all over the machine. The
+/// method is one of those that `automatic` may stand for.
+[[nodiscard]] Picoseconds exchange_time(Method method, const Machine& machine, bool shared_memory,
+                                        const Profile& profile);
+
+/// The method that `automatic` stands for: the one that takes the least time by the profile.
+///
+/// It follows from what all ranks know before they have spoken: how many they are, where they live, the profile. What a rank
+/// has to send, or a caller hints, others do not know; ranks that go by different methods wait for each other for ever,
+/// and agreeing on one costs as much as the rounds that a better one saves. What ranks know of the last exchange
+/// is no more: those that go by locality never sum up over all ranks. So degree and size are taken to be small, and large
+/// messages go straight to their receivers whatever the method.
+[[nodiscard]] Method choose_method(const Machine& machine, bool shared_memory,
+                                   const Profile& profile);
 
 /// Messages of so many bytes, or more, are not carried by others: methods that go by locality send
 /// them straight to their receivers.

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <ostream>
 #include <span>
@@ -17,9 +16,15 @@
 namespace vicinal {
 namespace {
 
-/// What was chosen on a communicator, by its machine and whether memory is shared.
+/// What was chosen on a communicator.
+struct Choice {
+  std::shared_ptr<const Machine> machine;
+  bool shared_memory = false;
+  Profile profile;
+  Method method = Method::automatic;
+};
 struct Choices {
-  std::map<std::pair<std::shared_ptr<const Machine>, bool>, Method> methods;
+  std::vector<Choice> all;
 };
 
 void check_peers(const mpi::Communicator& communicator, std::vector<Parcel>& outbox,
@@ -41,15 +46,19 @@ void check_peers(const mpi::Communicator& communicator, std::vector<Parcel>& out
 Method method_for(mpi::Communicator& communicator, const ExchangeOptions& options) {
   if (options.method != Method::automatic) return options.method;
   const auto machine = communicator.machine(options.regions);
-  auto& choices = communicator.extension<Choices>().methods;
-  const auto known = choices.find({machine, options.shared_memory});
-  if (known != choices.end()) return known->second;
-  const Method method = choose_method(*machine, options.shared_memory);
+  auto& choices = communicator.extension<Choices>().all;
+  const auto known = std::find_if(choices.begin(), choices.end(), [&](const Choice& it) {
+    return it.machine == machine && it.shared_memory == options.shared_memory &&
+           it.profile == *options.profile;
+  });
+  if (known != choices.end()) return known->method;
+  const Method method = choose_method(*machine, options.shared_memory, *options.profile);
   log_line(LogLevel::info, [&](std::ostream& line) {
     line << "sparse exchanges go by " << name(method) << ", chosen by automatic for "
-         << machine->size() << " ranks in " << machine->regions() << " regions";
+         << machine->size() << " ranks in " << machine->regions() << " regions by the profile "
+         << options.profile->name;
   });
-  choices.emplace(std::pair(machine, options.shared_memory), method);
+  choices.push_back({machine, options.shared_memory, *options.profile, method});
   return method;
 }
 

@@ -31,6 +31,7 @@
 
 #include "base/conversation.hpp"
 #include "cost/exchange_method.hpp"
+#include "cost/profile.hpp"
 #include "discovery/findings.hpp"
 #include "discovery/parcels.hpp"
 #include "mpi/communicator.hpp"
@@ -43,6 +44,8 @@ struct ExchangeOptions {
   Method method;
   std::string regions;        ///< see Communicator::machine
   bool shared_memory = true;  ///< hand over through it, where the ranks of a region have it
+  /// What `automatic` goes by: not null, the caller's, and not looked at any more once a method is chosen.
+  const Profile* profile = &default_profile();
 };
 
 /// The method that these options mean on a communicator. Local.

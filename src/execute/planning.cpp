@@ -27,7 +27,7 @@ Planning::Planning(PlanningTask task)
       site_(task_.communicator, task_.channels),
       common_(*task_.communicator, task_.key),
       particular_(*task_.communicator, {task_.key.graph, task_.key.sequence,
-                                        fingerprint(given_options(*task_.planner, task_.options))}),
+                                        fingerprint(given_alike(*task_.planner, task_.options, task_.pattern))}),
       request_{particular_.conversation,
                site_,
                task_.neighborhood,

@@ -2,6 +2,7 @@
 #include "mpi/difference.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "mpi/collectives.hpp"
@@ -39,7 +40,10 @@ void throw_difference(MPI_Comm communicator, std::span<const Given> mine) {
   const std::vector<Given> own(mine.begin(), mine.end());
   const std::vector<Given> one = told(communicator, 0, own),
                            another = told(communicator, other, own);
-  throw Error(Fault::info, difference(one, 0, another, other));
+  const std::optional<Error> found = difference(one, 0, another, other);
+  require(found.has_value(), Fault::internal, "ranks 0 and ", other,
+          " have given different settings, but none of these differs");
+  throw Error(*found);
 }
 
 void throw_told(MPI_Comm communicator, int speaker, const std::string& message) {

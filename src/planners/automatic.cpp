@@ -4,10 +4,10 @@
 //
 // Cost: that of `direct` or `split`, pair by pair. Source: the max-rate postal model in cost/relay.
 //
-// An allgather over all ranks is left to the planners made for it: locality-bruck, which brings each
-// block into a region once and in the fewest steps; ring where every region has a single rank and
-// blocks are so large that steps do not matter.
+// An allgather over all ranks is left to that planner made for it which is the fastest by the profile
+// (allgather/choice.hpp).
 #include "planners/all.hpp"
+#include "planners/allgather/choice.hpp"
 #include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
@@ -15,23 +15,10 @@ namespace vicinal {
 namespace {
 
 Task<Plans> plan_among_all(PlanRequest request) {
-  const Machine& machine = *request.neighborhood.machine;
-  const LevelCost& link = request.options.profile.network();
-  Index elements = 0;
-  for (const InEdge& edge : request.pattern.in) elements += edge.count;
-  const double bytes = static_cast<double>(elements * request.options.element_bytes);
-  const double block_seconds = bytes / machine.size() * link.seconds_per_byte();
-  const bool nobody_near = machine.regions() == machine.size();
-  const bool large = block_seconds > link.latency();
-  const bool by_ring = nobody_near && large;
-  Task<Plans> making =
-      by_ring ? plan_ring(std::move(request)) : plan_locality_bruck(std::move(request));
+  allgather::Choice choice = allgather::choose(request);
+  Task<Plans> making = find_planner(choice.planner).plan(std::move(request));
   Plans plans = co_await making;
-  plans.reason = std::string(nobody_near ? "every region has a single rank"
-                                         : "there are regions of several ranks") +
-                 (!nobody_near ? ""
-                  : large      ? ", and blocks are large"
-                               : ", but blocks are small");
+  plans.reason = std::move(choice.reason);
   co_return plans;
 }
 

@@ -16,8 +16,9 @@ void fields(auto&& take, Is<GivenThere> auto& it) { take(it.given); }
 struct Differences {
   static constexpr std::string_view name = "what differs";
   std::string text;
+  Fault fault = Fault::info;
 };
-void fields(auto&& take, Is<Differences> auto& it) { take(it.text); }
+void fields(auto&& take, Is<Differences> auto& it) { take(it.text, it.fault); }
 
 class Difference final : public Consultation<GivenThere, Differences> {
  public:
@@ -30,14 +31,15 @@ class Difference final : public Consultation<GivenThere, Differences> {
   }
   GivenThere report() override { return report_; }
   void decide() override {
-    differences_.text = difference(given_, tree_.rank, report_.given, other_);
-    require(!differences_.text.empty(), Fault::internal, "ranks ", tree_.rank, " and ", other_,
+    const auto found = difference(given_, tree_.rank, report_.given, other_);
+    require(found.has_value(), Fault::internal, "ranks ", tree_.rank, " and ", other_,
             " have given different settings, but none of these differs");
+    differences_ = {found->what(), found->fault()};
   }
   void learn(Differences differences) override { differences_ = std::move(differences); }
   Differences instruct(const RankTree::Child&) override { return differences_; }
 
-  [[nodiscard]] const std::string& text() const { return differences_.text; }
+  [[nodiscard]] Error found() const { return {differences_.fault, differences_.text}; }
 
  private:
   const RankTree& tree_;
@@ -84,7 +86,7 @@ Task<Error> find_difference(Conversation& talk, const RankTree& tree, FaultRecor
   Difference differing(tree, given, other);
   co_await consult(talk, tree, faults, differing);
   faults.settle();
-  co_return Error(Fault::info, differing.text());
+  co_return differing.found();
 }
 
 Task<Done> require_same(Conversation& talk, const RankTree& tree, FaultRecord& faults,

@@ -31,7 +31,7 @@ class Fingerprint {
 };
 
 /// Once it is known that rank `other` has given something else than the root of the tree: what differs,
-/// as an info fault for all ranks of the tree to throw. Collective over the tree.
+/// as a fault for all ranks of the tree to throw. Collective over the tree.
 Task<Error> find_difference(Conversation& talk, const RankTree& tree, FaultRecord& faults,
                             std::vector<Given> given, int other);
 

@@ -36,19 +36,6 @@ double seconds_with_base(int base, int regions, int smallest, const Profile& pro
   return seconds;
 }
 
-int cheapest_base(int regions, int smallest, const Profile& profile) {
-  int best = 2;
-  double least = seconds_with_base(best, regions, smallest, profile);
-  for (int base = 3; base <= regions; ++base) {
-    const double seconds = seconds_with_base(base, regions, smallest, profile);
-    if (seconds < least) {
-      least = seconds;
-      best = base;
-    }
-  }
-  return best;
-}
-
 /// A team by the regions that its members live in: the numbers of their places.
 std::vector<std::vector<int>> places_by_region(const Team& team, const Machine& machine,
                                                bool inner) {
@@ -88,7 +75,7 @@ class Groups {
       own_ = group;
       member_ = static_cast<int>(found - members.begin());
     }
-    base_ = cheapest_base(count(), static_cast<int>(smallest), schedule.profile());
+    base_ = locality_base(count(), static_cast<int>(smallest), schedule.profile());
   }
 
   void gather() {
@@ -158,6 +145,19 @@ void share(const Team& team, Schedule& schedule, bool inner) {
 }
 
 }  // namespace
+
+int locality_base(int regions, int smallest, const Profile& profile) {
+  int best = 2;
+  double least = seconds_with_base(best, regions, smallest, profile);
+  for (int base = 3; base <= regions; ++base) {
+    const double seconds = seconds_with_base(base, regions, smallest, profile);
+    if (seconds < least) {
+      least = seconds;
+      best = base;
+    }
+  }
+  return best;
+}
 
 void gather_by_locality(const Team& team, Schedule& schedule) {
   auto groups = places_by_region(team, schedule.machine(), false);

@@ -6,9 +6,10 @@
 
 namespace vicinal {
 
-std::vector<Given> given_options(const Planner& planner, const PlanOptions& options) {
+std::vector<Given> given_alike(const Planner& planner, const PlanOptions& options,
+                               const Pattern& pattern) {
   const bool among_all = options.complete && options.one_block;
-  return {
+  std::vector<Given> given{
       {"vicinal_progress",
        options.strict_progress ? "strict" : "relaxed"},  // it may change the next
       {among_all ? "vicinal_allgather" : "vicinal_strategy", std::string(planner.name)},
@@ -23,6 +24,12 @@ std::vector<Given> given_options(const Planner& planner, const PlanOptions& opti
       {"vicinal_wisdom", options.wisdom},
       {"the exchange", options.partitioned ? "in partitions" : "as a whole"},
   };
+  if (!among_all) return given;
+  for (const InEdge& edge : pattern.in) {
+    given.push_back({"the block of rank " + std::to_string(edge.rank) + " in this allgather",
+                     std::to_string(edge.count) + " " + options.unit, Fault::count});
+  }
+  return given;
 }
 
 Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanRequest& request) {
@@ -30,7 +37,7 @@ Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanR
   FaultRecord faults(request.neighborhood.rank, request.options.unit);
   if (request.fault) faults.blame(*request.fault);
   Task<Done> comparing = require_same(talk, request.neighborhood.tree, faults,
-                                      given_options(planner, request.options));
+                                      given_alike(planner, request.options, request.pattern));
   co_return co_await comparing;
 }
 

@@ -11,16 +11,16 @@
 
 namespace vicinal {
 
-/// What ranks that plan together must have alike: the planner, and the options that change what is said
-/// or how much.
-std::vector<Given> given_options(const Planner& planner, const PlanOptions& options);
+/// What ranks that plan together must have alike: the planner, the options that change what is said or how much,
+/// and where all of them know the counts of all blocks, these: a planner may go by them.
+std::vector<Given> given_alike(const Planner& planner, const PlanOptions& options,
+                               const Pattern& pattern);
 
-/// Whether all ranks of the component give the same planner and options, and none is at fault. Throws like
-/// plan_alike().
+/// Whether all ranks of the component give these alike, and none is at fault. Throws like plan_alike().
 Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanRequest& request);
 
-/// Plans, if all ranks of the component give the same planner and options. Where they do not, throws an
-/// info fault that names two ranks and both values on all of them, and where a rank brings a fault, that
+/// Plans, if all ranks of the component give the same planner and options. Where they do not, throws an info fault (for
+/// blocks, a count fault) that names two ranks and both values on all of them, and where a rank brings a fault, that
 /// is thrown there and told all others: both as a SettledFault. Costs two letters per rank.
 /// `planner` and what the request refers to must live until the task is done.
 Task<Plans> plan_alike(const Planner& planner, PlanRequest request);

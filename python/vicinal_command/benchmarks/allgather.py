@@ -1,7 +1,7 @@
 """`vicinal bench allgather`: planners of allgathers over all ranks, timed beside MPI_Allgather, or counted.
 
 Timing is that of any of the benchmarks (competition.py), on the ranks of ranks/allgather.py.  Counting starts
-none: it plans for virtual ranks, and prices what they send by a postal model.
+none: it plans for virtual ranks, counts what they send, and predicts how long that takes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COUNTED_COLUMNS = (
     Column("non-local\nbytes", in_bytes("nonlocal_bytes")),
     Column("most\nper rank", in_bytes("nonlocal_bytes_max")),
     Column("local\nper rank", per_rank("local_messages")),
-    Column("modelled", timed("modelled_us")),
+    Column("predicted", timed("predicted_us")),
 )
 
 
@@ -65,8 +65,8 @@ class CountedRow(Counted):
     regions: int
     block_bytes: int
     strategy: str
-    modelled_us: float
-    """By the postal model, of the rank that it takes longest."""
+    predicted_us: float
+    """By the price of the plans, until the last rank is done."""
 
 
 @dataclass(frozen=True)
@@ -149,15 +149,14 @@ def count(request: Request) -> int:
                     block_bytes=block_bytes,
                     strategy=planner,
                     **_count(plans.statistics(), block_bytes),
-                    modelled_us=round(plans.postal_seconds(block_bytes) * 1e6, 3),
+                    predicted_us=round(plans.price(element_bytes=block_bytes)["seconds"] * 1e6, 3),
                 ))
                 advance(len(rows))
     if terms.json:
         facts = {"ranks": request.ranks, "regions": terms.regions, "region_count": machine.regions}
         terms.json.write(rows, facts)
     notes = [
-        "modelled: the rank whose messages take longest one after the other, by the postal model of Bienz et al. "
-        "2022 (equation 2) and the default profile; what passes through shared memory is free there",
+        f"predicted: until the last rank is done, by the profile {_core.Profile.default().name}",
         "every region is taken to be a host",
     ]
     title = f"allgather on {request.ranks:,} virtual ranks in {machine.regions:,} regions, local: {request.local}"

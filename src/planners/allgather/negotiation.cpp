@@ -7,7 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "base/scramble.hpp"
 #include "planners/ground.hpp"
 
 namespace vicinal::allgather {
@@ -18,10 +17,9 @@ namespace {
 struct Passages {
   static constexpr std::string_view name = "passages";
   Status status;
-  std::uint64_t fingerprint = 0;  ///< of the counts of all blocks
   std::vector<Passage> passages;
 };
-void fields(auto&& take, Is<Passages> auto& it) { take(it.status, it.fingerprint, it.passages); }
+void fields(auto&& take, Is<Passages> auto& it) { take(it.status, it.passages); }
 
 /// Where a rank's block lies in the receive buffer.
 struct Place {
@@ -52,7 +50,9 @@ class AllgatherNegotiation : public Ground {
     for (const auto& [giver, passages] : taken_from_) givers.push_back(giver);
     Expected expected(std::move(givers), "tags and slots");
     const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-    read<Passages>(inbox, [&](int giver, Passages its) { accept(giver, std::move(its)); });
+    read<Passages>(inbox, [&](int giver, Passages its) {
+      taken_from_.at(giver) = std::move(its.passages);
+    });
     if (faults_.good()) write_transfers();
     co_return finish(planner);
   }
@@ -78,8 +78,6 @@ class AllgatherNegotiation : public Ground {
                 "the block of rank ", edge.rank, " does not lie in one piece");
         place(edge.rank) = {edge.slots[0].target, edge.count};
       }
-      fingerprint_ += scramble(scramble(static_cast<std::uint64_t>(edge.rank)) +
-                               static_cast<std::uint64_t>(edge.count));
     }
     for (const ItemRun& run : pattern.out.front().items) {
       append_run(own_, {run.position, total(own_), run.count});
@@ -98,7 +96,7 @@ class AllgatherNegotiation : public Ground {
     Letters outbox;
     // All that can fail is done, and the status is known.
     for (auto& [taker, its] : passages) {
-      outbox.push_back(letter_to(taker, Passages{faults_.status(), fingerprint_, std::move(its)}));
+      outbox.push_back(letter_to(taker, Passages{faults_.status(), std::move(its)}));
     }
     return outbox;
   }
@@ -118,17 +116,6 @@ class AllgatherNegotiation : public Ground {
         passages[taker].push_back(Passage::message(tag, 0));
       }
     }
-  }
-
-  void accept(int giver, Passages theirs) {
-    if (theirs.status.good() && !faults_.own() && theirs.fingerprint != fingerprint_) {
-      faults_.blame(
-          Error(Fault::count, "rank " + std::to_string(giver) +
-                                  " was given other counts for this allgather than rank " +
-                                  std::to_string(rank_) +
-                                  "; all ranks must give the same counts for all blocks"));
-    }
-    taken_from_.at(giver) = std::move(theirs.passages);
   }
 
   void write_transfers() {
@@ -202,7 +189,6 @@ class AllgatherNegotiation : public Ground {
   Schedule schedule_;
   std::vector<Place> places_;      ///< by rank
   std::vector<CopyRun> own_;       ///< source buffer -> own block
-  std::uint64_t fingerprint_ = 0;  ///< of the counts of all blocks
   std::vector<Given> given_;
   std::map<int, std::vector<Passage>> taken_from_;
   Blocks held_;

@@ -11,8 +11,7 @@ namespace vicinal::allgather {
 /// Plans an allgather over all ranks of the machine (PlanOptions::complete) whose schedule
 /// `algorithm` writes. One superstep: a letter to each rank that this one gives to.
 ///
-/// Each rank knows the counts of all, so letters carry a fingerprint of them: a count fault where a
-/// giver was told others, on whoever takes from it.
+/// Each rank knows the counts of all; that they are the same is compared beside this (plan_alike.hpp).
 Task<Plans> plan_allgather(PlanRequest request, std::string_view planner,
                            void (*algorithm)(Schedule&));
 

@@ -76,6 +76,10 @@ void gather_by_recursive_doubling(const Team& team, Schedule& schedule);
 void gather_by_ring(const Team& team, Schedule& schedule);
 void gather_by_locality(const Team& team, Schedule& schedule);
 
+/// By how much `gather_by_locality` multiplies in each step what a group of ranks has, with so many groups of which the
+/// smallest has so many ranks.
+int locality_base(int groups, int smallest, const Profile& profile);
+
 /// For a team inside a region: each member reads what the others have from shared memory, where all
 /// can; else by Bruck's algorithm.
 void gather_inside(const Team& team, Schedule& schedule);

@@ -183,11 +183,34 @@ TEST(allgathers_with_counts_that_differ_are_refused) {
     patterns[2].in[1].slots[0].count = 2;
     const auto machine = block_machine(4, 2, 2);
     CHECK_THROWS(Fault::count, planned_allgather(name, machine, patterns, allgather_options(true)),
-                 "other counts for this allgather");
+                 "the block of rank 1 in this allgather is '3 elements' on rank 0, but '2 elements' on "
+                 "rank 2");
     patterns = allgather_patterns({3, 3, 3, 3});
     for (OutEdge& edge : patterns[1].out) edge.items[0].count = 4;
     CHECK_THROWS(Fault::count, planned_allgather(name, machine, patterns, allgather_options(true)),
                  "sends 4 elements");
+  }
+}
+
+TEST(allgathers_with_counts_that_would_go_another_way_are_refused) {
+  // One rank is given counts with which another planner is the fastest: it would wait for letters that nobody sends.
+  const auto machine = block_machine(32, 8, 8);
+  const std::vector<Index> small(32, 8);
+  for (const Index block : {Index{1}, Index{1} << 10, Index{1} << 16, Index{1} << 20}) {
+    const std::vector<Index> large(32, block);
+    const auto planner = [&](const std::vector<Index>& counts) {
+      const auto plans = planned_allgather("automatic", machine, allgather_patterns(counts),
+                                           allgather_options(true));
+      return plans.front().planner;
+    };
+    if (block >= 1 << 16) CHECK(planner(small) != planner(large));
+    for (const std::size_t odd : {std::size_t{0}, std::size_t{13}, std::size_t{31}}) {
+      std::vector<Pattern> patterns = allgather_patterns(small);
+      patterns[odd] = allgather_patterns(large)[odd];
+      CHECK_THROWS(Fault::count,
+                   planned_allgather("automatic", machine, patterns, allgather_options(true)),
+                   "the block of rank 0 in this allgather is");
+    }
   }
 }
 

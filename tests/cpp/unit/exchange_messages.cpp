@@ -2,6 +2,7 @@
 // machines small enough to count by hand. That real exchanges send as many is for the engine's tests.
 #include "cost/exchange_messages.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -20,6 +21,15 @@ Machine unequal() { return Machine({0, 0, 1, 2, 2, 2}, {0, 0, 1, 2, 2, 2}); }
 /// Rank 0 writes to all of region 2, rank 1 to one of them and to its neighbour, rank 5 to rank 2.
 std::vector<SentMessage> few() {
   return {{0, 3, 8}, {0, 4, 8}, {0, 5, 8}, {1, 4, 8}, {1, 0, 8}, {5, 2, 8}};
+}
+
+Machine blocks(int size, int per_region, int per_host) {
+  std::vector<int> regions, hosts;
+  for (int rank = 0; rank < size; ++rank) {
+    regions.push_back(rank / per_region);
+    hosts.push_back(rank / per_host);
+  }
+  return Machine(regions, hosts);
 }
 
 void check_counts(const ExchangeMessages& sent, const Numbers& payload, const Numbers& protocol,
@@ -45,22 +55,76 @@ TEST(exchange_methods_have_names) {
 
 TEST(exchange_method_follows_the_machine) {
   const auto chosen = [](int size, int per_region, int per_host, bool shared = true) {
-    std::vector<int> regions, hosts;
-    for (int rank = 0; rank < size; ++rank) {
-      regions.push_back(rank / per_region);
-      hosts.push_back(rank / per_host);
-    }
-    return choose_method(Machine(regions, hosts), shared);
+    return choose_method(blocks(size, per_region, per_host), shared, default_profile());
   };
   CHECK(chosen(8, 8, 8) == Method::locality_personalized);
   CHECK(chosen(32, 8, 8) == Method::locality_personalized);
-  CHECK(chosen(32, 8, 8, false) == Method::personalized);
-  CHECK(chosen(32, 8, 4) == Method::personalized);
+  // A message to each region is less than rounds over all ranks, as long as there are few.
+  CHECK(chosen(32, 8, 8, false) == Method::locality_personalized);
+  CHECK(chosen(32, 8, 4) == Method::locality_personalized);
+  CHECK(chosen(16, 1, 1) == Method::locality_personalized);
   CHECK(chosen(1, 1, 1) == Method::personalized);
-  CHECK(chosen(16, 1, 1) == Method::personalized);
-  CHECK(chosen(128, 1, 8) == Method::nonblocking);
+  CHECK(chosen(128, 1, 8) == Method::personalized);
+  CHECK(chosen(16384, 1, 8) == Method::nonblocking);
   CHECK(chosen(4096, 32, 32) == Method::locality_personalized);
   CHECK(chosen(4096, 4, 4) == Method::locality);
+}
+
+TEST(exchange_method_is_the_fastest_by_the_profile) {
+  Profile cheap_messages = default_profile();
+  LevelCost& near = cheap_messages.levels[static_cast<std::size_t>(Level::network)];
+  near = {0.1e-6, 0.1e-6, {{Protocol::any_size, 0.5e-6, 1e-10, false}}};
+  cheap_messages.handover = 20e-6;
+  Profile far = default_profile();
+  far.levels[static_cast<std::size_t>(Level::network)].protocols.front().latency = 1e-3;
+  Profile crowded = default_profile();
+  crowded.cores = 0.5;
+  const Method methods[] = {Method::personalized, Method::nonblocking, Method::locality,
+                            Method::locality_personalized};
+  for (const Profile& profile : {default_profile(), cheap_messages, far, crowded}) {
+    for (const auto& [size, per_region] :
+         {std::pair(8, 8), {32, 8}, {32, 4}, {64, 8}, {64, 1}, {512, 16}, {2048, 32}, {4096, 4}}) {
+      for (const bool shared : {true, false}) {
+        const Machine machine = blocks(size, per_region, per_region);
+        const Picoseconds taken =
+            exchange_time(choose_method(machine, shared, profile), machine, shared, profile);
+        for (const Method method : methods) {
+          CHECK(taken <= exchange_time(method, machine, shared, profile));
+        }
+      }
+    }
+  }
+  // What is dear is avoided: handovers in one profile, rounds of messages in another.
+  const Machine machine = blocks(32, 8, 8);
+  CHECK(choose_method(machine, true, cheap_messages) == Method::personalized);
+  CHECK(choose_method(machine, true, far) == Method::locality_personalized);
+  CHECK_THROWS(Fault::internal, exchange_time(Method::one_sided, machine, true, far),
+               "one-sided is none to choose");
+}
+
+TEST(exchange_times_are_those_of_the_messages_that_are_sent) {
+  // With messages alone costing anything, and that the same, times count what the busiest rank sends and receives: for
+  // messages that are spread as evenly as the estimate has them, those of exchange_messages.cpp.
+  Profile counting;
+  for (LevelCost& level : counting.levels) level = {0, 0, {{Protocol::any_size, 0, 0, false}}};
+  LevelCost& network = counting.levels[static_cast<std::size_t>(Level::network)];
+  network.send_overhead = 1e-12;
+  for (const auto& [size, per_region] : {std::pair(32, 8), {64, 4}, {96, 32}, {128, 8}}) {
+    const Machine machine = blocks(size, per_region, per_region);
+    std::vector<SentMessage> messages;
+    for (int rank = 0; rank < size; ++rank) {
+      for (int i = 0; i < 8; ++i) messages.push_back({rank, (rank + (2 * i + 1) * size / 16) % size, 128});
+    }
+    for (const Method method : {Method::personalized, Method::locality_personalized}) {
+      const ExchangeMessages sent = count_messages(method, machine, messages);
+      std::int64_t most = 0;
+      for (std::size_t rank = 0; rank < sent.payload.size(); ++rank) {
+        most = std::max(most, sent.payload[rank] + sent.protocol[rank]);
+      }
+      const Picoseconds time = exchange_time(method, machine, true, counting);
+      CHECK(time >= most && time <= most + 2);
+    }
+  }
 }
 
 TEST(exchange_messages_by_hand) {
@@ -84,7 +148,7 @@ TEST(exchange_messages_by_hand) {
 TEST(exchange_messages_of_automatic_are_those_of_what_it_stands_for) {
   const Machine machine = unequal();
   const ExchangeMessages sent = count_messages(Method::automatic, machine, few());
-  const ExchangeMessages same = count_messages(choose_method(machine, true), machine, few());
+  const ExchangeMessages same = count_messages(choose_method(machine, true, default_profile()), machine, few());
   check_counts(sent, same.payload, same.protocol, same.inside_mpi);
 }
 

@@ -14,7 +14,7 @@ TEST(versions_that_differ_are_told_whatever_else_differs) {
   theirs.front().value = "99.0.0";
   theirs.back().value = "another";
   CHECK(fingerprint(mine) != fingerprint(theirs));
-  const std::string text = difference(mine, 0, theirs, 3);
+  const std::string text = difference(mine, 0, theirs, 3).value().what();
   CHECK(text.find("the version of vicinal is '" VICINAL_VERSION_STRING
                   "' on rank 0, but '99.0.0' on rank 3") == 0);
 }

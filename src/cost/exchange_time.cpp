@@ -1,0 +1,206 @@
+// What the methods of src/discovery do, rank by rank, for a pattern that stands for all: each rank has `typical_messages`
+// for others, evenly spread. exchange_messages.cpp counts the same messages where it is known who sends to whom.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "base/error.hpp"
+#include "cost/exchange_method.hpp"
+#include "locality/region_pairs.hpp"
+
+namespace vicinal {
+namespace {
+
+constexpr std::int64_t typical_messages = 8;
+constexpr std::int64_t typical_bytes = 128;
+/// Of those that take the same, as the last two do in one region, the first is chosen.
+constexpr Method candidates[] = {Method::personalized, Method::nonblocking,
+                                 Method::locality_personalized, Method::locality};
+
+std::int64_t rounded_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
+
+/// What the methods ask about a machine.
+struct Sizes {
+  std::int64_t ranks = 0, regions = 0;
+  std::int64_t smallest = 0, largest = 0;  ///< region
+  std::int64_t of_host = 0;                ///< ranks of the largest host
+  bool shares = false;                     ///< each region is in memory of its own host
+
+  Sizes(const Machine& machine, bool shared_memory)
+      : ranks(machine.size()), regions(machine.regions()), smallest(ranks), shares(shared_memory) {
+    std::vector<std::int64_t> hosts(static_cast<std::size_t>(machine.hosts()));
+    for (int rank = 0; rank < machine.size(); ++rank) {
+      ++hosts[static_cast<std::size_t>(machine.host_of(rank))];
+    }
+    of_host = *std::max_element(hosts.begin(), hosts.end());
+    for (int region = 0; region < machine.regions(); ++region) {
+      const auto members = static_cast<std::int64_t>(machine.members(region).size());
+      smallest = std::min(smallest, members);
+      largest = std::max(largest, members);
+      shares = shares && share_a_host(machine, region);
+    }
+  }
+};
+
+/// The time of the rank that has most to do, on a host whose ranks are all like it.
+class Sum {
+ public:
+  Sum(const Sizes& sizes, const Profile& profile) : sizes_(sizes), profile_(profile) {}
+
+  /// Messages that a rank sends, and as many that it receives. Only one of so many ranks may do so.
+  void messages(std::int64_t count, Level level, std::int64_t bytes, std::int64_t one_of = 1) {
+    const LevelCost& cost = profile_.at(level);
+    work(count * (picoseconds(cost.send_overhead) + picoseconds(cost.receive_overhead)), one_of);
+    on_the_way_ += picoseconds(count * bytes, cost.seconds_per_byte());
+  }
+  void latency(std::int64_t times, Level level) {
+    on_the_way_ += times * picoseconds(profile_.at(level).latency());
+  }
+  /// A dissemination, or sums of counts of which each round has half as many as the one before.
+  void rounds(std::int64_t among, Level level, bool counts, std::int64_t one_of = 1) {
+    for (std::int64_t step = 1; step < among; step *= 2) {
+      const std::int64_t words = counts ? rounded_up(among - step, 2 * step) : 1;
+      messages(1, level, 8 * words, one_of);
+      latency(1, level);
+      if (counts) copies(2 * 8 * words);
+    }
+  }
+  void copies(std::int64_t bytes) { work(picoseconds(bytes, profile_.copy_seconds_per_byte), 1); }
+  /// A look at what each of so many has shown in shared memory.
+  void looks(std::int64_t count, std::int64_t one_of = 1) {
+    work(count * picoseconds(profile_.handover), one_of);
+  }
+
+  [[nodiscard]] Picoseconds total() const {
+    const bool scarce = profile_.cores > 0 && profile_.cores < static_cast<double>(sizes_.of_host);
+    const Picoseconds together =
+        scarce ? std::llround(static_cast<double>(of_host_) / profile_.cores) : 0;
+    return std::max(of_rank_, together) + on_the_way_;
+  }
+
+ private:
+  void work(Picoseconds duration, std::int64_t one_of) {
+    of_rank_ += duration;
+    of_host_ += duration * sizes_.of_host / one_of;
+  }
+
+  const Sizes& sizes_;
+  const Profile& profile_;
+  Picoseconds of_rank_ = 0, of_host_ = 0;  ///< processors
+  Picoseconds on_the_way_ = 0;
+};
+
+class Estimate {
+ public:
+  Estimate(const Sizes& sizes, const Profile& profile)
+      : sizes_(sizes),
+        sum_(sizes, profile),
+        messages_(std::min(typical_messages, sizes.ranks - 1)),
+        leaving_(messages_ == 0 ? 0
+                                : rounded_up(messages_ * (sizes.ranks - sizes.smallest), sizes.ranks - 1)),
+        far_(sizes.regions > 1 ? Level::network : Level::node) {}
+
+  Picoseconds of(Method method) {
+    switch (method) {
+      case Method::personalized:
+        sum_.rounds(sizes_.ranks, far_, true);
+        straight();
+        break;
+      case Method::nonblocking:
+        straight();
+        receipts(leaving_, messages_ - leaving_);
+        sum_.rounds(sizes_.ranks, far_, false);
+        break;
+      case Method::locality:
+        hand_over();
+        if (sizes_.regions > 1) some_regions();
+        break;
+      case Method::locality_personalized:
+        hand_over();
+        if (sizes_.regions > 1) all_regions();
+        break;
+      case Method::automatic:
+      case Method::one_sided:
+        fail(Fault::internal, "the exchange method ", name(method), " is none to choose");
+    }
+    return sum_.total();
+  }
+
+ private:
+  void straight() {
+    sum_.messages(leaving_, Level::network, typical_bytes);
+    sum_.messages(messages_ - leaving_, Level::node, typical_bytes);
+    if (messages_ > 0) sum_.latency(1, far_);
+  }
+  /// That a message has been received is told by another one.
+  void receipts(std::int64_t far, std::int64_t near) {
+    sum_.messages(far, Level::network, 0);
+    sum_.messages(near, Level::node, 0);
+    if (far + near > 0) sum_.latency(1, far_);
+  }
+
+  /// Before the messages between regions, and after them.
+  void hand_over() {
+    const int stages = sizes_.regions > 1 ? 2 : 1;
+    for (int stage = 0; stage < stages; ++stage) {
+      if (sizes_.shares) {
+        sum_.looks(sizes_.largest);
+        sum_.copies(2 * messages_ * typical_bytes);
+      } else if (sizes_.largest > 1) {
+        sum_.rounds(sizes_.largest, Level::node, true);
+        sum_.messages(std::min(messages_, sizes_.largest - 1), Level::node, typical_bytes);
+        sum_.latency(1, Level::node);
+      }
+    }
+  }
+
+  /// One message for each pair of regions that a rank leads.
+  void all_regions() { pairs(sizes_.regions - 1); }
+
+  void some_regions() {
+    const std::int64_t spoken_to = std::min(sizes_.regions - 1, leaving_ * sizes_.largest);
+    receipts(pairs(spoken_to), 0);
+    if (sizes_.shares) {
+      // Members tell the first of the region, and the first ranks of all regions meet.
+      sum_.looks(sizes_.largest, sizes_.largest);
+      sum_.rounds(sizes_.regions, far_, false, sizes_.largest);
+      sum_.looks(1);
+    } else {
+      sum_.rounds(sizes_.ranks, far_, false);
+    }
+  }
+
+  /// Returns how many the busiest rank leads.
+  std::int64_t pairs(std::int64_t of_region) {
+    const std::int64_t led = rounded_up(of_region, sizes_.smallest);
+    const std::int64_t bytes = rounded_up(leaving_ * typical_bytes * sizes_.largest, of_region);
+    sum_.messages(led, far_, bytes);
+    sum_.latency(1, far_);
+    return led;
+  }
+
+  const Sizes& sizes_;
+  Sum sum_;
+  std::int64_t messages_;
+  std::int64_t leaving_;  ///< of these, to other regions
+  Level far_;  ///< between ranks that are as far apart as any
+};
+
+}  // namespace
+
+Picoseconds exchange_time(Method method, const Machine& machine, bool shared_memory,
+                          const Profile& profile) {
+  const Sizes sizes(machine, shared_memory);
+  return Estimate(sizes, profile).of(method);
+}
+
+Method choose_method(const Machine& machine, bool shared_memory, const Profile& profile) {
+  const Sizes sizes(machine, shared_memory);
+  return *std::min_element(std::begin(candidates), std::end(candidates), [&](Method a, Method b) {
+    return Estimate(sizes, profile).of(a) < Estimate(sizes, profile).of(b);
+  });
+}
+
+}  // namespace vicinal

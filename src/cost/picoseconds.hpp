@@ -1,0 +1,17 @@
+// Time in whole picoseconds, for what ranks must choose alike without asking each other: no sum of these depends on how a
+// processor rounds, or on what a compiler has made of it.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace vicinal {
+
+using Picoseconds = std::int64_t;
+
+[[nodiscard]] inline Picoseconds picoseconds(double seconds) { return std::llround(seconds * 1e12); }
+[[nodiscard]] inline Picoseconds picoseconds(std::int64_t bytes, double seconds_per_byte) {
+  return std::llround(static_cast<double>(bytes) * seconds_per_byte * 1e12);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,129 @@
+// Max-rate ports, LogGP messages, and processors that ranks take in turn.
+#include "planners/allgather/clocks.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vicinal::allgather {
+
+Clocks::Clocks(const Machine& machine, const Profile& profile)
+    : machine_(machine),
+      profile_(profile),
+      handover_(picoseconds(profile.handover)),
+      now_(static_cast<std::size_t>(machine.size())),
+      link_(now_.size()),
+      slowness_(static_cast<std::size_t>(machine.hosts()), 1.0),
+      out_(slowness_.size()),
+      in_(slowness_.size()) {
+  // As in cost/processors.hpp: the ranks of a host are dealt out to its processors in turn.
+  struct Host {
+    std::size_t ranks = 0, processors = 0, first = 0, next = 0;
+  };
+  std::vector<Host> hosts(slowness_.size());
+  for (int rank = 0; rank < machine.size(); ++rank) ++hosts[host_of(rank)].ranks;
+  const double whole = std::ceil(profile.cores);
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    Host& it = hosts[host];
+    const bool scarce = profile.cores > 0 && profile.cores < static_cast<double>(it.ranks);
+    if (scarce) slowness_[host] = whole / profile.cores;
+    it.processors = scarce ? static_cast<std::size_t>(whole) : it.ranks;
+    it.first = busy_.size();
+    busy_.resize(busy_.size() + it.processors);
+  }
+  for (int rank = 0; rank < machine.size(); ++rank) {
+    Host& it = hosts[host_of(rank)];
+    processor_.push_back(it.first + it.next++ % it.processors);
+  }
+}
+
+void Clocks::work(int rank, Picoseconds duration) {
+  const auto r = static_cast<std::size_t>(rank);
+  Picoseconds& busy = busy_[processor_[r]];
+  const double slowness = slowness_[host_of(rank)];
+  busy = std::max(now_[r], busy) + std::llround(static_cast<double>(duration) * slowness);
+  now_[r] = busy;
+}
+
+void Clocks::send(int from, int to, std::int64_t bytes, bool packed) {
+  round_.push_back({from, to, bytes, packed ? Way::packed : Way::straight, 0, 0});
+}
+
+void Clocks::hand(int from, int to, std::int64_t bytes) {
+  round_.push_back({from, to, bytes, Way::shared, 0, 0});
+}
+
+void Clocks::begin(Message& it) {
+  if (it.way != Way::straight) copy(it.from, it.bytes);
+  if (it.way == Way::shared) {
+    it.leaves = at(it.from);
+    return;
+  }
+  const Level level = machine_.level(it.from, it.to);
+  const LevelCost& cost = profile_.at(level);
+  work(it.from, picoseconds(cost.send_overhead));
+  Picoseconds& link = link_[static_cast<std::size_t>(it.from)];
+  it.leaves = std::max(link, at(it.from));
+  link = it.leaves + picoseconds(it.bytes, cost.protocol(it.bytes).seconds_per_byte);
+  if (level != Level::network) return;
+  for (Port* const port : {&out_[host_of(it.from)], &in_[host_of(it.to)]}) {
+    ++port->messages;
+    port->busy =
+        std::max(port->busy, it.leaves) + picoseconds(it.bytes, profile_.port_seconds_per_byte);
+  }
+}
+
+/// Where several messages pass a port they share it: all of one size are through together, small ones before large ones.
+Picoseconds Clocks::arrival(const Message& it) const {
+  if (it.way == Way::shared) return it.leaves;
+  const Level level = machine_.level(it.from, it.to);
+  const Protocol& protocol = profile_.at(level).protocol(it.bytes);
+  Picoseconds passed = it.leaves + picoseconds(it.bytes, protocol.seconds_per_byte);
+  if (level == Level::network) {
+    const Picoseconds alone = picoseconds(it.bytes, profile_.port_seconds_per_byte);
+    for (const Port* const port : {&out_[host_of(it.from)], &in_[host_of(it.to)]}) {
+      passed = std::max(passed, std::min(port->busy, it.leaves + port->messages * alone));
+    }
+  }
+  return passed + picoseconds(protocol.latency);
+}
+
+void Clocks::end(const Message& it) {
+  if (it.way == Way::shared) {
+    await(it.to, it.arrives);
+  } else {
+    Picoseconds& now = now_[static_cast<std::size_t>(it.to)];
+    now = std::max(now, it.arrives);
+    work(it.to, picoseconds(profile_.at(machine_.level(it.from, it.to)).receive_overhead));
+    out_[host_of(it.from)].messages = in_[host_of(it.to)].messages = 0;
+  }
+  if (it.way != Way::straight) copy(it.to, it.bytes);
+}
+
+/// In the order in which things may be done: it matters where ranks share a processor.
+void Clocks::deliver() {
+  for (Message& message : round_) message.leaves = at(message.from);
+  std::stable_sort(round_.begin(), round_.end(),
+                   [](const Message& a, const Message& b) { return a.leaves < b.leaves; });
+  for (Message& message : round_) begin(message);
+  for (Message& message : round_) message.arrives = arrival(message);
+  std::stable_sort(round_.begin(), round_.end(),
+                   [](const Message& a, const Message& b) { return a.arrives < b.arrives; });
+  for (const Message& message : round_) end(message);
+  round_.clear();
+}
+
+void Clocks::copy(int rank, std::int64_t bytes) {
+  work(rank, picoseconds(bytes, profile_.copy_seconds_per_byte));
+}
+
+/// Where ranks share a processor, one has to get its turn to see anything.
+void Clocks::await(int rank, Picoseconds signalled) {
+  Picoseconds& now = now_[static_cast<std::size_t>(rank)];
+  const bool scarce = slowness_[host_of(rank)] > 1;
+  now = std::max(now, scarce ? signalled : signalled + handover_);
+  if (scarce) work(rank, handover_);
+}
+
+Picoseconds Clocks::end() const { return *std::max_element(now_.begin(), now_.end()); }
+
+}  // namespace vicinal::allgather

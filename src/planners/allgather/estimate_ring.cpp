@@ -1,0 +1,124 @@
+// A closed form: the ring has as many steps as ranks, all alike, and following them would take ranks squared.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+#include "planners/allgather/estimate.hpp"
+
+namespace vicinal::allgather {
+
+namespace {
+
+std::size_t at(int place) { return static_cast<std::size_t>(place); }
+
+/// The largest sum of numbers that follow one another in a circle, each at most once; 0 of none.
+Picoseconds largest_stretch(const std::vector<Picoseconds>& gains) {
+  Picoseconds ending_here = 0, most = 0, least_ending = 0, least = 0, total = 0;
+  for (const Picoseconds gain : gains) {
+    total += gain;
+    ending_here = std::max<Picoseconds>(0, ending_here + gain);
+    most = std::max(most, ending_here);
+    least_ending = std::min<Picoseconds>(0, least_ending + gain);
+    least = std::min(least, least_ending);
+  }
+  return std::max(most, total - least);
+}
+
+/// What a step of the ring takes whoever has to do with it.
+class StepLoads {
+ public:
+  explicit StepLoads(const Gathering& it)
+      : it_(it),
+        of_rank_(at(it.machine.size())),
+        copied_(of_rank_.size()),
+        of_host_(at(it.machine.hosts())),
+        ranks_of_host_(of_host_.size()),
+        out_(of_host_.size()),
+        in_(of_host_.size()) {
+    for (int rank = 0; rank < it.machine.size(); ++rank) ++ranks_of_host_[host_of(rank)];
+  }
+
+  /// Notes down that one rank hands the other a block in each step. Returns how long that takes.
+  Picoseconds hop(int giver, int taker, std::int64_t block) {
+    const Profile& profile = it_.profile;
+    if (it_.shares(giver, taker)) {
+      const Picoseconds copied = picoseconds(block, profile.copy_seconds_per_byte);
+      const Picoseconds handover = picoseconds(profile.handover);
+      copied_[at(giver)] += copied;
+      copied_[at(taker)] += copied;
+      load(giver, copied);
+      load(taker, copied + (scarce(taker) ? handover : 0));
+      return 2 * copied + handover;
+    }
+    const Level level = it_.machine.level(giver, taker);
+    const LevelCost& cost = profile.at(level);
+    messages_ = true;
+    load(giver, picoseconds(cost.send_overhead));
+    load(taker, picoseconds(cost.receive_overhead));
+    const Picoseconds on_the_link = picoseconds(block, cost.protocol(block).seconds_per_byte);
+    slowest_ = std::max(slowest_, on_the_link);
+    if (level == Level::network) {
+      const Picoseconds through = picoseconds(block, profile.port_seconds_per_byte);
+      slowest_ = std::max({slowest_, out_[host_of(giver)] += through, in_[host_of(taker)] += through});
+    }
+    return picoseconds(cost.overhead()) + picoseconds(cost.protocol(block).latency) + on_the_link;
+  }
+
+  [[nodiscard]] Picoseconds slowest() const { return std::max(slowest_, slowest_copying()); }
+
+ private:
+  [[nodiscard]] std::size_t host_of(int rank) const { return at(it_.machine.host_of(rank)); }
+  [[nodiscard]] bool scarce(int rank) const {
+    return it_.profile.cores > 0 && it_.profile.cores < ranks_of_host_[host_of(rank)];
+  }
+  /// A rank that is given blocks faster than it can copy them in and out again does so in the order in which they
+  /// come: more go in than out, and those after it wait. The last of a region are done half as late again.
+  [[nodiscard]] Picoseconds slowest_copying() const {
+    Picoseconds slowest = 0;
+    for (int rank = 0; rank < it_.machine.size(); ++rank) {
+      if (!scarce(rank)) slowest = std::max(slowest, copied_[at(rank)]);
+    }
+    const bool held_up = messages_ && slowest >= slowest_;
+    return held_up ? slowest * 3 / 2 : slowest;
+  }
+  void load(int rank, Picoseconds duration) {
+    slowest_ = std::max(slowest_, of_rank_[at(rank)] += duration);
+    if (!scarce(rank)) return;
+    const auto all = static_cast<double>(of_host_[host_of(rank)] += duration);
+    slowest_ = std::max<Picoseconds>(slowest_, std::llround(all / it_.profile.cores));
+  }
+
+  const Gathering& it_;
+  std::vector<Picoseconds> of_rank_, copied_;  ///< by rank: its processor's part in all, in copies
+  std::vector<Picoseconds> of_host_;
+  std::vector<int> ranks_of_host_;
+  std::vector<Picoseconds> out_, in_;  ///< of ports, by host
+  Picoseconds slowest_ = 0;
+  bool messages_ = false;
+};
+
+}  // namespace
+
+/// There are as many steps as ranks but one, all alike. What takes longest is a chain in which each step is the next one
+/// of the same rank, or that of the rank to which it hands its block: it stays where most is to be done for a step, and
+/// goes on where handing on takes longer than that.
+Picoseconds time_of_ring(const Gathering& it) {
+  std::vector<int> ranks;
+  for (int region = 0; region < it.machine.regions(); ++region) {
+    for (const int rank : it.machine.members(region)) ranks.push_back(rank);
+  }
+  const int size = it.machine.size();
+  const std::int64_t block =
+      std::accumulate(it.bytes.begin(), it.bytes.end(), std::int64_t{0}) / size;
+  StepLoads loads(it);
+  std::vector<Picoseconds> hops;
+  for (int place = 0; place < size; ++place) {
+    hops.push_back(loads.hop(ranks[at(place)], ranks[at((place + size - 1) % size)], block));
+  }
+  const Picoseconds step = loads.slowest();
+  for (Picoseconds& hop : hops) hop -= step;
+  return (size - 1) * step + largest_stretch(hops);
+}
+
+}  // namespace vicinal::allgather

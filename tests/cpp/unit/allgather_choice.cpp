@@ -1,0 +1,137 @@
+// Which planner of allgathers `automatic` takes: held to the price of the plans of all of them.
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "allgathers.hpp"
+#include "check.hpp"
+#include "cost/price.hpp"
+#include "planners/allgather/estimate.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+using allgather::Estimate;
+using SharedMachine = std::shared_ptr<const Machine>;
+
+SharedMachine regions_of(const std::vector<int>& sizes) {
+  std::vector<int> regions;
+  for (std::size_t region = 0; region < sizes.size(); ++region) {
+    regions.insert(regions.end(), static_cast<std::size_t>(sizes[region]),
+                   static_cast<int>(region));
+  }
+  return std::make_shared<const Machine>(regions, regions);
+}
+
+SharedMachine round_robin(int size, int regions) {
+  std::vector<int> labels;
+  for (int rank = 0; rank < size; ++rank) labels.push_back(rank % regions);
+  return std::make_shared<const Machine>(labels, labels);
+}
+
+std::vector<Profile> profiles() {
+  Profile tcp = default_profile();
+  tcp.name = "TCP, half a core for each host";
+  tcp.levels[static_cast<std::size_t>(Level::network)] = {
+      3e-6, 3e-6, {{Protocol::any_size, 20e-6, 1e-9, false}}};
+  tcp.port_seconds_per_byte = 1e-9;
+  tcp.handover = 1e-6;
+  tcp.cores = 0.5;
+  Profile fast = default_profile();
+  fast.name = "fast fabric";
+  fast.levels[static_cast<std::size_t>(Level::network)] = {
+      0.15e-6, 0.15e-6, {{Protocol::any_size, 1e-6, 1e-10, false}}};
+  fast.port_seconds_per_byte = 5e-11;
+  return {default_profile(), tcp, fast};
+}
+
+/// Plans of one element for each rank: prices are asked for with elements of any size.
+class Planned {
+ public:
+  Planned(SharedMachine machine, const Profile& profile) : machine_(std::move(machine)) {
+    const std::vector<Index> ones(static_cast<std::size_t>(machine_->size()), 1);
+    const std::vector<Pattern> patterns = allgather_patterns(ones);
+    PlanOptions options = allgather_options(true);
+    options.profile = profile;
+    for (const Planner& it : planners()) {
+      if (!it.complete_only) continue;
+      plans_[std::string(it.name)] = planned_allgather(std::string(it.name), machine_, patterns, options);
+    }
+  }
+  [[nodiscard]] double seconds(std::string_view planner, const Profile& profile, Index block) const {
+    return price(plans_.at(std::string(planner)), *machine_, profile, block).seconds;
+  }
+
+ private:
+  SharedMachine machine_;
+  std::map<std::string, std::vector<Plan>> plans_;
+};
+
+std::vector<Estimate> estimates(const Machine& machine, const Profile& profile, Index block) {
+  const std::vector<std::int64_t> bytes(static_cast<std::size_t>(machine.size()), block);
+  return allgather::estimate_all({machine, profile, bytes, true});
+}
+
+/// How much longer the choice takes than the best, by the price of their plans.
+double regret(const Planned& planned, const Machine& machine, const Profile& profile, Index block,
+              const std::string& what) {
+  double best = 0, chosen = 0;
+  Picoseconds least = 0;
+  std::string best_planner, chosen_planner;
+  std::ostringstream all;
+  for (const Estimate& it : estimates(machine, profile, block)) {
+    const double seconds = planned.seconds(it.planner, profile, block);
+    all << "    " << it.planner << ": " << static_cast<double>(it.time) / 1e6 << " us, priced at "
+        << seconds * 1e6 << "\n";
+    if (best_planner.empty() || seconds < best) {
+      best = seconds;
+      best_planner = it.planner;
+    }
+    if (chosen_planner.empty() || it.time < least) {
+      least = it.time;
+      chosen = seconds;
+      chosen_planner = it.planner;
+    }
+  }
+  if (chosen > 1.05 * best) {
+    std::cout << "  " << what << ": " << chosen_planner << " is chosen, " << best_planner
+              << " is the best, " << std::setprecision(4) << chosen / best << "\n"
+              << all.str();
+  }
+  return chosen / best;
+}
+
+}  // namespace
+
+TEST(allgathers_go_by_the_planner_with_the_least_price) {
+  const std::vector<std::pair<std::string, SharedMachine>> machines{
+      {"1 x 8", block_machine(8, 8, 8)},
+      {"4 x 8", block_machine(32, 8, 8)},
+      {"8 x 4", block_machine(32, 4, 4)},
+      {"32 x 8", block_machine(256, 8, 8)},
+      {"regions of 1 to 12", regions_of({3, 12, 1, 7, 4, 8, 1})},
+      {"16 x 1", block_machine(16, 1, 1)},
+      {"13 x 1", block_machine(13, 1, 1)},
+      {"4 x 8 round robin", round_robin(32, 4)},
+      {"8 x 8 with domains of 4", block_machine(64, 8, 8, 4)},
+      {"16 x 32", block_machine(512, 32, 32)}};
+  for (const Profile& profile : profiles()) {
+    double worst = 1;
+    for (const auto& [name, machine] : machines) {
+      const Planned planned(machine, profile);
+      for (const Index block : {Index{8}, Index{64}, Index{1024}, Index{65536}}) {
+        const std::string what = profile.name + ", " + name + ", " + std::to_string(block) + " B";
+        worst = std::max(worst, regret(planned, *machine, profile, block, what));
+      }
+    }
+    std::cout << "  " << profile.name << ": the worst choice takes " << worst
+              << " times as long as the best\n";
+    // On a shared core, what one rank may do while another waits for its message is not followed.
+    CHECK(worst <= (profile.cores > 0 ? 1.1 : 1.05));
+  }
+}
+
+}  // namespace vicinal
