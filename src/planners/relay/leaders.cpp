@@ -82,8 +82,6 @@ RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& poli
   loads.plan(std::move(pairs));
   const auto shift = static_cast<std::size_t>(options.leader_shift);
   const auto take = [&](LinkView& link, std::size_t pair) {
-    const bool own =
-        policy.division == RelayPolicy::Division::contributor && pair < view.out.size();
     link.by_contributor = loads.by_contributor(pair);
     for (const int place : loads.leaders(pair)) {
       const auto from = static_cast<std::size_t>(place) + (link.by_contributor ? 0 : shift);
