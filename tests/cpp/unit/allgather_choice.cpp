@@ -84,31 +84,28 @@ std::vector<Estimate> estimates(const Machine& machine, const Profile& profile, 
   return allgather::estimate_all({machine, profile, bytes, true});
 }
 
-/// How much longer the choice takes than the best, by the price of their plans.
+/// How much longer the choice takes than the best, by the price of their plans. What is estimated at more than so many times
+/// the choice's time is not planned: of many ranks, a ring has a million messages.
 double regret(Planned& planned, const Machine& machine, const Profile& profile, Index block,
               const std::string& what) {
-  double best = 0, chosen = 0;
-  Picoseconds least = 0;
-  std::string best_planner, chosen_planner;
-  std::ostringstream all;
-  for (const Estimate& it : estimates(machine, profile, block)) {
+  const std::vector<Estimate> all = estimates(machine, profile, block);
+  const Estimate choice = *std::min_element(
+      all.begin(), all.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  const double chosen = planned.seconds(choice.planner, profile, block);
+  const int far_off = machine.size() > 64 ? 2 : 100;
+  double best = chosen;
+  std::ostringstream text;
+  for (const Estimate& it : all) {
+    if (it.time > far_off * choice.time) continue;
     const double seconds = planned.seconds(it.planner, profile, block);
-    all << "    " << it.planner << ": " << static_cast<double>(it.time) / 1e6 << " us, priced at "
-        << seconds * 1e6 << "\n";
-    if (best_planner.empty() || seconds < best) {
-      best = seconds;
-      best_planner = it.planner;
-    }
-    if (chosen_planner.empty() || it.time < least) {
-      least = it.time;
-      chosen = seconds;
-      chosen_planner = it.planner;
-    }
+    text << "    " << it.planner << ": " << static_cast<double>(it.time) / 1e6 << " us, priced at "
+         << seconds * 1e6 << "\n";
+    best = std::min(best, seconds);
   }
   if (chosen > 1.05 * best) {
-    std::cout << "  " << what << ": " << chosen_planner << " is chosen, " << best_planner
-              << " is the best, " << std::setprecision(4) << chosen / best << "\n"
-              << all.str();
+    std::cout << "  " << what << ": " << choice.planner << " is chosen, " << std::setprecision(4)
+              << chosen / best << "\n"
+              << text.str();
   }
   return chosen / best;
 }
