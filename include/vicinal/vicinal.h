@@ -28,8 +28,8 @@
  *                         'nearest-first', 'aggregate', 'aggregate-plain', 'two-step', 'split',
  *                         'common-neighbor', 'distance-halving', 'distance-halving-pruned', 'bruck',
  *                         'dissemination', 'recursive-doubling', 'ring', 'hierarchical', 'multi-lane' or
- *                         'locality-bruck' (default 'automatic'). 'automatic' takes one of those from
- *                         'bruck' on.
+ *                         'locality-bruck' (default 'automatic'). 'automatic' takes that one of those from
+ *                         'bruck' on which is the fastest by the profile.
  *   vicinal_exchange      how sparse exchanges go: 'automatic', 'personalized', 'nonblocking',
  *                         'locality', 'locality-personalized' or 'one-sided' (default 'automatic'). See
  *                         sparse exchanges below.
@@ -668,8 +668,8 @@ VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistic
 /* Each rank knows whom it sends to, and none whom it receives from, nor how much. What it receives comes
  * as a handle, which keeps it until it is freed.
  *
- * Settings: vicinal_regions, vicinal_local and vicinal_exchange. 'automatic' goes by the number of ranks and
- * their regions alone, which all know, and so costs nothing; 'one-sided' is for vicinal_sparse_alltoall.
+ * Settings: vicinal_regions, vicinal_local, vicinal_profile and vicinal_exchange. 'automatic' goes by the number of
+ * ranks, their regions and the profile, which all know, and so costs nothing; 'one-sided' is for vicinal_sparse_alltoall.
  * They must be the same on all ranks, who compare them when they are new to the communicator; a rank that
  * goes over by itself to others that have been in use there before is not noticed.
  * Sources: Geyko and Bienz 2023, algorithms 1 to 3; Hoefler et al. 2010. */

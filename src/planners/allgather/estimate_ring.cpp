@@ -53,34 +53,32 @@ class StepLoads {
     }
     const Level level = it_.machine.level(giver, taker);
     const LevelCost& cost = profile.at(level);
-    messages_ = true;
     load(giver, picoseconds(cost.send_overhead));
     load(taker, picoseconds(cost.receive_overhead));
     const Picoseconds on_the_link = picoseconds(block, cost.protocol(block).seconds_per_byte);
-    slowest_ = std::max(slowest_, on_the_link);
+    supply_ = std::max(supply_, on_the_link);
     if (level == Level::network) {
       const Picoseconds through = picoseconds(block, profile.port_seconds_per_byte);
-      slowest_ = std::max({slowest_, out_[host_of(giver)] += through, in_[host_of(taker)] += through});
+      supply_ = std::max({supply_, out_[host_of(giver)] += through, in_[host_of(taker)] += through});
     }
     return picoseconds(cost.overhead()) + picoseconds(cost.protocol(block).latency) + on_the_link;
   }
 
-  [[nodiscard]] Picoseconds slowest() const { return std::max(slowest_, slowest_copying()); }
+  [[nodiscard]] Picoseconds slowest() const { return std::max({slowest_, supply_, slowest_copying()}); }
 
  private:
   [[nodiscard]] std::size_t host_of(int rank) const { return at(it_.machine.host_of(rank)); }
   [[nodiscard]] bool scarce(int rank) const {
     return it_.profile.cores > 0 && it_.profile.cores < ranks_of_host_[host_of(rank)];
   }
-  /// A rank that is given blocks faster than it can copy them in and out again does so in the order in which they
-  /// come: more go in than out, and those after it wait. The last of a region are done half as late again.
+  /// A rank that copies blocks in and out, and is given them faster than it copies one, goes through them in the order in
+  /// which they come: more go in than out, and those after it wait. The last of a region are done half as late again.
   [[nodiscard]] Picoseconds slowest_copying() const {
     Picoseconds slowest = 0;
     for (int rank = 0; rank < it_.machine.size(); ++rank) {
       if (!scarce(rank)) slowest = std::max(slowest, copied_[at(rank)]);
     }
-    const bool held_up = messages_ && slowest >= slowest_;
-    return held_up ? slowest * 3 / 2 : slowest;
+    return supply_ > 0 && 2 * supply_ < slowest ? slowest * 3 / 2 : slowest;
   }
   void load(int rank, Picoseconds duration) {
     slowest_ = std::max(slowest_, of_rank_[at(rank)] += duration);
@@ -94,8 +92,8 @@ class StepLoads {
   std::vector<Picoseconds> of_host_;
   std::vector<int> ranks_of_host_;
   std::vector<Picoseconds> out_, in_;  ///< of ports, by host
-  Picoseconds slowest_ = 0;
-  bool messages_ = false;
+  Picoseconds slowest_ = 0;  ///< of processors
+  Picoseconds supply_ = 0;    ///< between blocks that come by messages
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <iomanip>
 #include <iostream>
 #include <map>
+#include <sstream>
 #include <string>
+#include <utility>
 
 #include "allgathers.hpp"
 #include "check.hpp"
@@ -32,42 +34,49 @@ SharedMachine round_robin(int size, int regions) {
   return std::make_shared<const Machine>(labels, labels);
 }
 
+Profile profile(const char* name, double latency, double overhead, double seconds_per_byte,
+                double port, double handover, double cores) {
+  Profile it;
+  it.name = name;
+  const LevelCost near{0.4e-6, 0.4e-6, {{Protocol::any_size, 1.0e-6, 2.0e-10, false}}};
+  it.levels = {near, near, {overhead / 2, overhead / 2, {{Protocol::any_size, latency, seconds_per_byte, false}}}};
+  it.port_seconds_per_byte = port;
+  it.handover = handover;
+  it.copy_seconds_per_byte = 1.5e-10;
+  it.cores = cores;
+  return it;
+}
+
 std::vector<Profile> profiles() {
-  Profile tcp = default_profile();
-  tcp.name = "TCP, half a core for each host";
-  tcp.levels[static_cast<std::size_t>(Level::network)] = {
-      3e-6, 3e-6, {{Protocol::any_size, 20e-6, 1e-9, false}}};
-  tcp.port_seconds_per_byte = 1e-9;
-  tcp.handover = 1e-6;
-  tcp.cores = 0.5;
-  Profile fast = default_profile();
-  fast.name = "fast fabric";
-  fast.levels[static_cast<std::size_t>(Level::network)] = {
-      0.15e-6, 0.15e-6, {{Protocol::any_size, 1e-6, 1e-10, false}}};
-  fast.port_seconds_per_byte = 5e-11;
-  return {default_profile(), tcp, fast};
+  return {default_profile(), profile("cluster", 5e-6, 3e-6, 5e-10, 5e-10, 0.3e-6, 0),
+          profile("fast fabric", 1e-6, 0.3e-6, 1e-10, 5e-11, 0.3e-6, 0),
+          profile("TCP, half a core for each host", 20e-6, 3e-6, 1e-9, 1e-9, 1e-6, 0.5)};
 }
 
 /// Plans of one element for each rank: prices are asked for with elements of any size.
 class Planned {
  public:
-  Planned(SharedMachine machine, const Profile& profile) : machine_(std::move(machine)) {
-    const std::vector<Index> ones(static_cast<std::size_t>(machine_->size()), 1);
-    const std::vector<Pattern> patterns = allgather_patterns(ones);
-    PlanOptions options = allgather_options(true);
-    options.profile = profile;
-    for (const Planner& it : planners()) {
-      if (!it.complete_only) continue;
-      plans_[std::string(it.name)] = planned_allgather(std::string(it.name), machine_, patterns, options);
+  explicit Planned(SharedMachine machine)
+      : machine_(std::move(machine)),
+        patterns_(allgather_patterns(
+            std::vector<Index>(static_cast<std::size_t>(machine_->size()), 1))) {}
+
+  double seconds(std::string_view planner, const Profile& profile, Index block) {
+    // One of them goes by the profile itself.
+    const std::string base = planner == "locality-bruck" ? profile.name : "";
+    const auto [place, is_new] = plans_.try_emplace({std::string(planner), base});
+    if (is_new) {
+      PlanOptions options = allgather_options(true);
+      options.profile = profile;
+      place->second = planned_allgather(std::string(planner), machine_, patterns_, options);
     }
-  }
-  [[nodiscard]] double seconds(std::string_view planner, const Profile& profile, Index block) const {
-    return price(plans_.at(std::string(planner)), *machine_, profile, block).seconds;
+    return price(place->second, *machine_, profile, block).seconds;
   }
 
  private:
   SharedMachine machine_;
-  std::map<std::string, std::vector<Plan>> plans_;
+  std::vector<Pattern> patterns_;
+  std::map<std::pair<std::string, std::string>, std::vector<Plan>> plans_;
 };
 
 std::vector<Estimate> estimates(const Machine& machine, const Profile& profile, Index block) {
@@ -75,31 +84,28 @@ std::vector<Estimate> estimates(const Machine& machine, const Profile& profile, 
   return allgather::estimate_all({machine, profile, bytes, true});
 }
 
-/// How much longer the choice takes than the best, by the price of their plans.
-double regret(const Planned& planned, const Machine& machine, const Profile& profile, Index block,
+/// How much longer the choice takes than the best, by the price of their plans. What is estimated at more than so many times
+/// the choice's time is not planned: of many ranks, a ring has a million messages.
+double regret(Planned& planned, const Machine& machine, const Profile& profile, Index block,
               const std::string& what) {
-  double best = 0, chosen = 0;
-  Picoseconds least = 0;
-  std::string best_planner, chosen_planner;
-  std::ostringstream all;
-  for (const Estimate& it : estimates(machine, profile, block)) {
+  const std::vector<Estimate> all = estimates(machine, profile, block);
+  const Estimate choice = *std::min_element(
+      all.begin(), all.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  const double chosen = planned.seconds(choice.planner, profile, block);
+  const int far_off = machine.size() > 64 ? 2 : 100;
+  double best = chosen;
+  std::ostringstream text;
+  for (const Estimate& it : all) {
+    if (it.time > far_off * choice.time) continue;
     const double seconds = planned.seconds(it.planner, profile, block);
-    all << "    " << it.planner << ": " << static_cast<double>(it.time) / 1e6 << " us, priced at "
-        << seconds * 1e6 << "\n";
-    if (best_planner.empty() || seconds < best) {
-      best = seconds;
-      best_planner = it.planner;
-    }
-    if (chosen_planner.empty() || it.time < least) {
-      least = it.time;
-      chosen = seconds;
-      chosen_planner = it.planner;
-    }
+    text << "    " << it.planner << ": " << static_cast<double>(it.time) / 1e6 << " us, priced at "
+         << seconds * 1e6 << "\n";
+    best = std::min(best, seconds);
   }
   if (chosen > 1.05 * best) {
-    std::cout << "  " << what << ": " << chosen_planner << " is chosen, " << best_planner
-              << " is the best, " << std::setprecision(4) << chosen / best << "\n"
-              << all.str();
+    std::cout << "  " << what << ": " << choice.planner << " is chosen, " << std::setprecision(4)
+              << chosen / best << "\n"
+              << text.str();
   }
   return chosen / best;
 }
@@ -118,19 +124,22 @@ TEST(allgathers_go_by_the_planner_with_the_least_price) {
       {"4 x 8 round robin", round_robin(32, 4)},
       {"8 x 8 with domains of 4", block_machine(64, 8, 8, 4)},
       {"16 x 32", block_machine(512, 32, 32)}};
-  for (const Profile& profile : profiles()) {
-    double worst = 1;
-    for (const auto& [name, machine] : machines) {
-      const Planned planned(machine, profile);
+  std::map<std::string, double> worst;
+  for (const auto& [name, machine] : machines) {
+    Planned planned(machine);
+    for (const Profile& profile : profiles()) {
+      double& of_profile = worst[profile.name];
       for (const Index block : {Index{8}, Index{64}, Index{1024}, Index{65536}}) {
         const std::string what = profile.name + ", " + name + ", " + std::to_string(block) + " B";
-        worst = std::max(worst, regret(planned, *machine, profile, block, what));
+        of_profile = std::max(of_profile, regret(planned, *machine, profile, block, what));
       }
     }
-    std::cout << "  " << profile.name << ": the worst choice takes " << worst
+  }
+  for (const Profile& profile : profiles()) {
+    std::cout << "  " << profile.name << ": the worst choice takes " << worst[profile.name]
               << " times as long as the best\n";
-    // On a shared core, what one rank may do while another waits for its message is not followed.
-    CHECK(worst <= (profile.cores > 0 ? 1.1 : 1.05));
+    // What one rank may do on a shared core while another waits for its message is not followed.
+    CHECK(worst[profile.name] <= (profile.cores > 0 ? 1.1 : 1.05));
   }
 }
 

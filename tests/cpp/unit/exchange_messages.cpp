@@ -23,6 +23,18 @@ std::vector<SentMessage> few() {
   return {{0, 3, 8}, {0, 4, 8}, {0, 5, 8}, {1, 4, 8}, {1, 0, 8}, {5, 2, 8}};
 }
 
+/// A cluster on which a message takes some microseconds.
+Profile plain() {
+  Profile it;
+  const LevelCost near{0.4e-6, 0.4e-6, {{Protocol::any_size, 1.0e-6, 2.0e-10, false}}};
+  const LevelCost far{1.5e-6, 1.5e-6, {{Protocol::any_size, 5.0e-6, 5.0e-10, false}}};
+  it.levels = {near, near, far};
+  it.port_seconds_per_byte = 5.0e-10;
+  it.handover = 0.3e-6;
+  it.copy_seconds_per_byte = 1.5e-10;
+  return it;
+}
+
 Machine blocks(int size, int per_region, int per_host) {
   std::vector<int> regions, hosts;
   for (int rank = 0; rank < size; ++rank) {
@@ -55,7 +67,7 @@ TEST(exchange_methods_have_names) {
 
 TEST(exchange_method_follows_the_machine) {
   const auto chosen = [](int size, int per_region, int per_host, bool shared = true) {
-    return choose_method(blocks(size, per_region, per_host), shared, default_profile());
+    return choose_method(blocks(size, per_region, per_host), shared, plain());
   };
   CHECK(chosen(8, 8, 8) == Method::locality_personalized);
   CHECK(chosen(32, 8, 8) == Method::locality_personalized);
@@ -71,17 +83,17 @@ TEST(exchange_method_follows_the_machine) {
 }
 
 TEST(exchange_method_is_the_fastest_by_the_profile) {
-  Profile cheap_messages = default_profile();
+  Profile cheap_messages = plain();
   LevelCost& near = cheap_messages.levels[static_cast<std::size_t>(Level::network)];
   near = {0.1e-6, 0.1e-6, {{Protocol::any_size, 0.5e-6, 1e-10, false}}};
   cheap_messages.handover = 20e-6;
-  Profile far = default_profile();
+  Profile far = plain();
   far.levels[static_cast<std::size_t>(Level::network)].protocols.front().latency = 1e-3;
-  Profile crowded = default_profile();
+  Profile crowded = plain();
   crowded.cores = 0.5;
   const Method methods[] = {Method::personalized, Method::nonblocking, Method::locality,
                             Method::locality_personalized};
-  for (const Profile& profile : {default_profile(), cheap_messages, far, crowded}) {
+  for (const Profile& profile : {default_profile(), plain(), cheap_messages, far, crowded}) {
     for (const auto& [size, per_region] :
          {std::pair(8, 8), {32, 8}, {32, 4}, {64, 8}, {64, 1}, {512, 16}, {2048, 32}, {4096, 4}}) {
       for (const bool shared : {true, false}) {
