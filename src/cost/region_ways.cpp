@@ -1,0 +1,170 @@
+// How the pairs of a region are served: a greedy search from several states, the same on every member because it goes by one
+// order and ties are broken by place; and how both regions of a pair weigh what they have found.
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <tuple>
+
+#include "cost/region_loads.hpp"
+
+namespace vicinal {
+
+namespace {
+
+double eighth_power(double x) {
+  const double square = x * x, fourth = square * square;
+  return fourth * fourth;
+}
+
+double eighth_root(double x) { return std::sqrt(std::sqrt(std::sqrt(std::max(0.0, x)))); }
+
+}  // namespace
+
+bool relaying_pays(const PairTimes& sender, const PairTimes& receiver) {
+  const auto together = [](std::int64_t one, std::int64_t other) {
+    return eighth_power(static_cast<double>(one)) + eighth_power(static_cast<double>(other));
+  };
+  return together(sender.relayed, receiver.relayed) < together(sender.straight, receiver.straight);
+}
+
+bool RegionLoads::possible(std::size_t pair, Way way) const {
+  using Division = RelayRules::Division;
+  const RegionPair& its = pairs_[pair];
+  switch (way) {
+    case Way::straight: return true;
+    case Way::led:
+      return its.edges() > parts_[pair] &&
+             !(its.outgoing && rules_.division == Division::contributor);
+    case Way::by_contributor:
+      return its.outgoing && its.edges() > static_cast<Index>(its.shares.size()) &&
+             (rules_.division == Division::contributor || rules_.division == Division::best);
+  }
+  return false;
+}
+
+/// Improves on each of the states in which all pairs are served alike, as far as they may be, and keeps the best; for
+/// some times fall only when all pairs have changed.
+void RegionLoads::find_state() {
+  double least = 0;
+  std::vector<Way> best;
+  for (const Way first : {Way::led, Way::by_contributor, Way::straight}) {
+    std::vector<Way> state;
+    for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+      state.push_back(possible(pair, first)      ? first
+                      : possible(pair, Way::led) ? Way::led
+                                                 : Way::straight);
+    }
+    set_state(std::move(state));
+    improve();
+    const bool relays =
+        std::any_of(state_.begin(), state_.end(), [](Way way) { return way != Way::straight; });
+    const double found = seconds() * (relays ? rules_.bias : 1.0);
+    if (!best.empty() && found >= least) continue;
+    least = found;
+    best = state_;
+  }
+  set_state(std::move(best));
+}
+
+/// Changes whatever takes most off the region's time, as long as anything does. Gains are looked at again only when they
+/// come up, which is right because one change seldom makes another worth more.
+void RegionLoads::improve() {
+  using Move = std::tuple<double, std::size_t, Way>;
+  std::priority_queue<Move> queue;
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+    for (const Way way : {Way::straight, Way::led, Way::by_contributor}) {
+      if (state_[pair] != way && possible(pair, way)) queue.emplace(gain(pair, way), pair, way);
+    }
+  }
+  std::vector<std::array<int, 3>> looked_at(pairs_.size());  // after how many changes
+  for (int changes = 0; !queue.empty();) {
+    const auto [known, pair, way] = queue.top();
+    queue.pop();
+    int& when = looked_at[pair][static_cast<std::size_t>(way)];
+    const double now = when == changes ? known : gain(pair, way);
+    if (now <= 0) continue;
+    if (when == changes || queue.empty() || now >= std::get<0>(queue.top())) {
+      change(pair, way);
+      ++changes;
+    } else {
+      when = changes;
+      queue.emplace(now, pair, way);
+    }
+  }
+}
+
+double RegionLoads::seconds() const {
+  const auto norm = [&](std::size_t first, std::size_t last) {
+    double sum = 0;
+    for (std::size_t i = first; i < last; ++i) sum += eighth_power(load_[i]);
+    return eighth_root(sum);
+  };
+  const double handed = norm(0, processors_) + norm(processors_, 2 * processors_);
+  const std::size_t first_link = 3 * processors_;
+  double latency = 0;
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+    if (!pairs_[pair].outgoing) continue;  // which the other side reckons with
+    latency = std::max(latency, latencies_[pair][static_cast<std::size_t>(state_[pair])]);
+  }
+  const int handovers = (handing_[0] > 0 ? 1 : 0) + (handing_[1] > 0 ? 1 : 0);
+  return handed + norm(2 * processors_, first_link) + norm(first_link, load_.size()) + latency +
+         handovers * profile_.handover;
+}
+
+void RegionLoads::set_state(std::vector<Way> state) {
+  state_ = std::move(state);
+  handing_ = {};
+  std::fill(load_.begin(), load_.end(), 0.0);
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) add(pair, state_[pair], 1);
+}
+
+void RegionLoads::add(std::size_t pair, Way way, double sign) {
+  for (const Addition& it : additions_[pair][static_cast<std::size_t>(way)]) {
+    load_[it.resource] += sign * it.seconds;
+  }
+  if (way == Way::led) handing_[pairs_[pair].outgoing ? 0 : 1] += sign > 0 ? 1 : -1;
+}
+
+void RegionLoads::change(std::size_t pair, Way way) {
+  add(pair, state_[pair], -1);
+  state_[pair] = way;
+  add(pair, way, 1);
+}
+
+double RegionLoads::weighed_seconds(std::size_t pair) const {
+  return seconds() * (state_[pair] == Way::straight ? 1.0 : rules_.bias);
+}
+
+/// What serving the pair another way takes off the region's time, as it is weighed. The state is the same afterwards.
+double RegionLoads::gain(std::size_t pair, Way way) {
+  const Way present = state_[pair];
+  const double before = weighed_seconds(pair);
+  change(pair, way);
+  const double after = weighed_seconds(pair);
+  change(pair, present);
+  return before - after;
+}
+
+RegionLoads::Way RegionLoads::best_relayed(std::size_t pair) {
+  if (state_[pair] != Way::straight) return state_[pair];
+  if (!possible(pair, Way::by_contributor)) return Way::led;
+  if (!possible(pair, Way::led)) return Way::by_contributor;
+  return gain(pair, Way::by_contributor) > gain(pair, Way::led) ? Way::by_contributor : Way::led;
+}
+
+/// With the other pairs as they are served.
+void RegionLoads::find_times() {
+  const auto nanoseconds = [](double seconds) { return std::llround(seconds * 1e9); };
+  times_.resize(pairs_.size());
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+    const Way present = state_[pair], way = best_relayed(pair);
+    change(pair, way);
+    times_[pair].relayed = nanoseconds(weighed_seconds(pair));
+    change(pair, Way::straight);
+    times_[pair].straight = nanoseconds(seconds());
+    change(pair, present);
+    if (way == Way::by_contributor && !by_contributor_[pair]) lead_themselves(pair);
+  }
+}
+
+}  // namespace vicinal
