@@ -17,9 +17,9 @@ double LevelCost::seconds(std::int64_t bytes) const {
 }
 
 // Lassen (LLNL): two POWER9 of 20 ranks each and two EDR rails per node, Spectrum MPI. The measurements are published
-// by Bienz and others in the repository bienz2/BenchPress, benchmarks/lassen; tests/lassen.py holds those that are used
-// here, with the files and lines that they are from, and tests/test_fits.py fits them again. Times are one way, sizes
-// count floats (its src/ping_pong/ping_pong_timer.cpp). In short:
+// by Bienz and others in the repository bienz2/BenchPress, benchmarks/lassen; the fits are those of
+// python/vicinal_command/fits.py, by which `vicinal calibrate` goes. Times are one way, sizes count floats (its
+// src/ping_pong/ping_pong_timer.cpp). In short:
 //   protocols  ping_pong_cpu.2412201 (CPU 0 with five others of its socket, and five of the other socket: medians) and
 //              maxrate.2412163 (one pair of two nodes), by piecewise lines of least relative error. Where they change is
 //              found: at 256 B and 8 KiB, where the repository's own model has it, too, which calls what is above
