@@ -66,7 +66,8 @@ void bind_exchanges(nb::module_& module) {
         return std::string(name(choose_method(*it.machine, shared_memory, by)));
       },
       "machine"_a, "shared_memory"_a = true, "profile"_a = nb::none(),
-      "The method of sparse exchange that \"automatic\" stands for, by a profile or the default one.");
+      "The method of sparse exchange that \"automatic\" stands for, by a profile or the default "
+      "one.");
   nb::class_<Traffic>(module, "Traffic", "Messages of a sparse exchange, and where ranks live.")
       .def(
           "__init__",

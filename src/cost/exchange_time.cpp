@@ -98,8 +98,9 @@ class Estimate {
       : sizes_(sizes),
         sum_(sizes, profile),
         messages_(std::min(typical_messages, sizes.ranks - 1)),
-        leaving_(messages_ == 0 ? 0
-                                : rounded_up(messages_ * (sizes.ranks - sizes.smallest), sizes.ranks - 1)),
+        leaving_(messages_ == 0
+                     ? 0
+                     : rounded_up(messages_ * (sizes.ranks - sizes.smallest), sizes.ranks - 1)),
         far_(sizes.regions > 1 ? Level::network : Level::node) {}
 
   Picoseconds of(Method method) {
@@ -185,7 +186,7 @@ class Estimate {
   Sum sum_;
   std::int64_t messages_;
   std::int64_t leaving_;  ///< of these, to other regions
-  Level far_;  ///< between ranks that are as far apart as any
+  Level far_;             ///< between ranks that are as far apart as any
 };
 
 }  // namespace

@@ -41,8 +41,7 @@ const std::vector<Estimate>& estimates_for(const PlanRequest& request) {
     return known.estimates;
   }
   known = {machine, std::move(bytes), options.shared_memory, options.profile, {}};
-  known.estimates =
-      estimate_all({*machine, known.profile, known.bytes, known.shared_memory});
+  known.estimates = estimate_all({*machine, known.profile, known.bytes, known.shared_memory});
   // Of those that take the same, the first of the table.
   std::stable_sort(known.estimates.begin(), known.estimates.end(),
                    [](const Estimate& a, const Estimate& b) { return a.time < b.time; });

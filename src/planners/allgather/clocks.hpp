@@ -60,12 +60,12 @@ class Clocks {
   const Machine& machine_;
   const Profile& profile_;
   Picoseconds handover_;
-  std::vector<Picoseconds> now_;         ///< by rank
-  std::vector<Picoseconds> link_;        ///< by rank: until when it is busy with what the rank sends
-  std::vector<std::size_t> processor_;   ///< by rank
-  std::vector<Picoseconds> busy_;        ///< by processor: until when
-  std::vector<double> slowness_;         ///< by host; 1: each of its ranks has a processor
-  std::vector<Port> out_, in_;           ///< by host
+  std::vector<Picoseconds> now_;        ///< by rank
+  std::vector<Picoseconds> link_;       ///< by rank: until when it is busy with what the rank sends
+  std::vector<std::size_t> processor_;  ///< by rank
+  std::vector<Picoseconds> busy_;       ///< by processor: until when
+  std::vector<double> slowness_;        ///< by host; 1: each of its ranks has a processor
+  std::vector<Port> out_, in_;          ///< by host
   std::vector<Message> round_;
 };
 

@@ -117,7 +117,8 @@ void by_doubling(Clocks& clocks, const Gathering& it, const Members& team) {
   const int pairs = size - active;
   const auto place_at = [&](int number) { return number < pairs ? 2 * number : number + pairs; };
   for (int pair = 0; pair < pairs; ++pair) {
-    give(clocks, it, team.ranks[at(2 * pair + 1)], team.ranks[at(2 * pair)], team.bytes[at(2 * pair + 1)]);
+    give(clocks, it, team.ranks[at(2 * pair + 1)], team.ranks[at(2 * pair)],
+         team.bytes[at(2 * pair + 1)]);
   }
   clocks.deliver();
   for (int step = 1; step < active; step *= 2) {
@@ -125,7 +126,7 @@ void by_doubling(Clocks& clocks, const Gathering& it, const Members& team) {
       const int first = number & ~(step - 1);
       const int begin = place_at(first), end = place_at(first + step);
       give(clocks, it, team.ranks[at(place_at(number))], team.ranks[at(place_at(number ^ step))],
-                  held.bytes(begin, end - begin));
+           held.bytes(begin, end - begin));
     }
     clocks.deliver();
   }
@@ -152,9 +153,8 @@ std::vector<Filled> fill(Clocks& clocks, const Members& team, int first) {
     if (bytes > 0) filled.push_back({place, bytes, clocks.at(team.ranks[at(place)])});
   }
   const auto in_order = [&] {
-    std::stable_sort(filled.begin(), filled.end(), [](const Filled& a, const Filled& b) {
-      return a.signalled < b.signalled;
-    });
+    std::stable_sort(filled.begin(), filled.end(),
+                     [](const Filled& a, const Filled& b) { return a.signalled < b.signalled; });
   };
   in_order();
   for (Filled& slot : filled) {
@@ -189,7 +189,7 @@ void collect_inside(Clocks& clocks, const Gathering& it, const Members& team) {
     for (int step = 1; step < size; step *= 2) {
       for (int place = step; place < size; place += 2 * step) {
         give(clocks, it, team.ranks[at(place)], team.ranks[at(place - step)],
-                    held.bytes(place, std::min(step, size - place)));
+             held.bytes(place, std::min(step, size - place)));
       }
       clocks.deliver();
     }
@@ -229,7 +229,9 @@ void dissemination(Clocks& clocks, const Gathering& it) {
   by_bruck(clocks, it, all);
 }
 
-void recursive_doubling(Clocks& clocks, const Gathering& it) { by_doubling(clocks, it, everybody_of(it)); }
+void recursive_doubling(Clocks& clocks, const Gathering& it) {
+  by_doubling(clocks, it, everybody_of(it));
+}
 
 void hierarchical(Clocks& clocks, const Gathering& it) {
   Members leaders;
@@ -320,7 +322,7 @@ void by_locality(Clocks& clocks, const Gathering& it, std::vector<Members> group
         groups[at(to)].bytes[at(taker)] += bytes;
         if (bytes == 0) continue;
         give(clocks, it, groups[at(from)].ranks[at(giver)], groups[at(to)].ranks[at(taker)], bytes,
-                    !in_order || from + fetched > count);
+             !in_order || from + fetched > count);
       }
     }
     clocks.deliver();

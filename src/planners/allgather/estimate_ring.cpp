@@ -59,12 +59,15 @@ class StepLoads {
     supply_ = std::max(supply_, on_the_link);
     if (level == Level::network) {
       const Picoseconds through = picoseconds(block, profile.port_seconds_per_byte);
-      supply_ = std::max({supply_, out_[host_of(giver)] += through, in_[host_of(taker)] += through});
+      supply_ =
+          std::max({supply_, out_[host_of(giver)] += through, in_[host_of(taker)] += through});
     }
     return picoseconds(cost.overhead()) + picoseconds(cost.protocol(block).latency) + on_the_link;
   }
 
-  [[nodiscard]] Picoseconds slowest() const { return std::max({slowest_, supply_, slowest_copying()}); }
+  [[nodiscard]] Picoseconds slowest() const {
+    return std::max({slowest_, supply_, slowest_copying()});
+  }
 
  private:
   [[nodiscard]] std::size_t host_of(int rank) const { return at(it_.machine.host_of(rank)); }
@@ -92,8 +95,8 @@ class StepLoads {
   std::vector<Picoseconds> of_host_;
   std::vector<int> ranks_of_host_;
   std::vector<Picoseconds> out_, in_;  ///< of ports, by host
-  Picoseconds slowest_ = 0;  ///< of processors
-  Picoseconds supply_ = 0;    ///< between blocks that come by messages
+  Picoseconds slowest_ = 0;            ///< of processors
+  Picoseconds supply_ = 0;             ///< between blocks that come by messages
 };
 
 }  // namespace

@@ -50,9 +50,8 @@ class AllgatherNegotiation : public Ground {
     for (const auto& [giver, passages] : taken_from_) givers.push_back(giver);
     Expected expected(std::move(givers), "tags and slots");
     const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-    read<Passages>(inbox, [&](int giver, Passages its) {
-      taken_from_.at(giver) = std::move(its.passages);
-    });
+    read<Passages>(
+        inbox, [&](int giver, Passages its) { taken_from_.at(giver) = std::move(its.passages); });
     if (faults_.good()) write_transfers();
     co_return finish(planner);
   }
@@ -187,8 +186,8 @@ class AllgatherNegotiation : public Ground {
   }
 
   Schedule schedule_;
-  std::vector<Place> places_;      ///< by rank
-  std::vector<CopyRun> own_;       ///< source buffer -> own block
+  std::vector<Place> places_;  ///< by rank
+  std::vector<CopyRun> own_;   ///< source buffer -> own block
   std::vector<Given> given_;
   std::map<int, std::vector<Passage>> taken_from_;
   Blocks held_;

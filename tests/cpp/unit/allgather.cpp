@@ -182,9 +182,10 @@ TEST(allgathers_with_counts_that_differ_are_refused) {
     patterns[2].in[1].count = 2;
     patterns[2].in[1].slots[0].count = 2;
     const auto machine = block_machine(4, 2, 2);
-    CHECK_THROWS(Fault::count, planned_allgather(name, machine, patterns, allgather_options(true)),
-                 "the block of rank 1 in this allgather is '3 elements' on rank 0, but '2 elements' on "
-                 "rank 2");
+    CHECK_THROWS(
+        Fault::count, planned_allgather(name, machine, patterns, allgather_options(true)),
+        "the block of rank 1 in this allgather is '3 elements' on rank 0, but '2 elements' on "
+        "rank 2");
     patterns = allgather_patterns({3, 3, 3, 3});
     for (OutEdge& edge : patterns[1].out) edge.items[0].count = 4;
     CHECK_THROWS(Fault::count, planned_allgather(name, machine, patterns, allgather_options(true)),

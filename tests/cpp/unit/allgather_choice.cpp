@@ -39,7 +39,10 @@ Profile profile(const char* name, double latency, double overhead, double second
   Profile it;
   it.name = name;
   const LevelCost near{0.4e-6, 0.4e-6, {{Protocol::any_size, 1.0e-6, 2.0e-10, false}}};
-  it.levels = {near, near, {overhead / 2, overhead / 2, {{Protocol::any_size, latency, seconds_per_byte, false}}}};
+  it.levels = {
+      near,
+      near,
+      {overhead / 2, overhead / 2, {{Protocol::any_size, latency, seconds_per_byte, false}}}};
   it.port_seconds_per_byte = port;
   it.handover = handover;
   it.copy_seconds_per_byte = 1.5e-10;
@@ -58,8 +61,9 @@ class Planned {
  public:
   explicit Planned(SharedMachine machine)
       : machine_(std::move(machine)),
-        patterns_(allgather_patterns(
-            std::vector<Index>(static_cast<std::size_t>(machine_->size()), 1))) {}
+        patterns_(
+            allgather_patterns(std::vector<Index>(static_cast<std::size_t>(machine_->size()), 1))) {
+  }
 
   double seconds(std::string_view planner, const Profile& profile, Index block) {
     // One of them goes by the profile itself.

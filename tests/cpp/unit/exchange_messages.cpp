@@ -125,7 +125,8 @@ TEST(exchange_times_are_those_of_the_messages_that_are_sent) {
     const Machine machine = blocks(size, per_region, per_region);
     std::vector<SentMessage> messages;
     for (int rank = 0; rank < size; ++rank) {
-      for (int i = 0; i < 8; ++i) messages.push_back({rank, (rank + (2 * i + 1) * size / 16) % size, 128});
+      for (int i = 0; i < 8; ++i)
+        messages.push_back({rank, (rank + (2 * i + 1) * size / 16) % size, 128});
     }
     for (const Method method : {Method::personalized, Method::locality_personalized}) {
       const ExchangeMessages sent = count_messages(method, machine, messages);
@@ -160,7 +161,8 @@ TEST(exchange_messages_by_hand) {
 TEST(exchange_messages_of_automatic_are_those_of_what_it_stands_for) {
   const Machine machine = unequal();
   const ExchangeMessages sent = count_messages(Method::automatic, machine, few());
-  const ExchangeMessages same = count_messages(choose_method(machine, true, default_profile()), machine, few());
+  const ExchangeMessages same =
+      count_messages(choose_method(machine, true, default_profile()), machine, few());
   check_counts(sent, same.payload, same.protocol, same.inside_mpi);
 }
 
