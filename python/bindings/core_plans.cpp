@@ -177,8 +177,8 @@ void bind_plans(nb::module_& module) {
       .def_static(
           "plan", &make_plans, "strategy"_a, "machine"_a, "patterns"_a, nb::kw_only(),
           "shared_memory"_a = true, "with_reverse"_a = false, "one_block"_a = false,
-          "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 0,
-          "leader_shift"_a = 0, "group_size"_a = 0, "profile"_a = nb::none(),
+          "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 0, "leader_shift"_a = 0,
+          "group_size"_a = 0, "profile"_a = nb::none(),
           "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
           "over through it, else by messages. `one_block`: each rank sends the same items on "
           "all of its edges, as in an allgather. `complete`: each rank has an edge to and from "
