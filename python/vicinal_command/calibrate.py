@@ -284,13 +284,15 @@ def _show(
     title = f"{profile['name']}: {profile['source']}"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("messages", no_wrap=True)
+    table.add_column("")
     for heading in ("up to", "send", "receive", "latency", "per kB", "residual", "spread"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, level in levels.items():
         for index, piece in enumerate(level.pieces):
             first = index == 0
             table.add_row(
-                f"{name}{' (rendezvous)' if piece.rendezvous else ''}",
+                f"{name}, ranks {level.pair[0]} and {level.pair[1]}" if first else "",
+                "rendezvous" if piece.rendezvous else "eager",
                 "any" if piece.up_to is None else size(piece.up_to),
                 duration(level.send * 1e6) if first else "", duration(level.receive * 1e6) if first else "",
                 duration(piece.latency * 1e6), duration(piece.per_byte * 1e9), f"{piece.residual:.1%}",

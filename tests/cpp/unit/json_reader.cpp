@@ -93,8 +93,9 @@ TEST(json_faults_say_where_and_what_was_expected) {
     refused(lone, "half of a surrogate pair stands alone");
   }
   // A continuation alone, a character longer than needed, a surrogate, and one beyond the last.
-  for (const char* wrong : {"\"\x80\"", "\"\xc0\xaf\"", "\"\xe0\x80\xaf\"", "\"\xed\xa0\x80\"",
-                            "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "\"\xff\""}) {
+  for (const char* wrong :
+       {"\"\x80\"", "\"\xc0\xaf\"", "\"\xe0\x80\xaf\"", "\"\xe0\x9f\xbf\"", "\"\xed\xa0\x80\"",
+        "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "\"\xff\""}) {
     refused(wrong, "a character in UTF-8 is expected, but there is byte 0x");
   }
   refused(std::string(100000, '['), "brackets are nested too deep");
