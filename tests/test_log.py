@@ -78,7 +78,7 @@ def test_a_line_per_plan_says_what_was_chosen_and_why(mpi: str, tmp_path: Path) 
         plans = [text for text in own if text.startswith("plan ")]
         assert len(plans) == 6 and len({text.split()[1] for text in plans}) == 6, own
         for text in plans:
-            assert " by automatic: goes by leaders to " in text and "by the cost model; sends " in text, text
+            assert " by automatic: goes by leaders to " in text and "whoever is busiest; sends " in text, text
         assert sum("of 1 other regions" in text for text in plans) >= 4, plans
         assert sum("; in reverse sends " in text for text in plans) == 2, "the halos'"
 

@@ -33,9 +33,9 @@ struct Moment {
   int cause = -1;  ///< the moment that it waited for last, or -1
 };
 
-class Execution {
+class TimedRun {
  public:
-  Execution(const Program& program, const Machine& machine, const Profile& profile,
+  TimedRun(const Program& program, const Machine& machine, const Profile& profile,
             Index element_bytes)
       : program_(program),
         profile_(profile),
@@ -282,7 +282,7 @@ Price price(std::span<const Plan> plans, const Machine& machine, const Profile& 
   require(element_bytes >= 1, Fault::argument, "elements of ", element_bytes,
           " bytes were given; they must have at least one");
   const Program program(plans);
-  return Execution(program, machine, profile, element_bytes).run();
+  return TimedRun(program, machine, profile, element_bytes).run();
 }
 
 }  // namespace vicinal

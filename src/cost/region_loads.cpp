@@ -301,7 +301,7 @@ void RegionLoads::lead(std::size_t number) {
       const double work = load_[processor(Stage::messages, member)] + overhead;
       const double sent = load_[link(member, pair.outgoing)] + busy;
       const double others = 1 - own[static_cast<std::size_t>(member)];
-      return std::max(work, sent) + profile_.handover * others;
+      return work + sent + profile_.handover * others;
     };
     int best = -1;
     for (int member = 0; member < static_cast<int>(members_); ++member) {
