@@ -32,10 +32,11 @@ std::string processor() {
 }
 
 /// What of the machine and the library plays a part in times.
-std::string surroundings() {
+std::string surroundings(const mpi::Communicator& communicator) {
   return std::string("vicinal ") + VICINAL_VERSION_STRING + ", " + mpi::library_version() + ", " +
          std::to_string(std::thread::hardware_concurrency()) + " cores " + processor() +
-         (has_progress_thread() ? ", progress thread; " : "; ");
+         (has_progress_thread() ? ", progress thread" : "") +
+         (communicator.arena_fault().empty() ? "; " : ", not all memory shared; ");
 }
 
 /// What the lowest rank finds in the file, for all.
@@ -59,7 +60,7 @@ class Recalling final : public Consultation<Summed, Recalled> {
   void hear(int, Summed report) override { summed_.all = joined(summed_.all, report.all); }
   Summed report() override { return summed_; }
   void decide() override {
-    key_ = surroundings() + key_text(summed_.all, *task_.neighborhood.machine, task_.options);
+    key_ = surroundings(*task_.communicator) + key_text(summed_.all, *task_.neighborhood.machine, task_.options);
     const auto known = recall(task_.options.wisdom, key_);
     if (!known) return;
     for (const std::string_view name : names_) {

@@ -1,5 +1,7 @@
 // Planners that are measured, before the first execution or in the first ones: data are what they should be all along,
 // whatever ranks do meanwhile; what is not taken is given back.
+#include <sys/mman.h>
+
 #include <array>
 #include <chrono>
 #include <deque>
@@ -11,6 +13,7 @@
 #include "choose/trial.hpp"
 #include "execute/slots.hpp"
 #include "mpi/communicator.hpp"
+#include "tight_address_space.hpp"
 #include "world.hpp"
 
 namespace vicinal {
@@ -310,6 +313,39 @@ TEST(counts_that_differ_are_told_before_anything_is_measured) {
     }
   }
 }
+
+// The sanitizers take address space of their own when they like.
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(a_rank_that_cannot_try_plans_out_leaves_the_choice_to_automatic) {
+  // One block of each rank lies far from the others, and there is no memory for another such array.
+  const int rank = world_rank(), size = world_size();
+  const Duplicate comm;
+  const std::size_t far = std::size_t{1} << 31U;
+  void* const memory = mmap(nullptr, far + 4096, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) testing::skip("needs address space");
+  const std::vector<int> sources{around(rank - 1, size), around(rank + 1, size)};
+  const std::vector<int> destinations{around(rank + 1, size), around(rank - 1, size)};
+  const GraphHandle graph = graph_of(comm, sources, destinations, few_regions(size));
+  const std::vector<std::int64_t> sent{rank, rank + 100};
+  const std::vector<int> counts{1, 1}, places{0, 1}, far_places{0, 1 << 28};
+  RequestHandle request;
+  {
+    std::unique_ptr<TightAddressSpace> tight;
+    if (rank == size - 1) tight = std::make_unique<TightAddressSpace>(std::int64_t{1} << 30);
+    SUCCEEDS(vicinal_neighbor_alltoallv_init(
+        sent.data(), counts.data(), places.data(), MPI_INT64_T, memory, counts.data(),
+        far_places.data(), MPI_INT64_T, graph, Hints{{"vicinal_choice", "measure"}}, &request));
+  }
+  SUCCEEDS(vicinal_start(&request));
+  SUCCEEDS(vicinal_wait(&request));
+  const auto* const received = static_cast<const std::int64_t*>(memory);
+  CHECK_EQUAL(received[0], std::int64_t{sources[0]});
+  CHECK_EQUAL(received[1 << 28], std::int64_t{sources[1] + 100});
+  request.free();
+  munmap(memory, far + 4096);
+}
+#endif
 
 TEST(contenders_that_do_the_same_are_timed_once) {
   const Numbers all{8, 8, 7, 8, 8, 8};
