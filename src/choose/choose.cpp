@@ -60,7 +60,8 @@ class Recalling final : public Consultation<Summed, Recalled> {
   void hear(int, Summed report) override { summed_.all = joined(summed_.all, report.all); }
   Summed report() override { return summed_; }
   void decide() override {
-    key_ = surroundings(*task_.communicator) + key_text(summed_.all, *task_.neighborhood.machine, task_.options);
+    key_ = surroundings(*task_.communicator) +
+           key_text(summed_.all, *task_.neighborhood.machine, task_.options);
     const auto known = recall(task_.options.wisdom, key_);
     if (!known) return;
     for (const std::string_view name : names_) {

@@ -36,7 +36,7 @@ struct Moment {
 class TimedRun {
  public:
   TimedRun(const Program& program, const Machine& machine, const Profile& profile,
-            Index element_bytes)
+           Index element_bytes)
       : program_(program),
         profile_(profile),
         progress_(program, 1),
