@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from vicinal import _core
 
 from commanding import is_ratio, refused, vicinal
 from vicinal_command.benchmarks.allgather import BY_HAND, planners
@@ -50,10 +51,15 @@ def test_counts_of_many_ranks(tmp_path: Path) -> None:
     assert (plain["regions"], plain["nonlocal_messages_max"], plain["nonlocal_bytes_max"]) == (64, 8, 255 * 8)
     # log of 64 to base 4, and a block, 4 blocks and 16 blocks of each of 4 ranks.
     assert (aware["nonlocal_messages_max"], aware["nonlocal_bytes_max"]) == (3, (4 + 16 + 64) * 8)
-    # Eight messages one after the other, each of the default profile's 8 microseconds between regions, and half a
-    # nanosecond per byte; some blocks are put together first.
-    assert plain["predicted_us"] == pytest.approx(8 * 8 + 0.5e-3 * 255 * 8, abs=1)
-    assert aware["predicted_us"] < plain["predicted_us"] / 1.2
+    # Eight messages one after the other, of 8 to 1024 bytes; some blocks are put together first.
+    network = json.loads(_core.Profile.default().to_json())["levels"]["network"]
+    seconds = 0.0
+    for step in (1, 2, 4, 8, 16, 32, 64, 128):
+        protocol = next(each for each in network["protocols"] if each.get("up_to") is None or 8 * step <= each["up_to"])
+        seconds += network["send_overhead"] + network["receive_overhead"] + protocol["latency"]
+        seconds += 8 * step * protocol["seconds_per_byte"]
+    assert plain["predicted_us"] == pytest.approx(1e6 * seconds, rel=0.05)
+    assert aware["predicted_us"] < plain["predicted_us"]
 
 
 def test_the_choice_is_the_best_of_the_planners(tmp_path: Path) -> None:

@@ -39,15 +39,14 @@ def test_a_machine_is_measured_and_the_file_serves(mpi: str, tmp_path: Path) -> 
     assert [content["levels"][name]["measured"] for name in ("domain", "node", "network")] == [False, True, False]
     node = content["levels"]["node"]
     assert content["levels"]["network"]["protocols"] == node["protocols"]
-    assert node["send_overhead"] > 0 and node["receive_overhead"] > 0
-    assert 0 < node["protocols"][-1]["seconds_per_byte"] < 1e-7
-    assert 0 < content["handover"] < 1e-3 and 0 < content["copy_seconds_per_byte"] < 1e-8
-    assert content["cores"] >= 0 and content["search"] >= 0
+    assert node["protocols"][-1]["seconds_per_byte"] > 0 and node["send_overhead"] + node["receive_overhead"] > 0
+    assert content["handover"] > 0 and content["copy_seconds_per_byte"] > 0 and content["port_seconds_per_byte"] > 0
     assert "no two ranks were so near: domain, network" in result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["profile.json"]
 
     profile = _core.Profile.read(str(file))
-    machine = _core.Machine([0, 0, 1, 1], [0, 0, 1, 1])
+    labels = np.array([0, 0, 1, 1], np.int32)
+    machine = _core.Machine(labels, labels)
     patterns = _core.halo_patterns(4, np.array([0, 2, 4, 6, 8]), np.array([0, 3]), np.array([7, 0]))
     _core.PlanSet.plan("automatic", machine, patterns, profile=profile).verify(patterns)
     result = vicinal("spmv", "bar", "--ranks", 3, "--strategy", "automatic", "--iterations", 2, "--repetitions", 1,

@@ -24,7 +24,8 @@ void bind_profile(nb::module_& module) {
   nb::class_<LevelCost>(module, "LevelCost", "Messages between ranks that are so near, in seconds.")
       .def_ro("send_overhead", &LevelCost::send_overhead, "Of the sender's processor, per message.")
       .def_ro("receive_overhead", &LevelCost::receive_overhead, "Of the receiver's.")
-      .def_ro("measured", &LevelCost::measured, "Whether it was, or is that of the level next to it.")
+      .def_ro("measured", &LevelCost::measured,
+              "Whether it was, or is that of the level next to it.")
       .def("seconds", &LevelCost::seconds, "bytes"_a,
            "From the begin of a send to the end of its receive, where nobody else sends.");
   nb::class_<Profile>(module, "Profile",
@@ -42,8 +43,7 @@ void bind_profile(nb::module_& module) {
       .def_ro("date", &Profile::date, "Of the measurements.")
       .def_prop_ro("levels", &levels_of, "'domain', 'node' and 'network'.")
       .def_ro("copy_seconds_per_byte", &Profile::copy_seconds_per_byte, "Of copies in memory.")
-      .def_ro("handover", &Profile::handover, "From a signal in shared memory to its await.")
-      .def("__eq__", [](const Profile& one, const Profile& other) { return one == other; });
+      .def_ro("handover", &Profile::handover, "From a signal in shared memory to its await.");
 }
 
 }  // namespace vicinal::python

@@ -45,20 +45,23 @@ void bind_calibrate(nb::module_& module) {
             new (self) Calibrator(handle_at<MPI_Comm>(comm), regions);
           },
           "comm"_a, "regions"_a)
-      .def("level", [](const Calibrator& it, int one, int other) {
-        return level_names[static_cast<std::size_t>(it.machine().level(one, other))];
-      })
-      .def("hosts", [](const Calibrator& it) {
-        std::vector<int> hosts;
-        for (int rank = 0; rank < it.machine().size(); ++rank) {
-          hosts.push_back(it.machine().host_of(rank));
-        }
-        return hosts;
-      })
-      .def("one_way",
-           [](Calibrator& it, RankPair pair, const std::vector<std::int64_t>& sizes, Effort effort) {
-             return without_lock([&] { return it.one_way(pair, sizes, effort); });
+      .def("level",
+           [](const Calibrator& it, int one, int other) {
+             return level_names[static_cast<std::size_t>(it.machine().level(one, other))];
            })
+      .def("hosts",
+           [](const Calibrator& it) {
+             std::vector<int> hosts;
+             for (int rank = 0; rank < it.machine().size(); ++rank) {
+               hosts.push_back(it.machine().host_of(rank));
+             }
+             return hosts;
+           })
+      .def(
+          "one_way",
+          [](Calibrator& it, RankPair pair, const std::vector<std::int64_t>& sizes, Effort effort) {
+            return without_lock([&] { return it.one_way(pair, sizes, effort); });
+          })
       .def("eager_limit", &Calibrator::eager_limit, nb::call_guard<nb::gil_scoped_release>())
       .def("sends",
            [](Calibrator& it, RankPair pair, std::int64_t bytes, const std::vector<int>& counts,
@@ -88,10 +91,8 @@ void bind_calibrate(nb::module_& module) {
            [](Calibrator& it, RankPair pair, std::int64_t bytes, Effort effort) {
              return without_lock([&] { return it.copy(pair, bytes, effort); });
            })
-      .def("unit",
-           [](Calibrator& it, Effort effort) {
-             return without_lock([&] { return it.unit(effort); });
-           })
+      .def("unit", [](Calibrator& it,
+                      Effort effort) { return without_lock([&] { return it.unit(effort); }); })
       .def("paces", [](Calibrator& it, Effort effort) {
         return without_lock([&] { return it.paces(effort); });
       });

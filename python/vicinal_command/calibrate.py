@@ -147,8 +147,10 @@ def _level(results: Results, name: str) -> Level | None:
     if times is None:
         return None
     pieces = fit_pieces(task["sizes"], typical(times), float(results.all(f"{name}_eager")[0][0]))
-    overheads = [fit_slope(task["counts"], _require(results, f"{name}_{what}")) for what in ("sends", "receives")]
-    send, receive, rest = split_overheads(*overheads, pieces)
+    # Nothing makes processor time less than it is.
+    least = [_require(results, f"{name}_{what}").min(axis=0) for what in ("sends", "receives")]
+    sending, receiving = (fit_slope(task["counts"], each) for each in least)
+    send, receive, rest = split_overheads(sending, receiving, float(typical(times)[0]), pieces)
     one, other = results.all(f"{name}_pair")[0]
     return Level(send, receive, rest, spread(times), (int(one), int(other)))
 
@@ -201,13 +203,14 @@ def _port(results: Results, levels: dict[str, Level]) -> Figure:
         return Figure(farthest.pieces[-1].per_byte)
     times = [results.samples(f"together_{count}", 1) for count in counts]
     seconds = np.array([typical(each)[0] for each in times if each is not None])
-    # A turn is the message and its empty answer.
-    small = farthest.pieces[0]
-    seconds = seconds - (small.latency + farthest.send + farthest.receive)
+    # A turn is the message and its empty answer, which cannot have taken more than the half.
+    answer = farthest.pieces[0].latency + farthest.send + farthest.receive
+    seconds = np.maximum(seconds - answer, seconds / 2)
     piece = next(each for each in farthest.pieces if each.up_to is None or results.task["stream"] <= each.up_to)
     # Alone, as measured here: the line of all sizes may lie a little off at this one.
     latency = piece.latency + farthest.send + farthest.receive
-    alone = Piece(None, latency, max(0.0, float(seconds[0]) - latency) / results.task["stream"], 0.0)
+    rate = (float(seconds[0]) - latency) / results.task["stream"]
+    alone = Piece(None, latency, rate if rate > 0 else farthest.pieces[-1].per_byte, 0.0)
     value, residual = fit_port(counts, results.task["stream"], seconds, alone)
     return Figure(value, residual)
 
@@ -281,13 +284,15 @@ def _show(
     title = f"{profile['name']}: {profile['source']}"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("messages", no_wrap=True)
+    table.add_column("")
     for heading in ("up to", "send", "receive", "latency", "per kB", "residual", "spread"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, level in levels.items():
         for index, piece in enumerate(level.pieces):
             first = index == 0
             table.add_row(
-                f"{name}{' (rendezvous)' if piece.rendezvous else ''}",
+                f"{name}, ranks {level.pair[0]} and {level.pair[1]}" if first else "",
+                "rendezvous" if piece.rendezvous else "eager",
                 "any" if piece.up_to is None else size(piece.up_to),
                 duration(level.send * 1e6) if first else "", duration(level.receive * 1e6) if first else "",
                 duration(piece.latency * 1e6), duration(piece.per_byte * 1e9), f"{piece.residual:.1%}",

@@ -57,7 +57,19 @@ def fit_pieces(
     `eager_up_to` is the size up to which sends were seen to complete without their receive: a piece ends there, and
     those beyond are `rendezvous`.  None: it is not known.
     """
+    pieces = _all_pieces(np.asarray(sizes, float), np.asarray(seconds, float), eager_up_to, most)
+    return [*pieces[:-1], _risen(pieces[-1], sizes, seconds)]
+
+
+def _risen(last: Piece, sizes: npt.ArrayLike, seconds: npt.ArrayLike) -> Piece:
+    """The last piece, which goes on for ever: noise may have it flat, but bytes are not free."""
+    if last.per_byte > 0:
+        return last
     x, t = np.asarray(sizes, float), np.asarray(seconds, float)
+    return replace(last, latency=0.0, per_byte=float(t[-1] / x[-1]))
+
+
+def _all_pieces(x: Floats, t: Floats, eager_up_to: float | None, most: int) -> list[Piece]:
     if eager_up_to is None or eager_up_to >= x[-1]:
         return _pieces(x, t, most)
     split = int(np.searchsorted(x, eager_up_to, side="right"))
@@ -96,22 +108,22 @@ def fit_port(pairs: npt.ArrayLike, size: float, seconds: npt.ArrayLike, alone: P
         return np.abs(np.log(model / t))
 
     # The least sum of absolute errors is reached where one of them is zero.
-    candidates = [alone.per_byte / k.max(), *(rest / (k * size))]
-    # Where pairs are not in each other's way, the limit is at most what the last one shows.
+    candidates = [alone.per_byte / k.max(), *(rest / (k * size))[rest > 0]]
     best = min(candidates, key=lambda port: float(error(port).sum()))
     return float(best), float(np.median(error(best)))
 
 
-def split_overheads(send: float, receive: float, pieces: Sequence[Piece]) -> tuple[float, float, list[Piece]]:
-    """What remains of latencies without the processors' part, and that part.
+def split_overheads(
+    send: float, receive: float, least: float, pieces: Sequence[Piece]
+) -> tuple[float, float, list[Piece]]:
+    """The processors' part of messages, and what remains of the pieces' latencies without it.
 
-    Both ends may work at once, so that the two together can be more than a message takes; then they are made less,
-    alike, since a profile's times are sums.
+    Both ends may work at once, so that the two together can be more than the `least` message takes; then they are made
+    less, alike, since a profile's times are sums.  A piece that begins lower than that, as steep ones may, has none left.
     """
-    least = min(piece.latency for piece in pieces)
     share = min(1.0, least / (send + receive)) if send + receive > 0 else 1.0
     send, receive = send * share, receive * share
-    return send, receive, [replace(piece, latency=piece.latency - send - receive) for piece in pieces]
+    return send, receive, [replace(piece, latency=max(0.0, piece.latency - send - receive)) for piece in pieces]
 
 
 def typical(samples: npt.ArrayLike) -> Floats:

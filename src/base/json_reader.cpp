@@ -59,7 +59,8 @@ std::size_t utf8_length(std::string_view text) {
     code = code << 6U | (byte(i) & 0x3fU);
   }
   const bool is_surrogate = code >= 0xd800 && code < 0xe000;
-  const bool is_longer_than_needed = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  const bool is_longer_than_needed =
+      (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
   return is_surrogate || is_longer_than_needed || code > 0x10ffff ? 0 : length;
 }
 
@@ -204,7 +205,8 @@ class JsonReader {
 
   void read_escape(std::string& result) {
     constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
-    const std::size_t which = at_ < text_.size() ? letters.find(text_[at_]) : std::string_view::npos;
+    const std::size_t which =
+        at_ < text_.size() ? letters.find(text_[at_]) : std::string_view::npos;
     if (which != std::string_view::npos) {
       result += meant[which];
       ++at_;
@@ -243,7 +245,8 @@ class JsonReader {
   double read_number() {
     const std::size_t start = at_;
     take('-');
-    if (at_ >= text_.size() || !is_digit(text_[at_])) expected(at_ == start ? "a value" : "a digit");
+    if (at_ >= text_.size() || !is_digit(text_[at_]))
+      expected(at_ == start ? "a value" : "a digit");
     if (!take('0')) skip_digits();
     if (take('.')) skip_digits();
     if (take('e') || take('E')) {

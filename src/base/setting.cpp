@@ -189,7 +189,8 @@ std::vector<Given> given_by_process() {
   std::vector<Given> given;
   given.push_back({"the version of vicinal", VICINAL_VERSION_STRING});
   for (const Setting& row : table) {
-    if (row.alike && !row.is_path) given.push_back({variable_of(row.key), environment_value(row.key)});
+    if (row.alike && !row.is_path)
+      given.push_back({variable_of(row.key), environment_value(row.key)});
   }
   return given;
 }

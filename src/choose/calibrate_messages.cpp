@@ -32,8 +32,7 @@ std::vector<double> ping(const Line& line, std::span<std::byte> out, std::span<s
 }
 
 /// The side that answers. Its next receive is posted before it does.
-void pong(const Line& line, std::span<std::byte> in, std::span<std::byte> out,
-          std::int64_t turns) {
+void pong(const Line& line, std::span<std::byte> in, std::span<std::byte> out, std::int64_t turns) {
   if (turns == 0) return;
   mpi::PendingOperation awaited = line.receive(in, tag_data);
   for (std::int64_t turn = 0; turn < turns; ++turn) {

@@ -21,7 +21,7 @@ struct Protocol {
   double latency = 0;             ///< on the way, without the overheads at both ends
   double seconds_per_byte = 0;    ///< where two ranks have the way to themselves
   bool rendezvous = false;        ///< nothing moves before the receive is posted
-  double residual = 0;  ///< how far measured times lie from these numbers, relative to them, typically
+  double residual = 0;            ///< how far measured times lie from these, in parts of them
 
   bool operator==(const Protocol&) const = default;
 };

@@ -135,8 +135,8 @@ LevelCost read_level(Members members) {
   for (const JsonValue& each : *given.array()) {
     const std::size_t index = level.protocols.size();
     const bool is_last = index + 1 == given.array()->size();
-    level.protocols.push_back(read_protocol(
-        {each, path + "[" + std::to_string(index) + "]", members.origin()}, is_last));
+    level.protocols.push_back(
+        read_protocol({each, path + "[" + std::to_string(index) + "]", members.origin()}, is_last));
     require(index == 0 || level.protocols[index - 1].up_to < level.protocols[index].up_to,
             Fault::info, members.origin(), ": ", path, "[", index, "].up_to is ",
             level.protocols[index].up_to, ", but more than the ",
@@ -189,7 +189,9 @@ std::string in_lines(const std::string& json) {
   std::string lines;
   int depth = 0;
   bool in_string = false;
-  const auto new_line = [&] { lines += '\n' + std::string(2 * static_cast<std::size_t>(depth), ' '); };
+  const auto new_line = [&] {
+    lines += '\n' + std::string(2 * static_cast<std::size_t>(depth), ' ');
+  };
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (in_string || c == '"') {
@@ -243,8 +245,8 @@ Profile read_profile_file(const std::string& path) {
   const std::string origin = "profile '" + path + "'";
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  require(std::filesystem::exists(status), Fault::info, origin, " cannot be read: ",
-          error ? error.message() : "there is no such file");
+  require(std::filesystem::exists(status), Fault::info, origin,
+          " cannot be read: ", error ? error.message() : "there is no such file");
   require(std::filesystem::is_regular_file(status), Fault::info, origin,
           " cannot be read: it is no regular file");
   const std::uintmax_t size = std::filesystem::file_size(path, error);
@@ -253,8 +255,8 @@ Profile read_profile_file(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  require(file.good() || file.eof(), Fault::info, origin, " cannot be read: ",
-          errno != 0 ? std::strerror(errno) : "it was there a moment ago");
+  require(file.good() || file.eof(), Fault::info, origin,
+          " cannot be read: ", errno != 0 ? std::strerror(errno) : "it was there a moment ago");
   return read_profile(text, origin);
 }
 

@@ -39,7 +39,8 @@ enum ReservedTag : int {
   tag_region = 18,     ///< four: inside a region, two stages of two exchanges in turn
   tag_straight = 22,   ///< payloads too large to be relayed
   tag_reply = 23,      ///< answers to those who asked
-  tag_calibration = 24,  ///< four: what calibration times, answers, orders, and what queues up
+
+  tag_calibration = 24,  ///< four, of src/choose: what is timed, answers, orders, what queues up
   reserved_tags = 32,
 };
 

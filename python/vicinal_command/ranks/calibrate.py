@@ -107,13 +107,13 @@ class Rank:
             self._keep(f"together_{count}", samples)
 
     def _version(self) -> None:
-        """What the machine is called, and what MPI says it is, in the words of its first line."""
+        """What the machine is called, and what MPI says it is: Open MPI goes on about builds."""
         from mpi4py import MPI
 
         if self.process.comm.rank == 0:
-            lines = MPI.Get_library_version().splitlines()
+            text = MPI.Get_library_version().splitlines()[0].partition(",")[0]
             self.results["machine"] = np.array(platform.node())
-            self.results["mpi"] = np.array(" ".join(lines[0].replace("\x00", "").split()))
+            self.results["mpi"] = np.array(" ".join(text.replace("\x00", "").split()))
 
 
 if __name__ == "__main__":

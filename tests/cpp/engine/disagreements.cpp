@@ -1,10 +1,15 @@
 // Ranks that have been told different things: edges that one end does not know, settings that differ.
 // Each is one clear error on all ranks that depend on each other; and components of a graph, which do
 // not, may differ in what and how often they exchange.
+#include <unistd.h>
+
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/setting.hpp"
+#include "cost/profile_json.hpp"
 #include "world.hpp"
 
 namespace vicinal {
@@ -116,6 +121,31 @@ TEST(settings_of_persistent_exchanges_that_differ_are_told) {
   SUCCEEDS(plan_exchange(send, receive, graph, Hints{{"vicinal_strategy", "aggregate"}}, &request));
   SUCCEEDS(vicinal_start(&request));
   SUCCEEDS(vicinal_wait(&request));
+}
+
+TEST(profiles_that_differ_are_told) {
+  const Ring ring;
+  if (ring.size < 2) testing::skip("needs 2 ranks");
+  if (environment_value("vicinal_profile")) testing::skip("needs no VICINAL_PROFILE");
+  const Duplicate comm;
+  const int odd = ring.size - 1;
+  Profile ours = default_profile();
+  ours.name = "ours";
+  Profile theirs = ours;
+  theirs.handover *= 2;
+  // Each rank has a file of its own, as on nodes that share no file system.
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("vicinal-differ-" + std::to_string(getpid()));
+  std::ofstream(file) << write_profile(ring.rank == odd ? theirs : ours);
+  const Hints hints{{"vicinal_profile", file.string()}};
+  const std::string told = difference("vicinal_profile", identity(ours), identity(theirs), odd);
+  GraphHandle graph;
+  FAILS(MPI_ERR_INFO_VALUE, create_graph(comm, ring.last, ring.next, hints, &graph), told);
+  SUCCEEDS(create_graph(comm, ring.last, ring.next, MPI_INFO_NULL, &graph));
+  Edges send({3}), receive({3});
+  RequestHandle request;
+  FAILS(MPI_ERR_INFO_VALUE, plan_exchange(send, receive, graph, hints, &request), told);
+  std::filesystem::remove(file);
 }
 
 TEST(components_may_differ_in_size_and_number_of_calls) {

@@ -1,11 +1,16 @@
 // Settings as they are read: what holds where nothing is given, and who is named where something is wrong.
 #include "collectives/settings.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/setting.hpp"
 #include "check.hpp"
+#include "cost/profile_json.hpp"
 
 namespace vicinal {
 namespace {
@@ -20,7 +25,9 @@ TEST(settings_not_given_are_those_of_the_table) {
   for (const Setting& row : all_settings()) {
     if (row.scope != SettingScope::call) continue;
     CHECK_EQUAL(given.at(of_calls).name, std::string(row.key));
-    CHECK_EQUAL(given.at(of_calls).value.value_or(""), std::string(row.standard));
+    // What must be alike of a file is what it holds; without one, what holds then.
+    CHECK_EQUAL(given.at(of_calls).value.value_or(""),
+                row.is_path ? identity(default_profile()) : std::string(row.standard));
     ++of_calls;
   }
   CHECK_EQUAL(given.size(), of_calls);
@@ -29,6 +36,7 @@ TEST(settings_not_given_are_those_of_the_table) {
 TEST(settings_given_are_read_and_remembered) {
   for (const Setting& row : all_settings()) {
     if (row.scope != SettingScope::call || environment_value(row.key)) continue;
+    if (row.is_path) continue;  // see below
     const bool words = row.form == SettingForm::words;
     const std::string text(words ? row.values.substr(row.values.rfind(' ') + 1)
                                  : (row.form == SettingForm::whole_number ? "7" : "blocks:3"));
@@ -47,6 +55,26 @@ TEST(settings_given_are_read_and_remembered) {
     CHECK_THROWS(Fault::info, read_settings(wrong),
                  std::string(row.key) + " is 'fastest', but " + expected(row) + " is expected");
   }
+}
+
+TEST(profiles_are_read_from_the_file_that_is_named) {
+  if (environment_value("vicinal_profile")) testing::skip("needs no VICINAL_PROFILE");
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("vicinal-settings-" + std::to_string(getpid()));
+  Profile profile = default_profile();
+  profile.name = "another";
+  std::ofstream(file) << write_profile(profile);
+  const auto given = [&](const std::string& key) {
+    return key == "vicinal_profile" ? std::optional(file.string()) : std::nullopt;
+  };
+  CHECK(read_settings(given).options.profile == profile);
+  CHECK(read_settings(nothing).options.profile == default_profile());
+  std::filesystem::remove(file);
+  const std::string none = file.string() + ".none";
+  setenv("VICINAL_PROFILE", none.c_str(), 1);
+  CHECK_THROWS(Fault::info, read_settings(given),
+               "VICINAL_PROFILE: profile '" + none + "' cannot be read: No such file");
+  unsetenv("VICINAL_PROFILE");
 }
 
 TEST(settings_of_the_environment_are_named_by_their_variable) {

@@ -66,18 +66,24 @@ TEST(json_is_read_as_it_was_written) {
 
 TEST(json_faults_say_where_and_what_was_expected) {
   refused("", "it, line 1, column 1: a value is expected, but there is the end of the text");
-  refused("{\n \"a\": 1,\n}", "it, line 3, column 1: a name in double quotes is expected, but there is '}'");
-  refused("[1, 2", "column 6: ',' or ']' is expected, but there is the end of the text: perhaps it was cut off");
+  refused("{\n \"a\": 1,\n}",
+          "it, line 3, column 1: a name in double quotes is expected, but there is '}'");
+  refused(
+      "[1, 2",
+      "column 6: ',' or ']' is expected, but there is the end of the text: perhaps it was cut off");
   refused("{\"a\" 1}", "':' is expected, but there is '1'");
   refused("{\"a\": 1, \"a\": 2}", "line 1, column 10: 'a' is given twice");
   refused("[1] 2", "nothing more is expected, but there is '2'");
   refused("nil", "a value is expected, but there is 'n'");
-  refused("nul", "the rest of 'null' is expected, but there is the end of the text: perhaps it was cut off");
+  refused(
+      "nul",
+      "the rest of 'null' is expected, but there is the end of the text: perhaps it was cut off");
   refused("NaN", "a value is expected, but there is 'N'");
   refused("-Infinity", "a digit is expected");
   refused("'a'", "a value is expected, but there is '''");
   refused("01", "nothing more is expected, but there is '1'");
-  for (const char* wrong : {"1.", "1.e2", "1e", "1e+", "-", ".5", "+1"}) refused(wrong, "is expected");
+  for (const char* wrong : {"1.", "1.e2", "1e", "1e+", "-", ".5", "+1"})
+    refused(wrong, "is expected");
   refused("1e999", "1e999 is too large or too small for a number");
   refused("\"a", "'\"' at the end of a string is expected");
   refused("\"a\nb\"", "a character of a string is expected, but there is byte 0x0a");
@@ -87,8 +93,9 @@ TEST(json_faults_say_where_and_what_was_expected) {
     refused(lone, "half of a surrogate pair stands alone");
   }
   // A continuation alone, a character longer than needed, a surrogate, and one beyond the last.
-  for (const char* wrong : {"\"\x80\"", "\"\xc0\xaf\"", "\"\xe0\x80\xaf\"", "\"\xed\xa0\x80\"",
-                            "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "\"\xff\""}) {
+  for (const char* wrong :
+       {"\"\x80\"", "\"\xc0\xaf\"", "\"\xe0\x80\xaf\"", "\"\xe0\x9f\xbf\"", "\"\xed\xa0\x80\"",
+        "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "\"\xff\""}) {
     refused(wrong, "a character in UTF-8 is expected, but there is byte 0x");
   }
   refused(std::string(100000, '['), "brackets are nested too deep");

@@ -79,7 +79,8 @@ TEST(profiles_are_read_as_they_were_written) {
 
 TEST(what_a_profile_may_leave_out) {
   std::string text = replaced("\"cores\": 0.5", "\"cores\": 0");
-  for (const std::string part : {",\n  \"cores\": 0", "\"date\": \"2024-02-29\",\n  ", ", \"residual\": 0.5"}) {
+  for (const std::string part :
+       {",\n  \"cores\": 0", "\"date\": \"2024-02-29\",\n  ", ", \"residual\": 0.5"}) {
     const std::size_t at = text.find(part);
     CHECK(at != std::string::npos);
     text.erase(at, part.size());
@@ -94,7 +95,8 @@ TEST(what_a_profile_may_leave_out) {
 TEST(a_profile_that_is_none_says_so) {
   refused("vicinal profile", "other", "kind is 'other', but 'vicinal profile' is expected");
   refused("\"format\": 1", "\"format\": 2", "format is 2, but 1 is the only one");
-  refused("\"format\": 1", "\"format\": \"1\"", "line 3: format is '1', but the number 1 is expected");
+  refused("\"format\": 1", "\"format\": \"1\"",
+          "line 3: format is '1', but the number 1 is expected");
   refused("\"name\"", "\"nane\"", "name is missing");
   refused("\"search\": 1e-08", "\"search\": -1",
           "search is -1, but a number of seconds, not negative, is expected");
@@ -111,9 +113,12 @@ TEST(a_profile_that_is_none_says_so) {
   refused("\"up_to\": 65536", "\"up_to\": 6.5", "up_to is 6.5, but a whole number of bytes");
   refused("\"up_to\": 65536, ", "", "levels.network.protocols[1].up_to is missing");
   refused("{\"latency\": 9e-06", "{\"up_to\": 99999999, \"latency\": 9e-06",
-          "levels.network.protocols[2].up_to is given, but the last protocol is for messages of any size");
-  refused("\"rendezvous\": true", "\"rendezvous\": 1", "rendezvous is 1, but true or false is expected");
-  refused("\"measured\": false", "\"measured\": false, \"gap\": 1", "levels.domain.gap is not known");
+          "levels.network.protocols[2].up_to is given, but the last protocol is for messages of "
+          "any size");
+  refused("\"rendezvous\": true", "\"rendezvous\": 1",
+          "rendezvous is 1, but true or false is expected");
+  refused("\"measured\": false", "\"measured\": false, \"gap\": 1",
+          "levels.domain.gap is not known");
   CHECK_THROWS(Fault::info, read_profile("[]", "it"), "it is an array, but an object is expected");
   Profile empty = example();
   empty.levels[2].protocols.clear();
@@ -125,7 +130,8 @@ TEST(profiles_survive_garbage) {
   const std::string text = write_profile(example());
   const std::string whole = text.substr(0, text.find_last_of('}') + 1);
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    CHECK_THROWS(Fault::info, read_profile(whole.substr(0, length), "it"), "perhaps it was cut off");
+    CHECK_THROWS(Fault::info, read_profile(whole.substr(0, length), "it"),
+                 "perhaps it was cut off");
   }
   for (std::size_t i = 0; i < text.size(); ++i) {
     for (const char byte : {'\0', '"', '\\', '}', '9', '-', 'e', ' ', '\x80'}) {
@@ -141,10 +147,12 @@ TEST(profiles_survive_garbage) {
 }
 
 TEST(profiles_of_files_are_read_once) {
-  const fs::path folder = fs::temp_directory_path() / ("vicinal-profile-" + std::to_string(getpid()));
+  const fs::path folder =
+      fs::temp_directory_path() / ("vicinal-profile-" + std::to_string(getpid()));
   fs::create_directory(folder);
   const std::string path = folder / "a.json";
-  CHECK_THROWS(Fault::info, profile_at(path), "profile '" + path + "' cannot be read: No such file");
+  CHECK_THROWS(Fault::info, profile_at(path),
+               "profile '" + path + "' cannot be read: No such file");
   CHECK_THROWS(Fault::info, profile_at(folder), "it is no regular file");
   std::ofstream(path) << write_profile(example());
   const auto first = profile_at(path);  // a fault was not kept
