@@ -166,6 +166,22 @@ def two_ranks() -> tuple[_core.PlanSet, _core.Patterns]:
     return _core.PlanSet.plan("direct", machine, patterns, with_reverse=True), patterns
 
 
+def test_price_of_plans() -> None:
+    patterns = random_patterns(12, True, np.random.default_rng(5))
+    hosts = np.repeat(np.arange(3, dtype=np.int32), 4)
+    plans = _core.PlanSet.plan("aggregate", _core.Machine(hosts, hosts), patterns)
+    price = plans.price()
+    assert price["seconds"] > 0
+    assert sum(price["phases"].values()) == pytest.approx(price["seconds"])
+    assert set(price["phases"]) <= {"direct", "local", "gather", "non-local", "scatter", "halving"}
+    assert price["finished"].max() == price["seconds"]
+    assert price["busy"][price["busiest"]] == price["busy"].max()
+    assert plans.price(_core.Profile.default())["seconds"] == price["seconds"]
+    assert plans.price(element_bytes=4096)["seconds"] > price["seconds"]
+    with pytest.raises(vicinal.Error, match="elements of 0 bytes were given"):
+        plans.price(element_bytes=0)
+
+
 def test_forms_of_a_plan() -> None:
     plans, _ = two_ranks()
     assert plans.size == 2 and plans.strategy == "direct"

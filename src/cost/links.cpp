@@ -7,11 +7,11 @@
 namespace vicinal::detail {
 
 Links::Links(const Program& program, const Machine& machine, const Profile& profile,
-             const Messages& messages, Agenda& agenda)
+             const Steps& steps, Agenda& agenda)
     : program_(program),
       machine_(machine),
       profile_(profile),
-      messages_(messages),
+      steps_(steps),
       agenda_(agenda),
       links_(static_cast<std::size_t>(program.ranks())),
       ports_(2 * static_cast<std::size_t>(machine.hosts())) {}
@@ -27,18 +27,18 @@ void Links::join(int send) {
 
 void Links::begin(int send) {
   const int rank = program_.rank_of[send];
-  const Message message = messages_.of(send);
-  const auto bytes = static_cast<double>(message.bytes);
+  const Step& step = steps_[send];
+  const auto bytes = static_cast<double>(step.bytes);
   Link& its = links_[rank];
   its.sending = send;
-  its.let_past = agenda_.now() + bytes * message.protocol.seconds_per_byte;
-  if (message.level != Level::network) {
+  its.let_past = agenda_.now() + bytes * steps_.protocol(send).seconds_per_byte;
+  if (step.level != Level::network) {
     agenda_.foresee(its.let_past, Happening::left, rank);
     return;
   }
   its.ports = 2;
   const int out = 2 * machine_.host_of(rank);
-  const int in = 2 * machine_.host_of(program_.operation(send).peer) + 1;
+  const int in = 2 * machine_.host_of(step.peer) + 1;
   for (const int port : {out, in}) {
     ports_[port].enter(agenda_.now(), rank, bytes * profile_.port_seconds_per_byte);
     foresee(port);

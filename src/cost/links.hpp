@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "cost/agenda.hpp"
-#include "cost/messages.hpp"
 #include "cost/port.hpp"
+#include "cost/steps.hpp"
 
 namespace vicinal::detail {
 
 class Links {
  public:
-  Links(const Program& program, const Machine& machine, const Profile& profile,
-        const Messages& messages, Agenda& agenda);
+  Links(const Program& program, const Machine& machine, const Profile& profile, const Steps& steps,
+        Agenda& agenda);
 
   /// A send's message may leave, after those of its rank that could before. A `Happening::left` of the rank will follow.
   void join(int send);
@@ -40,7 +40,7 @@ class Links {
   const Program& program_;
   const Machine& machine_;
   const Profile& profile_;
-  const Messages& messages_;
+  const Steps& steps_;
   Agenda& agenda_;
   std::vector<Link> links_;  ///< by rank
   std::vector<Port> ports_;  ///< by host: out, in

@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/product.hpp"
 #include "cost/agenda.hpp"
 #include "cost/links.hpp"
-#include "cost/messages.hpp"
 #include "cost/posted_receives.hpp"
 #include "cost/processors.hpp"
+#include "cost/steps.hpp"
 #include "plan/progress.hpp"
 
 namespace vicinal {
@@ -29,21 +28,24 @@ std::vector<int> receives_of(std::span<const Plan> plans) {
   return result;
 }
 
+struct Moment {
+  double time = 0;
+  int cause = -1;  ///< the moment that it waited for last, or -1
+};
+
 class Execution {
  public:
   Execution(const Program& program, const Machine& machine, const Profile& profile,
             Index element_bytes)
       : program_(program),
         profile_(profile),
-        element_bytes_(element_bytes),
         progress_(program, 1),
-        messages_(program, machine, profile, element_bytes),
+        steps_(program, machine, profile, element_bytes),
         processors_(machine, profile.cores),
-        links_(program, machine, profile, messages_, agenda_),
+        links_(program, machine, profile, steps_, agenda_),
         posted_(profile.search > 0 ? receives_of(program.plans) : std::vector<int>()),
         place_(profile.search > 0 ? program.operations() : 0),
-        time_(2 * static_cast<std::size_t>(program.operations()), 0.0),
-        cause_(2 * static_cast<std::size_t>(program.operations()), -1) {
+        moments_(2 * static_cast<std::size_t>(program.operations())) {
     price_.busy.assign(program.plans.size(), 0.0);
     price_.finished.assign(program.plans.size(), 0.0);
   }
@@ -72,7 +74,6 @@ class Execution {
   static int done(int id) { return 2 * id; }
   static int gone(int send) { return done(send) + 1; }
   [[nodiscard]] int rank_of(int id) const { return program_.rank_of[id]; }
-  [[nodiscard]] OperationKind kind(int id) const { return program_.operation(id).kind; }
 
   void happen(const Event& event) {
     switch (event.what) {
@@ -94,7 +95,7 @@ class Execution {
   }
 
   void begin(int id) {
-    switch (kind(id)) {
+    switch (steps_[id].kind) {
       case OperationKind::trigger:
       case OperationKind::notify: complete(id, done(id)); break;
       case OperationKind::await:
@@ -114,9 +115,9 @@ class Execution {
     const std::size_t before = progress_.ready.size();
     progress_.complete(id);
     for (std::size_t i = before; i < progress_.ready.size(); ++i) {
-      cause_[done(progress_.ready[i])] = moment;
+      moments_[done(progress_.ready[i])].cause = moment;
     }
-    time_[moment] = agenda_.now();
+    moments_[moment].time = agenda_.now();
     price_.finished[rank_of(id)] = agenda_.now();
     last_ = moment;
   }
@@ -135,7 +136,7 @@ class Execution {
       if (!it.has_work()) continue;
       const Task task = it.take();
       const int id = it.running = task.operation;
-      if (task.ready < agenda_.now()) cause_[done(id)] = done(it.previous);
+      if (task.ready < agenda_.now()) moments_[done(id)].cause = done(it.previous);
       const double seconds = begin_work(id) / it.speed;
       price_.busy[rank_of(id)] += seconds;
       agenda_.foresee(agenda_.now() + seconds, Happening::processed, number);
@@ -145,14 +146,13 @@ class Execution {
 
   /// Returns what it takes a processor of full speed.
   double begin_work(int id) {
-    const Operation& it = program_.operation(id);
-    switch (it.kind) {
-      case OperationKind::send: return messages_.of(id).cost.send_overhead;
-      case OperationKind::receive: return messages_.of(id).cost.receive_overhead + search(id);
+    const Step& step = steps_[id];
+    switch (step.kind) {
+      case OperationKind::send: return steps_.cost(id).send_overhead;
+      case OperationKind::receive: return steps_.cost(id).receive_overhead + search(id);
       case OperationKind::copy:
       case OperationKind::reduce:
-        return static_cast<double>(product(total(it.runs), element_bytes_)) *
-               profile_.copy_seconds_per_byte;
+        return static_cast<double>(step.bytes) * profile_.copy_seconds_per_byte;
       case OperationKind::await: return profile_.handover;
       default: return 0;
     }
@@ -163,12 +163,12 @@ class Execution {
     const int id = processor.previous = processor.running;
     processor.running = -1;
     touched_.push_back(number);
-    time_[done(id)] = agenda_.now();
-    if (kind(id) == OperationKind::send) {
+    moments_[done(id)].time = agenda_.now();
+    if (steps_[id].kind == OperationKind::send) {
       inject(id);
       return;
     }
-    if (kind(id) == OperationKind::signal) {
+    if (steps_[id].kind == OperationKind::signal) {
       const double on_the_way = processors_.scarce(rank_of(id)) ? 0 : profile_.handover;
       agenda_.foresee(agenda_.now() + on_the_way, Happening::seen, id);
     }
@@ -178,8 +178,8 @@ class Execution {
   // ---- messages ---------------------------------------------------------------------------------
 
   void inject(int send) {
-    cause_[gone(send)] = done(send);
-    if (!messages_.of(send).protocol.rendezvous) {
+    moments_[gone(send)].cause = done(send);
+    if (!steps_.protocol(send).rendezvous) {
       links_.join(send);
     } else if (progress_.meet(send)) {
       agree(send);
@@ -190,8 +190,8 @@ class Execution {
     if (profile_.search > 0) place_[receive] = posted_.post(rank_of(receive));
     if (!progress_.meet(receive)) return;
     const int send = program_.counterpart[receive];
-    if (messages_.of(send).protocol.rendezvous) {
-      cause_[gone(send)] = cause_[done(receive)];
+    if (steps_.protocol(send).rendezvous) {
+      moments_[gone(send)].cause = moments_[done(receive)].cause;
       agree(send);
     } else {
       enqueue(receive);
@@ -199,15 +199,15 @@ class Execution {
   }
 
   void agree(int send) {
-    const double latency = messages_.of(send).protocol.latency;
+    const double latency = steps_.protocol(send).latency;
     agenda_.foresee(agenda_.now() + latency, Happening::agreed, send);
   }
 
   void leave(int rank) {
     const auto [send, after] = links_.leave(rank);
-    if (after >= 0) cause_[gone(after)] = gone(send);
+    if (after >= 0) moments_[gone(after)].cause = gone(send);
     complete(send, gone(send));
-    const Protocol& protocol = messages_.of(send).protocol;
+    const Protocol& protocol = steps_.protocol(send);
     if (protocol.rendezvous) {
       take_in(send);
     } else {
@@ -218,7 +218,7 @@ class Execution {
   /// A message whose receive was posted before it came.
   void take_in(int send) {
     const int receive = program_.counterpart[send];
-    cause_[done(receive)] = gone(send);
+    moments_[done(receive)].cause = gone(send);
     enqueue(receive);
   }
 
@@ -233,7 +233,7 @@ class Execution {
   void show(int signal) {
     progress_.raise(signal);
     progress_.for_each_over(signal, [&](int await) {
-      cause_[done(await)] = done(signal);
+      moments_[done(await)].cause = done(signal);
       notice(await);
     });
   }
@@ -249,28 +249,27 @@ class Execution {
 
   void follow_chain() {
     if (last_ < 0) return;
-    price_.seconds = time_[last_];
-    for (int moment = last_; moment >= 0; moment = cause_[moment]) {
-      const double since = cause_[moment] < 0 ? 0 : time_[cause_[moment]];
-      const Phase phase = program_.operation(moment / 2).phase;
-      price_.phases[static_cast<std::size_t>(phase)] += time_[moment] - since;
+    price_.seconds = moments_[last_].time;
+    for (int at = last_; at >= 0; at = moments_[at].cause) {
+      const Moment& moment = moments_[at];
+      const double since = moment.cause < 0 ? 0 : moments_[moment.cause].time;
+      const Phase phase = program_.operation(at / 2).phase;
+      price_.phases[static_cast<std::size_t>(phase)] += moment.time - since;
     }
   }
 
   const Program& program_;
   const Profile& profile_;
-  Index element_bytes_;
   Progress progress_;
   Agenda agenda_;
-  Messages messages_;
+  Steps steps_;
   Processors processors_;
   Links links_;
   PostedReceives posted_;
   std::vector<int> place_;    ///< by operation: of receives, in `posted_`
   std::vector<int> touched_;  ///< processors that may have nothing to do
-  std::vector<double> time_;  ///< by moment
-  std::vector<int> cause_;    ///< by moment: the one that it waited for last, or -1
-  int last_ = -1;             ///< the last moment
+  std::vector<Moment> moments_;
+  int last_ = -1;  ///< the last moment
   Price price_;
 };
 

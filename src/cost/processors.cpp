@@ -1,21 +1,27 @@
 // Ranks of a host are dealt out to its processors in turn, as a scheduler does that has nothing to go by.
 #include "cost/processors.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
+#include <utility>
 
 namespace vicinal::detail {
 
 void Processor::add(Task task) {
   waiting_.push_back(task);
-  std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>());
+  // Mostly it stays there: what becomes ready at one time mostly does in the order of operations.
+  for (std::size_t i = waiting_.size() - 1; i > next_; --i) {
+    Task& before = waiting_[i - 1];
+    if (before.ready < task.ready || before.operation < task.operation) break;
+    std::swap(before, waiting_[i]);
+  }
 }
 
 Task Processor::take() {
-  std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>());
-  const Task first = waiting_.back();
-  waiting_.pop_back();
+  const Task first = waiting_[next_++];
+  if (next_ == waiting_.size()) {
+    waiting_.clear();
+    next_ = 0;
+  }
   return first;
 }
 

@@ -12,9 +12,6 @@ namespace vicinal::detail {
 struct Task {
   double ready = 0;
   int operation = -1;
-  friend bool operator>(const Task& a, const Task& b) {
-    return a.ready != b.ready ? a.ready > b.ready : a.operation > b.operation;
-  }
 };
 
 class Processor {
@@ -23,13 +20,15 @@ class Processor {
   int previous = -1;  ///< the one that did before
   double speed = 1;
 
+  /// Tasks are added in the order in which they become ready.
   void add(Task task);
   /// Takes out what became ready first, of that the lowest operation.
   Task take();
-  [[nodiscard]] bool has_work() const { return running < 0 && !waiting_.empty(); }
+  [[nodiscard]] bool has_work() const { return running < 0 && next_ < waiting_.size(); }
 
  private:
-  std::vector<Task> waiting_;  ///< a heap
+  std::vector<Task> waiting_;  ///< in the order in which they will be taken
+  std::size_t next_ = 0;       ///< in `waiting_`
 };
 
 class Processors {

@@ -155,6 +155,18 @@ TEST(price_of_two_messages_on_one_link) {
   CHECK_EQUAL(two.busy[0], 4);
 }
 
+TEST(price_of_two_messages_that_come_at_once) {
+  auto plans = plans_of(3);
+  transfer(plans, 1, 2, 1);
+  transfer(plans, 0, 2, 1);
+  plans[2].operations[0].phase = Phase::gather;
+  // There at 104, both: the first operation receives until 107, though rank 0 sent the other one; that until 110.
+  const Price both = priced(plans, on_hosts({0, 1, 2}), slow());
+  CHECK_EQUAL(both.seconds, 110);
+  CHECK_EQUAL(both.of(Phase::gather), 103);
+  CHECK_EQUAL(both.of(Phase::non_local), 7);
+}
+
 TEST(price_of_a_shared_port) {
   Profile profile = slow();
   const auto left_at = [&](const std::vector<Plan>& plans, const std::vector<int>& hosts) {
@@ -191,6 +203,20 @@ TEST(price_of_a_shared_port) {
   transfer(shorter, 0, 2, 10);
   transfer(shorter, 1, 3, 5);
   CHECK(left_at(shorter, out) == (std::vector<double>{32, 22}));
+}
+
+TEST(price_of_a_port_that_a_third_joins) {
+  Profile profile = slow();
+  profile.port_seconds_per_byte = 0.25;
+  auto plans = plans_of(6);
+  for (int rank = 0; rank < 2; ++rank) transfer(plans, rank, 3 + rank, 10);
+  transfer(plans, 2, 5, 10, 0, {copy(plans[2], 20)});
+  // The first two begin at 2 and have 5 of their 20 s by 12, when the third begins. All have 15 more by 57, which
+  // ends the two, and the third has its last 5 for itself.
+  const Price three = priced(plans, on_hosts({0, 0, 0, 1, 2, 3}), profile);
+  CHECK_EQUAL(three.finished[0], 57);
+  CHECK_EQUAL(three.finished[1], 57);
+  CHECK_EQUAL(three.finished[2], 62);
 }
 
 TEST(price_of_the_search_of_posted_receives) {
