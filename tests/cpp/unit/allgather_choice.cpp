@@ -131,9 +131,10 @@ TEST(allgathers_go_by_the_planner_with_the_least_price) {
   std::map<std::string, double> worst;
   for (const auto& [name, machine] : machines) {
     Planned planned(machine);
+    const std::vector<Index> all_blocks{8, 64, 1024, 65536}, few_blocks{64, 65536};
     for (const Profile& profile : profiles()) {
       double& of_profile = worst[profile.name];
-      for (const Index block : {Index{8}, Index{64}, Index{1024}, Index{65536}}) {
+      for (const Index block : machine->size() > 256 ? few_blocks : all_blocks) {
         const std::string what = profile.name + ", " + name + ", " + std::to_string(block) + " B";
         of_profile = std::max(of_profile, regret(planned, *machine, profile, block, what));
       }
