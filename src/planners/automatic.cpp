@@ -1,8 +1,8 @@
-// automatic: aggregation by several leaders where the cost model expects it to pay, straight edges
-// elsewhere, decided for each region pair by its two leaders. Direct and aggregate are its two ends,
-// so a pattern with nothing to gain does not pay for aggregation.
+// automatic: each region pair is served straight, by leaders (as many as its bytes deserve), or by each contributor for
+// itself, whichever leaves the busiest rank of both regions least to do. Direct, split and two-step are its ends, so a
+// pattern with nothing to gain does not pay for aggregation.
 //
-// Cost: that of `direct` or `split`, pair by pair. Source: the max-rate postal model in cost/relay.
+// Cost: that of `direct`, `split` or `two-step`, pair by pair. Source: the loads in cost/region_loads.
 //
 // An allgather over all ranks is left to that planner made for it which is the fastest by the profile
 // (allgather/choice.hpp).

@@ -1,5 +1,5 @@
 // split: aggregation in which a large region pair is divided among several leaders, one for each
-// PlanOptions::split_bytes, so that no single rank has to inject all of it.
+// PlanOptions::split_bytes, or as many as the cost model finds best, so that no single rank has to inject all of it.
 //
 // Wins for middling sizes, between aggregate and two-step. Cost between regions: one message per
 // region pair and leader, each item once.
