@@ -17,23 +17,24 @@ namespace {
 
 using namespace testing;
 
-/// A folder of this rank's own, or of all, gone with this.
+/// A folder that all ranks of a communicator see, or this rank alone, gone with this.
 class Folder {
  public:
-  explicit Folder(bool common) : common_(common) {
+  explicit Folder(MPI_Comm owners = MPI_COMM_SELF) : owners_(owners) {
+    int rank = 0;
+    MPI_Comm_rank(owners, &rank);
+    makes_it_ = rank == 0;
     std::string name = (std::filesystem::temp_directory_path() / "vicinal-wisdom-XXXXXX").string();
-    if (!common || world_rank() == 0) CHECK(mkdtemp(name.data()) != nullptr);
-    if (common) {
-      MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
-    }
+    if (makes_it_) CHECK(mkdtemp(name.data()) != nullptr);
+    MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, owners);
     path_ = name;
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   ~Folder() {
-    if (common_) MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(owners_);
     std::error_code ignored;
-    if (!common_ || world_rank() == 0) std::filesystem::remove_all(path_, ignored);
+    if (makes_it_) std::filesystem::remove_all(path_, ignored);
   }
   [[nodiscard]] std::string file(const std::string& name = "wisdom") const { return path_ / name; }
   [[nodiscard]] std::size_t files() const {
@@ -41,7 +42,8 @@ class Folder {
   }
 
  private:
-  bool common_;
+  MPI_Comm owners_;
+  bool makes_it_ = false;
   std::filesystem::path path_;
 };
 
@@ -93,7 +95,7 @@ TEST(wisdom_cut_short_anywhere_is_known_for_it) {
 }
 
 TEST(wisdom_is_kept_in_a_file) {
-  const Folder folder(false);
+  const Folder folder;
   const std::string path = folder.file();
   CHECK(!recall(path, one.key));
   remember(path, one);
@@ -107,7 +109,7 @@ TEST(wisdom_is_kept_in_a_file) {
 }
 
 TEST(wisdom_mends_a_file_of_its_own_and_leaves_others_alone) {
-  const Folder folder(false);
+  const Folder folder;
   const std::string path = folder.file();
   const std::string text = write_wisdom({one, another});
   for (std::size_t length = 0; length < text.size(); ++length) {
@@ -127,7 +129,7 @@ TEST(wisdom_mends_a_file_of_its_own_and_leaves_others_alone) {
 }
 
 TEST(wisdom_that_cannot_be_had_is_no_fault) {
-  const Folder folder(false);
+  const Folder folder;
   CHECK(!recall("/nonexistent/wisdom", one.key));
   remember("/nonexistent/wisdom", one);
   for (const std::string& path : {folder.file(""), folder.file("pipe")}) {
@@ -138,23 +140,33 @@ TEST(wisdom_that_cannot_be_had_is_no_fault) {
 }
 
 TEST(wisdom_of_ranks_that_write_at_once_is_not_lost) {
-  const Folder folder(true);
-  const std::string path = folder.file();
-  const int each = 10;
-  const auto key = [](int rank, int i) {
-    return "rank " + std::to_string(rank) + ", " + std::to_string(i);
-  };
-  for (int i = 0; i < each; ++i) {
-    remember(path, {{{"direct", world_rank() * 100 + i}}, key(world_rank(), i)});
-    // Whenever one looks, there is a whole file.
-    CHECK(read_wisdom(text_of(path)).kind == WisdomFile::Kind::whole);
-  }
-  MPI_Barrier(MPI_COMM_WORLD);
-  for (int rank = 0; rank < world_size(); ++rank) {
+  // Of those of one host: hosts need not see each other's temporary files.
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  int me = 0;
+  int ranks = 0;
+  MPI_Comm_rank(host, &me);
+  MPI_Comm_size(host, &ranks);
+  {
+    const Folder folder(host);
+    const std::string path = folder.file();
+    const int each = 10;
+    const auto key = [](int rank, int i) {
+      return "rank " + std::to_string(rank) + ", " + std::to_string(i);
+    };
     for (int i = 0; i < each; ++i) {
-      CHECK(recall(path, key(rank, i)) == Times({{"direct", rank * 100 + i}}));
+      remember(path, {{{"direct", me * 100 + i}}, key(me, i)});
+      // Whenever one looks, there is a whole file.
+      CHECK(read_wisdom(text_of(path)).kind == WisdomFile::Kind::whole);
+    }
+    MPI_Barrier(host);
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (int i = 0; i < each; ++i) {
+        CHECK(recall(path, key(rank, i)) == Times({{"direct", rank * 100 + i}}));
+      }
     }
   }
+  MPI_Comm_free(&host);
 }
 
 }  // namespace vicinal
