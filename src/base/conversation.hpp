@@ -9,10 +9,14 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -60,6 +64,25 @@ class Expected {
   std::size_t count_ = 0;
 };
 
+/// What ranks of one process have worked out alike, as long as one of them keeps it.
+class SharedFindings {
+ public:
+  using Key = std::tuple<std::type_index, int, std::int64_t>;
+
+  /// What is kept under the key, or else what `make` gives.
+  template <class T, class Make>
+  std::shared_ptr<const T> once(int superstep, std::int64_t group, Make make) {
+    std::weak_ptr<const void>& kept = kept_[Key(typeid(T), superstep, group)];
+    if (const auto known = kept.lock()) return std::static_pointer_cast<const T>(known);
+    auto made = std::make_shared<const T>(make());
+    kept = made;
+    return made;
+  }
+
+ private:
+  std::map<Key, std::weak_ptr<const void>> kept_;
+};
+
 /// What a rank offers to the driver that runs it.
 class Conversation {
  public:
@@ -95,16 +118,26 @@ class Conversation {
   /// What it is about, for those who ask whom a rank waits for: "planning aggregate".
   void set_purpose(std::string purpose) { purpose_ = std::move(purpose); }
 
+  /// What all ranks of a group work out alike from the letters of this superstep. Where they are in one process, the
+  /// first of them does it for all: thousands of virtual ranks then have one copy for each group.
+  template <class T, class Make>
+  std::shared_ptr<const T> alike(std::int64_t group, Make make) {
+    if (shared_ == nullptr) return std::make_shared<const T>(make());
+    return shared_->once<T>(superstep_, group, std::move(make));
+  }
+
   /// What talking has cost this rank so far.
   [[nodiscard]] std::size_t letters_sent() const { return letters_sent_; }
 
   // For drivers.
+  explicit Conversation(SharedFindings* shared = nullptr) : shared_(shared) {}
   [[nodiscard]] bool waiting() const { return static_cast<bool>(waiting_); }
   [[nodiscard]] int superstep() const { return superstep_; }
   [[nodiscard]] Pending& pending() { return pending_; }
   void resume() { std::exchange(waiting_, {}).resume(); }
 
  private:
+  SharedFindings* shared_;
   Pending pending_;
   std::coroutine_handle<> waiting_;
   int superstep_ = -1;

@@ -59,9 +59,9 @@ void write(std::ostream& out, const Widths& widths) {
 PatternSummary summary(const Neighborhood& neighborhood, const Pattern& pattern,
                        std::int64_t element_bytes) {
   PatternSummary all;
-  const auto members = static_cast<std::int64_t>(neighborhood.active.size());
+  const auto members = static_cast<std::int64_t>(neighborhood.active().size());
   all.ranks = 1;
-  all.regions = neighborhood.active.front() == neighborhood.rank ? 1 : 0;
+  all.regions = neighborhood.active().front() == neighborhood.rank ? 1 : 0;
   all.smallest_region = members;
   all.largest_region = members;
   all.most_out = static_cast<std::int64_t>(pattern.out.size());

@@ -59,12 +59,28 @@ std::vector<RegionLink> values(std::map<int, RegionLink>&& links) {
   return result;
 }
 
+/// From the letters of all members of a region.
+RegionLinks region_links(std::span<const Letter> letters, int component) {
+  RegionLinks result;
+  std::map<int, RegionLink> out, in;
+  for (const Letter& each : letters) {
+    const auto links = contents_of<Links>(each);
+    if (links.component < 0 || links.component != component) continue;
+    result.active.push_back(each.peer);
+    add(out, links.out, each.peer);
+    add(in, links.in, each.peer);
+  }
+  result.out = values(std::move(out));
+  result.in = values(std::move(in));
+  return result;
+}
+
 }  // namespace
 
 std::set<int> Neighborhood::dependents() const {
   std::set<int> ranks(sources.begin(), sources.end());
   ranks.insert(destinations.begin(), destinations.end());
-  ranks.insert(active.begin(), active.end());
+  ranks.insert(active().begin(), active().end());
   ranks.erase(rank);
   return ranks;
 }
@@ -106,20 +122,15 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
   const std::vector<Letter> inbox = co_await conversation.exchange(
       std::move(outbox), {{members.begin(), members.end()}, "links"});
 
-  std::map<int, RegionLink> out, in;
-  for (const Letter& each : inbox) {
-    const auto links = contents_of<Links>(each);
-    if (links.component < 0 || links.component != census.component()) continue;
-    result.active.push_back(each.peer);
-    add(out, links.out, each.peer);
-    add(in, links.in, each.peer);
-  }
+  // A component is one of its ranks, or -1 where there are no edges: this names one part of one region.
+  const std::int64_t group =
+      std::int64_t{region} * (machine->size() + 1) + census.component() + 1;
+  result.links = conversation.alike<RegionLinks>(
+      group, [&] { return region_links(inbox, census.component()); });
   result.machine = std::move(machine);
   result.rank = rank;
   result.sources = std::move(sources);
   result.destinations = std::move(destinations);
-  result.out = values(std::move(out));
-  result.in = values(std::move(in));
   co_return result;
 }
 

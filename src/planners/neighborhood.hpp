@@ -25,17 +25,24 @@ struct RegionLink {
   std::vector<int> members;  ///< ranks of the own region with edges of this link, ascending
 };
 
+/// What the ranks of one region and component have found alike: who they are, and all links that any of them has.
+struct RegionLinks {
+  std::vector<int> active;      ///< ranks with any edge, ascending
+  std::vector<RegionLink> out;  ///< by region
+  std::vector<RegionLink> in;
+};
+
 struct Neighborhood {
   std::shared_ptr<const Machine> machine;
   int rank = 0;
   std::vector<int> sources;       ///< in the user's order, with repetitions
   std::vector<int> destinations;  ///< in the user's order, with repetitions
-  // Of the own component:
-  std::vector<int> active;      ///< ranks of the own region with any edge, ascending
-  std::vector<RegionLink> out;  ///< links to other regions, by region; all of the region's, not
-  std::vector<RegionLink> in;   ///< only this rank's
-  RankTree tree;                ///< this rank's place in a tree of all its ranks
+  std::shared_ptr<const RegionLinks> links = std::make_shared<const RegionLinks>();
+  RankTree tree;  ///< this rank's place in a tree of all ranks of its component
 
+  [[nodiscard]] const std::vector<int>& active() const { return links->active; }
+  [[nodiscard]] const std::vector<RegionLink>& out() const { return links->out; }
+  [[nodiscard]] const std::vector<RegionLink>& in() const { return links->in; }
   [[nodiscard]] int region() const { return machine->region_of(rank); }
   [[nodiscard]] bool has_edges() const { return !sources.empty() || !destinations.empty(); }
   /// Whoever may wait for this rank, in planning or in an execution: its neighbours and its region.

@@ -29,47 +29,56 @@ class VirtualSite final : public Site {
 /// Runs `begin(rank, conversation)` for every rank to its end and returns the results by rank.
 /// Where some fail, throws the fault of the lowest rank that failed by itself. A negotiation in which
 /// ranks wait for letters that nobody sends ends with an internal fault that names such a rank.
+/// Whatever can go on does so before the next rank begins, and of a rank that is done its result is kept and nothing else:
+/// so a part of the ranks at a time has letters.
 template <class T>
 std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversation&)>& begin) {
-  const auto count = static_cast<std::size_t>(size);
-  // A letter may be sent for a superstep that its receiver has not reached yet.
-  using Boxes = std::map<int, std::vector<Letter>>;
-  std::vector<std::unique_ptr<Conversation>> conversations;
-  std::vector<Boxes> boxes(count);
-  std::vector<Task<T>> tasks;
+  struct Rank {
+    std::optional<Conversation> conversation;
+    std::optional<Task<T>> task;            // none before it begins, and once it is done
+    std::map<int, std::vector<Letter>> in;  // by superstep, which this rank may not have reached
+    std::optional<T> result;
+  };
+  std::vector<Rank> ranks(static_cast<std::size_t>(size));
+  std::map<int, Error> errors;
   std::deque<int> runnable;
-  tasks.reserve(count);
+  SharedFindings shared;
+  const auto at = [&](int rank) -> Rank& { return ranks[static_cast<std::size_t>(rank)]; };
 
-  const auto deliverable = [&](int rank) {
-    Conversation& conversation = *conversations[static_cast<std::size_t>(rank)];
-    if (!conversation.waiting()) return false;
-    const auto& mine = boxes[static_cast<std::size_t>(rank)];
-    const auto box = mine.find(conversation.superstep());
-    return (box == mine.end() ? 0 : box->second.size()) >= conversation.pending().expected.count();
+  const auto deliverable = [](Rank& it) {
+    if (!it.task) return false;
+    const auto box = it.in.find(it.conversation->superstep());
+    return (box == it.in.end() ? 0 : box->second.size()) >=
+           it.conversation->pending().expected.count();
   };
-  const auto post = [&](int rank) {
-    Conversation& conversation = *conversations[static_cast<std::size_t>(rank)];
-    const int superstep = conversation.superstep();
-    for (Letter& letter : conversation.pending().outbox) {
-      const int to = letter.peer;
-      boxes[static_cast<std::size_t>(to)][superstep].push_back({rank, std::move(letter.words)});
-      if (to < static_cast<int>(tasks.size()) && deliverable(to)) runnable.push_back(to);
+  /// Once it waits again, or is done.
+  const auto collect = [&](int rank) {
+    Rank& it = at(rank);
+    const int superstep = it.conversation->superstep();
+    for (Letter& letter : it.conversation->pending().outbox) {
+      Rank& other = at(letter.peer);
+      other.in[superstep].push_back({rank, std::move(letter.words)});
+      if (letter.peer != rank && deliverable(other)) runnable.push_back(letter.peer);
     }
-    conversation.pending().outbox.clear();
+    it.conversation->pending().outbox.clear();
+    if (!it.task->done()) {
+      if (deliverable(it)) runnable.push_back(rank);
+      return;
+    }
+    try {
+      it.result = it.task->result();
+    } catch (const Error& error) {
+      errors.emplace(rank, error);
+    }
+    it.task.reset();
+    it.conversation.reset();
+    it.in.clear();
   };
-
-  for (int rank = 0; rank < size; ++rank) {
-    conversations.push_back(std::make_unique<Conversation>());
-    tasks.push_back(begin(rank, *conversations.back()));
-    post(rank);
-    if (deliverable(rank)) runnable.push_back(rank);
-  }
-  while (!runnable.empty()) {
-    const int rank = runnable.front();
-    runnable.pop_front();
-    if (!deliverable(rank)) continue;
-    Conversation& conversation = *conversations[static_cast<std::size_t>(rank)];
-    auto node = boxes[static_cast<std::size_t>(rank)].extract(conversation.superstep());
+  const auto resume = [&](int rank) {
+    Rank& it = at(rank);
+    if (!deliverable(it)) return;
+    Conversation& conversation = *it.conversation;
+    auto node = it.in.extract(conversation.superstep());
     std::vector<Letter> inbox;
     if (!node.empty()) inbox = std::move(node.mapped());
     require(inbox.size() == conversation.pending().expected.count(), Fault::internal,
@@ -79,27 +88,31 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
                      [](const Letter& a, const Letter& b) { return a.peer < b.peer; });
     conversation.pending().inbox = std::move(inbox);
     conversation.resume();
-    post(rank);
-    if (deliverable(rank)) runnable.push_back(rank);
+    collect(rank);
+  };
+
+  for (int rank = 0; rank < size; ++rank) {
+    at(rank).conversation.emplace(&shared);
+    at(rank).task.emplace(begin(rank, *at(rank).conversation));
+    collect(rank);
+    for (; !runnable.empty(); runnable.pop_front()) resume(runnable.front());
   }
 
-  std::vector<T> results;
-  results.reserve(count);
-  std::optional<Error> first;
   for (int rank = 0; rank < size; ++rank) {
-    Task<T>& task = tasks[static_cast<std::size_t>(rank)];
-    require(task.done(), Fault::internal, "virtual rank ", rank, " waits in superstep ",
-            conversations[static_cast<std::size_t>(rank)]->superstep(),
+    require(!at(rank).task, Fault::internal, "virtual rank ", rank, " waits in superstep ",
+            at(rank).task ? at(rank).conversation->superstep() : 0,
             " for letters that nobody sends");
-    try {
-      results.push_back(task.result());
-    } catch (const Error& error) {
-      if (!first || (first->fault() == Fault::elsewhere && error.fault() != Fault::elsewhere)) {
-        first = error;
-      }
-    }
   }
-  if (first) throw *first;
+  for (const auto& [rank, error] : errors) {
+    if (error.fault() != Fault::elsewhere) throw error;
+  }
+  if (!errors.empty()) throw errors.begin()->second;
+  std::vector<T> results;
+  results.reserve(ranks.size());
+  for (Rank& it : ranks) {
+    results.push_back(std::move(*it.result));
+    it.result.reset();
+  }
   return results;
 }
 

@@ -34,15 +34,15 @@ bool CommonNeighborNegotiation::exhibited(const OutLink& link) const {
 Task<Done> CommonNeighborNegotiation::form_groups() {
   Letters outbox;
   Expected expected;
-  if (!neighborhood_.out.empty()) {
+  if (!neighborhood_.out().empty()) {
     std::vector<const OutLink*> leaving;
     for (const auto& [peer, link] : out_links_) {
       if (link.count > 0 && !same_region(peer)) leaving.push_back(&link);
     }
     Links links{faults_.status(), merge(leaving).count, {}};
     for (const OutLink* link : leaving) links.out.push_back({link->peer, link->count});
-    for (const int member : neighborhood_.active) outbox.push_back(letter_to(member, links));
-    expected = {neighborhood_.active, "links"};
+    for (const int member : neighborhood_.active()) outbox.push_back(letter_to(member, links));
+    expected = {neighborhood_.active(), "links"};
   }
   const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
   std::vector<GroupMember> members;

@@ -78,19 +78,19 @@ class Introductions {
       : neighborhood_(neighborhood), machine_(*neighborhood.machine) {}
 
   [[nodiscard]] bool leads_region() const {
-    return neighborhood_.active.front() == neighborhood_.rank;
+    return neighborhood_.active().front() == neighborhood_.rank;
   }
 
   std::vector<Letter> write_destinations() const {
     const auto ranks = others(neighborhood_.destinations, neighborhood_.rank);
     std::vector<Letter> outbox;
     outbox.push_back(
-        letter_to(neighborhood_.active.front(), Destinations{set_of(ranks, machine_.size())}));
+        letter_to(neighborhood_.active().front(), Destinations{set_of(ranks, machine_.size())}));
     return outbox;
   }
   [[nodiscard]] Expected expected_destinations() const {
     if (!leads_region()) return {};
-    return {neighborhood_.active, "destinations"};
+    return {neighborhood_.active(), "destinations"};
   }
   void read_destinations(const std::vector<Letter>& inbox) {
     for (const Letter& letter : inbox) {
@@ -204,12 +204,12 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
 
   outbox.clear();
   if (region_leader) {
-    for (const int member : neighborhood.active) {
+    for (const int member : neighborhood.active()) {
       outbox.push_back(letter_to(member, Partners{region_leader->partners(member)}));
     }
   }
   const std::vector<Letter> inbox = co_await conversation.exchange(
-      std::move(outbox), Expected(neighborhood.active.front(), "word on agents"));
+      std::move(outbox), Expected(neighborhood.active().front(), "word on agents"));
   co_return contents_of<Partners>(inbox.front()).steps;
 }
 

@@ -37,14 +37,16 @@ ContributedStream contributed(int rank, std::int64_t tag, const std::vector<int>
 Task<Done> RelayNegotiation::tell_loads() {
   const Letter letter = letter_to(rank_, summary());
   Letters outbox;
-  for (const int member : neighborhood_.active) outbox.push_back({member, letter.words});
-  Expected expected(neighborhood_.active, "summaries");
+  for (const int member : neighborhood_.active()) outbox.push_back({member, letter.words});
+  Expected expected(neighborhood_.active(), "summaries");
   const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-  std::map<int, Summary> summaries;
-  read<Summary>(inbox, [&](int member, Summary its) { summaries[member] = std::move(its); });
+  read<Summary>(inbox, [](int, const Summary&) {});  // for the faults
   agreed_ = faults_.status();
-  view_ =
-      std::make_shared<const RegionView>(view_region(neighborhood_, policy_, options_, summaries));
+  view_ = request_.conversation.alike<RegionView>(neighborhood_.active().front(), [&] {
+    std::map<int, Summary> summaries;
+    read<Summary>(inbox, [&](int member, Summary its) { summaries[member] = std::move(its); });
+    return view_region(neighborhood_, policy_, options_, summaries);
+  });
   find_parts();
   co_return Done{};
 }
@@ -88,8 +90,8 @@ void RelayNegotiation::find_parts() {
     }
     for (auto& pair : pairs) pair.view = &views[pair.number];
   };
-  find(out_, neighborhood_.out, view_->out);
-  find(in_, neighborhood_.in, view_->in);
+  find(out_, neighborhood_.out(), view_->out);
+  find(in_, neighborhood_.in(), view_->in);
   for (OutPair& pair : out_) {
     const std::vector<int>& leaders = pair.view->leaders;
     for (std::size_t part = 0; part < leaders.size(); ++part) {

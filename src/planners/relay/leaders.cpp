@@ -50,7 +50,7 @@ void expect_as_sent(RegionPair& pair, const std::vector<RegionPair>& sent) {
 double ranks_per_core(const Neighborhood& neighborhood, const Profile& profile) {
   if (profile.cores <= 0) return 1;
   const Machine& machine = *neighborhood.machine;
-  const int host = machine.host_of(neighborhood.active.front());
+  const int host = machine.host_of(neighborhood.active().front());
   return machine.ranks_on(host) / profile.cores;
 }
 
@@ -58,11 +58,11 @@ double ranks_per_core(const Neighborhood& neighborhood, const Profile& profile) 
 
 RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& policy,
                        const PlanOptions& options, const std::map<int, Summary>& summaries) {
-  const std::vector<int>& active = neighborhood.active;
-  RegionView view{std::vector<LinkView>(neighborhood.out.size()),
-                  std::vector<LinkView>(neighborhood.in.size())};
-  auto pairs = without_loads(neighborhood.out, true, *neighborhood.machine);
-  auto incoming = without_loads(neighborhood.in, false, *neighborhood.machine);
+  const std::vector<int>& active = neighborhood.active();
+  RegionView view{std::vector<LinkView>(neighborhood.out().size()),
+                  std::vector<LinkView>(neighborhood.in().size())};
+  auto pairs = without_loads(neighborhood.out(), true, *neighborhood.machine);
+  auto incoming = without_loads(neighborhood.in(), false, *neighborhood.machine);
   for (std::size_t place = 0; place < active.size(); ++place) {
     const Summary& summary = summaries.at(active[place]);
     const auto member = static_cast<int>(place);

@@ -37,15 +37,15 @@ RelayNegotiation::RelayNegotiation(PlanRequest& request, const RelayPolicy& poli
     if (!same_region(peer)) links[machine_.region_of(peer)].push_back(&link);
   }
   for (const auto& [region, its] : links) {
-    OutPair& pair = pair_of(out_, neighborhood_.out, number_of(neighborhood_.out, region));
+    OutPair& pair = pair_of(out_, neighborhood_.out(), number_of(neighborhood_.out(), region));
     pair.contributes = true;
     for (const OutLink* link : its) pair.destinations.push_back(link->peer);
     pair.stream = merge(its);
   }
   for (const auto& [peer, link] : in_links_) {
     if (same_region(peer)) continue;
-    const std::size_t number = number_of(neighborhood_.in, machine_.region_of(peer));
-    pair_of(in_, neighborhood_.in, number).consumes = true;
+    const std::size_t number = number_of(neighborhood_.in(), machine_.region_of(peer));
+    pair_of(in_, neighborhood_.in(), number).consumes = true;
   }
 }
 
@@ -62,11 +62,11 @@ bool RelayNegotiation::leads(const std::vector<int>& leaders) const {
 }
 
 OutPair& RelayNegotiation::out_pair(int region) {
-  return pair_of(out_, neighborhood_.out, number_of(neighborhood_.out, region));
+  return pair_of(out_, neighborhood_.out(), number_of(neighborhood_.out(), region));
 }
 
 InPair& RelayNegotiation::in_pair(int region) {
-  return pair_of(in_, neighborhood_.in, number_of(neighborhood_.in, region));
+  return pair_of(in_, neighborhood_.in(), number_of(neighborhood_.in(), region));
 }
 
 std::string RelayNegotiation::reason() const {

@@ -159,9 +159,9 @@ void check_knowledge(const Machine& machine, const Edges& edges,
       if (label[r] >= 0 && label[static_cast<std::size_t>(member)] == label[r])
         active.push_back(member);
     }
-    CHECK(mine.active == active);
-    check_links(mine.out, links(edges, label, machine, rank, true));
-    check_links(mine.in, links(edges, label, machine, rank, false));
+    CHECK(mine.active() == active);
+    check_links(mine.out(), links(edges, label, machine, rank, true));
+    check_links(mine.in(), links(edges, label, machine, rank, false));
     for (const int other : mine.dependents())
       CHECK_EQUAL(label[static_cast<std::size_t>(other)], label[r]);
   }

@@ -58,7 +58,7 @@ Selection select(const std::shared_ptr<const Machine>& machine, const OutEdges& 
   for (int region = 0; region < machine->regions(); ++region) {
     halves.emplace_back(*machine, region);
     const int first = machine->members(region).front();
-    region_leader_of.push_back(neighborhoods[static_cast<std::size_t>(first)].active.front());
+    region_leader_of.push_back(neighborhoods[static_cast<std::size_t>(first)].active().front());
   }
   Selection result;
   for (Told& told : run_virtual<Told>(size, [&](int rank, Conversation& talk) {
