@@ -10,6 +10,9 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "arrays.hpp"
 #include "core.hpp"
@@ -41,6 +44,13 @@ struct PlanSet {
   }
 };
 
+/// Of very many ranks, what planning has freed is as much as what it has made, and lies between it.
+void give_freed_memory_back() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
                    bool complete, Index element_bytes, Index split_bytes, int leader_shift,
@@ -63,11 +73,14 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   auto both = plan_virtually(find_planner(strategy), machine.machine, patterns.by_rank, options);
   auto forward = std::make_shared<std::vector<Plan>>();
   auto reverse = std::make_shared<std::vector<Plan>>();
+  forward->reserve(both.size());
   for (Plans& plans : both) {
     forward->push_back(std::move(plans.forward));
     if (plans.reverse) reverse->push_back(std::move(*plans.reverse));
   }
   if (!with_reverse) reverse = nullptr;
+  both = {};
+  give_freed_memory_back();
   return {machine.machine, std::move(forward), std::move(reverse)};
 }
 

@@ -32,11 +32,12 @@ constexpr std::int64_t kind_of(std::string_view name) {
 
 template <class Contents>
 Words words_of(const Contents& contents) {
-  Words words;
-  words.reserve(16);
-  words.push_back(kind_of(Contents::name));
-  WordWriter(words).write(contents);
-  return words;
+  // Of many virtual ranks, letters are most of what lies in memory: they have no room to spare.
+  thread_local Words draft;
+  draft.clear();
+  draft.push_back(kind_of(Contents::name));
+  WordWriter(draft).write(contents);
+  return {draft.begin(), draft.end()};
 }
 
 template <class Contents>

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/records.hpp"
@@ -129,7 +130,7 @@ class RegionLoads {
   void find_state();
   void improve();
   void find_times();
-  void add(std::size_t pair, Way way, double sign);
+  void add(std::size_t pair, Way way, int sign);
   [[nodiscard]] double weighed_seconds(std::size_t pair) const;
   [[nodiscard]] double gain(std::size_t pair, Way way);
   void change(std::size_t pair, Way way);
@@ -149,8 +150,9 @@ class RegionLoads {
   std::vector<std::array<double, 3>> latencies_;     ///< of their largest messages
   std::vector<Way> state_;
   std::vector<PairTimes> times_;
-  std::vector<double> load_;    ///< by resource, in the present state
-  std::array<int, 2> handing_;  ///< pairs for which something is handed in, or out
+  std::vector<double> load_;                ///< by resource, in the present state
+  std::map<double, int> latencies_in_use_;  ///< of pairs that go out, and how many have each
+  std::array<int, 2> handing_;              ///< pairs for which something is handed in, or out
 };
 
 }  // namespace vicinal

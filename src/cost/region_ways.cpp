@@ -101,11 +101,7 @@ double RegionLoads::seconds() const {
   };
   const double handed = norm(0, processors_) + norm(processors_, 2 * processors_);
   const std::size_t first_link = 3 * processors_;
-  double latency = 0;
-  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-    if (!pairs_[pair].outgoing) continue;  // which the other side reckons with
-    latency = std::max(latency, latencies_[pair][static_cast<std::size_t>(state_[pair])]);
-  }
+  const double latency = latencies_in_use_.empty() ? 0 : latencies_in_use_.rbegin()->first;
   const int handovers = (handing_[0] > 0 ? 1 : 0) + (handing_[1] > 0 ? 1 : 0);
   return handed + norm(2 * processors_, first_link) + norm(first_link, load_.size()) + latency +
          handovers * profile_.handover;
@@ -114,15 +110,21 @@ double RegionLoads::seconds() const {
 void RegionLoads::set_state(std::vector<Way> state) {
   state_ = std::move(state);
   handing_ = {};
+  latencies_in_use_.clear();
   std::fill(load_.begin(), load_.end(), 0.0);
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) add(pair, state_[pair], 1);
 }
 
-void RegionLoads::add(std::size_t pair, Way way, double sign) {
+void RegionLoads::add(std::size_t pair, Way way, int sign) {
   for (const Addition& it : additions_[pair][static_cast<std::size_t>(way)]) {
     load_[it.resource] += sign * it.seconds;
   }
-  if (way == Way::led) handing_[pairs_[pair].outgoing ? 0 : 1] += sign > 0 ? 1 : -1;
+  if (way == Way::led) handing_[pairs_[pair].outgoing ? 0 : 1] += sign;
+  if (!pairs_[pair].outgoing) return;  // the other side reckons with the latency
+  const auto in_use =
+      latencies_in_use_.try_emplace(latencies_[pair][static_cast<std::size_t>(way)]).first;
+  in_use->second += sign;
+  if (in_use->second == 0) latencies_in_use_.erase(in_use);
 }
 
 void RegionLoads::change(std::size_t pair, Way way) {

@@ -139,6 +139,13 @@ Plan PlanBuilder::finish() {
     if (operation.kind == OperationKind::receive)
       touch(operation.to, operation.offset + operation.count);
   }
+  // A plan lives as long as what it serves, and on virtual ranks there are many.
+  for (Operation& operation : plan_.operations) {
+    operation.runs.shrink_to_fit();
+    operation.after.shrink_to_fit();
+  }
+  plan_.operations.shrink_to_fit();
+  plan_.buffers.shrink_to_fit();
   return std::move(plan_);
 }
 

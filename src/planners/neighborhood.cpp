@@ -123,8 +123,7 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
       std::move(outbox), {{members.begin(), members.end()}, "links"});
 
   // A component is one of its ranks, or -1 where there are no edges: this names one part of one region.
-  const std::int64_t group =
-      std::int64_t{region} * (machine->size() + 1) + census.component() + 1;
+  const std::int64_t group = std::int64_t{region} * (machine->size() + 1) + census.component() + 1;
   result.links = conversation.alike<RegionLinks>(
       group, [&] { return region_links(inbox, census.component()); });
   result.machine = std::move(machine);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,7 +40,7 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
   };
   std::vector<Rank> ranks(static_cast<std::size_t>(size));
   std::map<int, Error> errors;
-  std::deque<int> runnable;
+  std::vector<int> runnable;  // the last one first: that answers what has just been said
   SharedFindings shared;
   const auto at = [&](int rank) -> Rank& { return ranks[static_cast<std::size_t>(rank)]; };
 
@@ -95,7 +94,11 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
     at(rank).conversation.emplace(&shared);
     at(rank).task.emplace(begin(rank, *at(rank).conversation));
     collect(rank);
-    for (; !runnable.empty(); runnable.pop_front()) resume(runnable.front());
+    while (!runnable.empty()) {
+      const int next = runnable.back();
+      runnable.pop_back();
+      resume(next);
+    }
   }
 
   for (int rank = 0; rank < size; ++rank) {

@@ -116,8 +116,8 @@ Task<Done> HalvingNegotiation::compare_edges() {
   const auto write = [&](int peer, Side side, const std::vector<Index>& counts) {
     if (peer == rank_) return;
     peers.push_back(peer);
-    outbox.push_back(
-        letter_to(peer, EdgeCounts{faults_.status(), side, neighborhood_.active().front(), counts}));
+    outbox.push_back(letter_to(
+        peer, EdgeCounts{faults_.status(), side, neighborhood_.active().front(), counts}));
   };
   for (const auto& [peer, counts] : out_counts_) write(peer, Side::from_source, counts);
   for (const auto& [peer, counts] : in_counts_) write(peer, Side::from_destination, counts);

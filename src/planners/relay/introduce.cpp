@@ -2,6 +2,7 @@
 // streams, and the leaders of either side of a region pair learn of each other through the contact ranks.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/scramble.hpp"
 #include "planners/relay/negotiation.hpp"
@@ -83,11 +84,14 @@ Summary RelayNegotiation::summary() const {
 void RelayNegotiation::find_parts() {
   const auto find = [&](auto& pairs, const std::vector<RegionLink>& links,
                         const std::vector<LinkView>& views) {
+    std::vector<std::size_t> mine;
     for (std::size_t number = 0; number < links.size(); ++number) {
       if (leads(views[number].leaders) || links[number].contact_here == rank_) {
-        pair_of(pairs, links, number);
+        mine.push_back(number);
       }
     }
+    pairs.reserve(pairs.size() + mine.size());
+    for (const std::size_t number : mine) pair_of(pairs, links, number);
     for (auto& pair : pairs) pair.view = &views[pair.number];
   };
   find(out_, neighborhood_.out(), view_->out);
@@ -103,7 +107,7 @@ void RelayNegotiation::find_parts() {
 void RelayNegotiation::cut_parts(OutPair& pair) {
   const auto count = static_cast<Index>(pair.view->leaders.size());
   if (pair.view->by_contributor) {
-    pair.sent_part[pair.led.front()] = pair.stream;
+    pair.own.push_back({pair.led.front(), std::exchange(pair.stream, {})});
     return;
   }
   // The streams of all contributors, laid end to end by rank, are cut into equal parts.
@@ -112,10 +116,11 @@ void RelayNegotiation::cut_parts(OutPair& pair) {
   const std::vector<Index>& distinct = pair.view->distinct_of;
   const Index begin = std::accumulate(distinct.begin(), distinct.begin() + own, Index{0});
   const Index all = std::accumulate(distinct.begin() + own, distinct.end(), begin);
+  const Stream whole = std::exchange(pair.stream, {});
+  pair.own.reserve(static_cast<std::size_t>(count));
   for (Index part = 0; part < count; ++part) {
     const Index first = all * part / count - begin, last = all * (part + 1) / count - begin;
-    pair.sent_part[static_cast<std::size_t>(part)] =
-        count == 1 ? pair.stream : pair.stream.part(first, last);
+    pair.own.push_back({static_cast<std::size_t>(part), whole.part(first, last)});
   }
 }
 
@@ -146,11 +151,9 @@ Task<Done> RelayNegotiation::hand_in_streams() {
     }
     if (!pair.contributes) continue;
     cut_parts(pair);
-    for (const auto& [part, stream] : pair.sent_part) {
+    for (auto& [part, stream, tag] : pair.own) {
       const int leader = pair.view->leaders[part];
-      const bool message = leader != rank_ && !shares_memory_with(leader);
-      const std::int64_t tag = message ? new_tag() : -1;
-      pair.sent_tag[part] = tag;
+      if (leader != rank_ && !shares_memory_with(leader)) tag = new_tag();
       outbox.push_back(
           letter_to(leader, Contribution{faults_.status(), pair.link->region, part,
                                          contributed(rank_, tag, pair.destinations, stream)}));

@@ -2,6 +2,7 @@
 #include "planners/relay/negotiation.hpp"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 namespace vicinal {
@@ -36,15 +37,20 @@ RelayNegotiation::RelayNegotiation(PlanRequest& request, const RelayPolicy& poli
   for (const auto& [peer, link] : out_links_) {
     if (!same_region(peer)) links[machine_.region_of(peer)].push_back(&link);
   }
+  out_.reserve(links.size());
   for (const auto& [region, its] : links) {
     OutPair& pair = pair_of(out_, neighborhood_.out(), number_of(neighborhood_.out(), region));
     pair.contributes = true;
     for (const OutLink* link : its) pair.destinations.push_back(link->peer);
     pair.stream = merge(its);
   }
+  std::set<std::size_t> numbers;
   for (const auto& [peer, link] : in_links_) {
     if (same_region(peer)) continue;
-    const std::size_t number = number_of(neighborhood_.in(), machine_.region_of(peer));
+    numbers.insert(number_of(neighborhood_.in(), machine_.region_of(peer)));
+  }
+  in_.reserve(numbers.size());
+  for (const std::size_t number : numbers) {
     pair_of(in_, neighborhood_.in(), number).consumes = true;
   }
 }

@@ -46,14 +46,19 @@ struct OutPair {
   const RegionLink* link = nullptr;
   const LinkView* view = nullptr;  ///< after superstep 1
   bool contributes = false;        ///< this rank has edges of the pair
-  Stream stream;                   ///< this rank's items for the far region
+  Stream stream;                   ///< this rank's items for the far region, until they are cut
   std::vector<int> destinations;   ///< this rank's links into the far region
   std::vector<std::size_t> led;    ///< parts that this rank leads
   Introduction far;                ///< known to the contact rank, then to the leaders
   std::map<std::size_t, std::vector<ContributedStream>> contributed;  ///< by led part
   Verdict verdict = Verdict::dead;
-  std::map<std::size_t, Stream> sent_part;  ///< this rank's items in each part it contributes to
-  std::map<std::size_t, std::int64_t> sent_tag;
+  /// This rank's items in a part.
+  struct Contributed {
+    std::size_t part = 0;
+    Stream stream;
+    std::int64_t tag = -1;
+  };
+  std::vector<Contributed> own;  ///< by part
 };
 
 struct InPair {

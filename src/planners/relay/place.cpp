@@ -37,7 +37,7 @@ Task<Done> RelayNegotiation::place_contributions() {
 Expected RelayNegotiation::expected_placements() const {
   std::vector<int> placing, sending, judging;
   for (const OutPair& pair : out_) {
-    for (const auto& [part, stream] : pair.sent_part) placing.push_back(pair.view->leaders[part]);
+    for (const auto& its : pair.own) placing.push_back(pair.view->leaders[its.part]);
   }
   for (const InPair& pair : in_) {
     if (pair.consumes) judging.push_back(pair.view->leaders.front());
@@ -124,7 +124,11 @@ void RelayNegotiation::contribute(int leader, const Placement& placement) {
   pair.verdict = placement.verdict;
   if (!placement.place) return;
   const Passage& place = *placement.place;
-  const Stream& stream = pair.sent_part.at(placement.part);
+  const auto own = std::find_if(pair.own.begin(), pair.own.end(),
+                                [&](const auto& its) { return its.part == placement.part; });
+  require(own != pair.own.end(), Fault::internal, "rank ", leader, " placed part ", placement.part,
+          " of what goes to region ", placement.region, ", to which this rank contributes nothing");
+  const Stream stream = std::exchange(own->stream, {});
   if (leader == rank_) {
     const Led& message = outbound_[static_cast<std::size_t>(place.peer_index)];
     if (message.store < 0) {
@@ -139,7 +143,7 @@ void RelayNegotiation::contribute(int leader, const Placement& placement) {
         transfers_.add(Store::far_slot(Store::Kind::taking_in, Phase::gather, leader, place, {}));
     transfers_.move(Phase::gather, Plan::source, slot, shifted(stream.pack(), place.offset));
   } else {
-    std::int64_t tag = pair.sent_tag.at(placement.part);
+    std::int64_t tag = own->tag;
     if (shares_memory_with(leader)) {
       tag = new_tag();
       late_tags_.push_back(
