@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -28,19 +29,20 @@ class VirtualSite final : public Site {
 /// Runs `begin(rank, conversation)` for every rank to its end and returns the results by rank.
 /// Where some fail, throws the fault of the lowest rank that failed by itself. A negotiation in which
 /// ranks wait for letters that nobody sends ends with an internal fault that names such a rank.
-/// Whatever can go on does so before the next rank begins, and of a rank that is done its result is kept and nothing else:
-/// so a part of the ranks at a time has letters.
+/// Whatever can go on does so before the next rank begins, who is furthest first, and of a rank that is done nothing but its
+/// result is kept: so few ranks at a time have letters.
 template <class T>
 std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversation&)>& begin) {
   struct Rank {
     std::optional<Conversation> conversation;
     std::optional<Task<T>> task;            // none before it begins, and once it is done
     std::map<int, std::vector<Letter>> in;  // by superstep, which this rank may not have reached
+    bool runnable = false;
     std::optional<T> result;
   };
   std::vector<Rank> ranks(static_cast<std::size_t>(size));
   std::map<int, Error> errors;
-  std::vector<int> runnable;  // the last one first: that answers what has just been said
+  std::map<int, std::vector<int>> runnable;  // by superstep
   SharedFindings shared;
   const auto at = [&](int rank) -> Rank& { return ranks[static_cast<std::size_t>(rank)]; };
 
@@ -50,18 +52,23 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
     return (box == it.in.end() ? 0 : box->second.size()) >=
            it.conversation->pending().expected.count();
   };
+  const auto run_if_deliverable = [&](int rank) {
+    Rank& it = at(rank);
+    if (it.runnable || !deliverable(it)) return;
+    it.runnable = true;
+    runnable[it.conversation->superstep()].push_back(rank);
+  };
   /// Once it waits again, or is done.
   const auto collect = [&](int rank) {
     Rank& it = at(rank);
     const int superstep = it.conversation->superstep();
     for (Letter& letter : it.conversation->pending().outbox) {
-      Rank& other = at(letter.peer);
-      other.in[superstep].push_back({rank, std::move(letter.words)});
-      if (letter.peer != rank && deliverable(other)) runnable.push_back(letter.peer);
+      at(letter.peer).in[superstep].push_back({rank, std::move(letter.words)});
+      if (letter.peer != rank) run_if_deliverable(letter.peer);
     }
     it.conversation->pending().outbox.clear();
     if (!it.task->done()) {
-      if (deliverable(it)) runnable.push_back(rank);
+      run_if_deliverable(rank);
       return;
     }
     try {
@@ -75,7 +82,7 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
   };
   const auto resume = [&](int rank) {
     Rank& it = at(rank);
-    if (!deliverable(it)) return;
+    it.runnable = false;
     Conversation& conversation = *it.conversation;
     auto node = it.in.extract(conversation.superstep());
     std::vector<Letter> inbox;
@@ -95,9 +102,11 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
     at(rank).task.emplace(begin(rank, *at(rank).conversation));
     collect(rank);
     while (!runnable.empty()) {
-      const int next = runnable.back();
-      runnable.pop_back();
-      resume(next);
+      const auto furthest = std::prev(runnable.end());
+      const int rank_to_resume = furthest->second.back();
+      furthest->second.pop_back();
+      if (furthest->second.empty()) runnable.erase(furthest);
+      resume(rank_to_resume);
     }
   }
 

@@ -1,0 +1,105 @@
+// Many ranks in one process: what a group finds alike is found once, and few ranks at a time have letters.
+#include "planners/virtual_ranks.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "check.hpp"
+
+namespace vicinal {
+namespace {
+
+using Found = std::shared_ptr<const std::vector<int>>;
+
+std::vector<int> members_of(int group, int size) {
+  std::vector<int> members(static_cast<std::size_t>(size));
+  std::iota(members.begin(), members.end(), group * size);
+  return members;
+}
+
+std::vector<Letter> letters_to(const std::vector<int>& ranks) {
+  std::vector<Letter> letters;
+  for (const int rank : ranks) letters.push_back({rank, {1}});
+  return letters;
+}
+
+/// The members of each group of 4 find out twice who they are.
+Task<std::vector<Found>> find_members(Conversation& talk, int group, int& found) {
+  std::vector<Found> result;
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<int> all = members_of(group, 4);
+    const auto letters = co_await talk.exchange(letters_to(all), Expected(all, "words"));
+    result.push_back(talk.alike<std::vector<int>>(group, [&] {
+      ++found;
+      std::vector<int> members;
+      for (const Letter& letter : letters) members.push_back(letter.peer);
+      return members;
+    }));
+  }
+  co_return result;
+}
+
+/// All wait for a word from the last rank, then the members of each group of 8 write to each other, and then
+/// each to one rank of the next group.
+Task<Done> talk_in_groups(Conversation& talk, int rank, int ranks, int& under_way, int& most) {
+  std::vector<Letter> word;
+  if (rank == ranks - 1) word = letters_to(members_of(0, ranks));
+  co_await talk.exchange(std::move(word), Expected(ranks - 1, "word"));
+
+  most = std::max(most, under_way += 8);
+  const std::vector<int> own = members_of(rank / 8, 8);
+  co_await talk.exchange(letters_to(own), Expected(own, "greetings"));
+  under_way -= 8;
+
+  const std::vector<int> next(1, (rank + 8) % ranks);
+  co_await talk.exchange(letters_to(next), Expected((rank + ranks - 8) % ranks, "greetings"));
+  co_return Done{};
+}
+
+}  // namespace
+
+TEST(what_virtual_ranks_find_alike_is_found_once) {
+  int found = 0;
+  const auto results = run_virtual<std::vector<Found>>(
+      12, [&](int rank, Conversation& talk) { return find_members(talk, rank / 4, found); });
+  CHECK_EQUAL(found, 2 * 3);
+  for (int rank = 0; rank < 12; ++rank) {
+    for (std::size_t round = 0; round < 2; ++round) {
+      const Found& mine = results[static_cast<std::size_t>(rank)][round];
+      CHECK(mine == results[static_cast<std::size_t>(rank / 4 * 4)][round]);
+      CHECK(*mine == members_of(rank / 4, 4));
+    }
+  }
+}
+
+TEST(what_one_rank_of_a_process_finds_is_its_own) {
+  Conversation talk;
+  const auto one = talk.alike<int>(0, [] { return 1; });
+  const auto other = talk.alike<int>(0, [] { return 2; });
+  CHECK(*one == 1 && *other == 2);
+}
+
+TEST(what_nobody_keeps_is_found_again) {
+  SharedFindings shared;
+  for (int time = 0; time < 2; ++time) {
+    CHECK_EQUAL(*shared.once<int>(0, 0, [&] { return time; }), time);
+  }
+  const auto kept = shared.once<int>(0, 0, [] { return 2; });
+  CHECK_EQUAL(*shared.once<int>(0, 0, [] { return 3; }), 2);
+  CHECK_EQUAL(*shared.once<int>(1, 0, [] { return 4; }), 4);
+  CHECK_EQUAL(*shared.once<int>(0, 1, [] { return 5; }), 5);
+  CHECK_EQUAL(*shared.once<long>(0, 0, [] { return 6L; }), 6L);
+}
+
+TEST(few_virtual_ranks_have_letters_at_once) {
+  int under_way = 0, most = 0;
+  run_virtual<Done>(512, [&](int rank, Conversation& talk) {
+    return talk_in_groups(talk, rank, 512, under_way, most);
+  });
+  CHECK_EQUAL(under_way, 0);
+  CHECK(most <= 2 * 8 * 8);  // of two groups, where there are 64
+}
+
+}  // namespace vicinal
