@@ -54,6 +54,8 @@ class Execution::Turns final : public Activity {
   [[nodiscard]] bool wants_progress() const {
     return !idle() && (run_.relays() || run_.at_fault() || !queue_.empty());
   }
+  /// Whether the next advance looks for messages; else for flags alone.
+  [[nodiscard]] bool tests_messages() const { return run_.tests_messages(); }
   /// What the owner's execution has ended with, if not well.
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
 
@@ -240,11 +242,14 @@ void Execution::wait_idle() {
                   });
 }
 
-bool Execution::advance() { return !in_flight() || poll(1); }
+bool Execution::advance() { return !in_flight() || poll(1, 1); }
 
-bool Execution::poll(int times) {
+bool Execution::poll(int times, int times_for_flags) {
   const Claim claim(*turns_);
-  for (int i = 0; i < times && !turns_->answered(); ++i) turns_->advance();
+  for (int i = 0; !turns_->answered(); ++i) {
+    if (i >= (turns_->tests_messages() ? times : times_for_flags)) break;
+    turns_->advance();
+  }
   if (!turns_->answered()) return false;
   in_flight_.store(false, std::memory_order_relaxed);
   if (turns_->fault()) std::rethrow_exception(turns_->fault());
@@ -269,7 +274,9 @@ void Execution::wait() {
   while (true) {
     // Who has nothing else to progress keeps its claim for a few polls.
     const bool alone = active_count() <= (listed_ ? 1 : 0);
-    if (poll(alone ? mpi::polls_in_a_row : 1)) return;
+    const int times = alone ? mpi::polls_in_a_row : 1;
+    // Where the core is given to others, flags change when those have run, and not before.
+    if (poll(times, wait.yields() ? 1 : times)) return;
     if (!alone || mpi::chores_left() > 0) progress();
     wait.pause();
   }

@@ -56,7 +56,8 @@ class Execution {
  private:
   class Turns;
 
-  bool poll(int times);
+  /// So often in a row; fewer times while only flags are looked at.
+  bool poll(int times, int times_for_flags);
 
   std::shared_ptr<Turns> turns_;
   std::atomic<bool> in_flight_ = false;  ///< written by who executes; a dump may look
