@@ -16,6 +16,8 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <numeric>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -177,8 +179,14 @@ inline std::vector<Result> compete(const World& world, const std::vector<Contest
     const double once = measure(world, contestant.iteration, 5);
     iterations.push_back(std::clamp(static_cast<int>(turns.batch_seconds / once), 3, 1'000'000));
   }
+  // Whoever comes after a slow one is up to a quarter faster or slower than after a fast one, so nobody comes after the
+  // same one each time. All ranks draw the same orders.
+  std::mt19937 random(1);
+  std::vector<std::size_t> order(contestants.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   for (int turn = 0; turn < turns.repetitions; ++turn) {
-    for (std::size_t i = 0; i < contestants.size(); ++i) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) {
       results[i].samples.push_back(
           measure(world, contestants[i].iteration, iterations[i], turns.clock));
     }

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .process import RankProcess
+from .process import RankProcess, in_turn
 
 
 class Exchange(Protocol):
@@ -92,7 +92,7 @@ class _Competition(Generic[OneCase]):
 
         self.correct[number] = self._check(case, exchanges, 1)
         for repetition in range(self.task["repetitions"]):
-            for index, exchange in enumerate(exchanges):
+            for index, exchange in in_turn(exchanges, repetition):
                 self.process.meet()
                 begin = time.perf_counter()
                 for _ in range(self.task["iterations"]):

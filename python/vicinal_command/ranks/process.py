@@ -14,14 +14,16 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+OneContestant = TypeVar("OneContestant")
 
 COUNTED = ("nonlocal_messages", "nonlocal_elements", "local_messages", "local_elements", "shared_elements")
 """What ranks count of an exchange, in the order in which they leave it to the command."""
@@ -32,6 +34,16 @@ MPI_SAID = "mpi.json"
 """A file in the folder in which the first rank says which MPI it runs on."""
 ELSEWHERE = "elsewhere: "
 """Marks the fault of a rank that only reports another's."""
+
+
+def in_turn(contestants: Sequence[OneContestant], repetition: int) -> list[tuple[int, OneContestant]]:
+    """All of them with their numbers, in an order that every rank draws alike for this repetition.
+
+    Whoever comes after a slow one is up to a quarter faster or slower than after a fast one, so nobody may come after
+    the same one each time.
+    """
+    order = np.random.default_rng(repetition).permutation(len(contestants))
+    return [(int(number), contestants[number]) for number in order]
 
 
 class RankProcess:

@@ -12,7 +12,7 @@ from vicinal import Halo
 
 from .competition import Exchange
 from .halo_exchanges import BY_HAND, KINDS, MPI_OWN, ByHand, Own, Planned, Sides
-from .process import RankProcess, run
+from .process import RankProcess, in_turn, run
 
 AGAIN = " again"
 """Marks the second turn of a strategy."""
@@ -73,7 +73,7 @@ class Rank:
         times = np.zeros((len(contestants), task["repetitions"]))
         calls = np.zeros((len(KINDS), task["repetitions"]))
         for repetition in range(task["repetitions"]):
-            for index, exchange in enumerate(exchanges):
+            for index, exchange in in_turn(exchanges, repetition):
                 times[index, repetition] = self._time(exchange)
                 self.process.report()
             for index, exchange in enumerate(empty):
