@@ -136,6 +136,13 @@ def test_times_become_the_numbers_they_were_made_of(tmp_path: Path, strays: bool
     _core.Profile.from_json(json.dumps(profile))
 
 
+def test_a_handover_is_the_least_and_no_more_than_a_message() -> None:
+    shared_now_and_then, always = np.array([[1.4e-6], [2e-7], [1.4e-6]]), np.array([[1.4e-6], [1.4e-6]])
+    least, bound = calibrate.handover_of(shared_now_and_then, 7e-7), calibrate.handover_of(always, 7e-7)
+    assert least.value == 2e-7
+    assert (bound.value, bound.quality) == (7e-7, pytest.approx(1.0))
+
+
 def test_a_busy_machine_and_poor_fits_are_warned_of(tmp_path: Path) -> None:
     leave(tmp_path)
     results, levels, figures = calibrate.read_results(tmp_path, TASK)

@@ -90,6 +90,7 @@ bool Calibrator::shares_memory(RankPair pair) const {
 
 Samples Calibrator::handover(RankPair pair, Effort effort) {
   constexpr double of_one = 1e-6;
+  constexpr double nap = 1e-3;
   Samples samples;
   measure([&] {
     const bool begins = rank() == pair.first;
@@ -99,6 +100,8 @@ Samples Calibrator::handover(RankPair pair, Effort effort) {
     std::vector<double> times(static_cast<std::size_t>(turns_for(effort.seconds, of_one)));
     std::uint64_t turn = 0;
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
+      // Two that share a core hand it to each other as well. Whoever wakes up is given an idle one, where there is one.
+      measuring::sleep(nap);
       for (double& time : times) {
         const double begin = now();
         ++turn;
