@@ -16,8 +16,6 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
-#include <numeric>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -167,6 +165,20 @@ inline double measure(const World& world, const std::function<void()>& iteration
   return world.largest(mean);
 }
 
+/// The order in which contestants have a turn. Whoever comes after a slow one is up to a quarter faster or slower than after
+/// a fast one, so in as many turns as there are contestants, twice as many where their number is odd, each comes after
+/// each other equally often (Williams 1949: designs balanced for residual effects).
+inline std::vector<std::size_t> order_of(int turn, std::size_t contestants) {
+  const int count = static_cast<int>(contestants);
+  std::vector<std::size_t> order;
+  for (int place = 0; place < count; ++place) {
+    const int step = (place + 1) / 2 * (place % 2 == 1 ? 1 : -1);
+    order.push_back(static_cast<std::size_t>(((turn + step) % count + count) % count));
+  }
+  if (count % 2 == 1 && turn % 2 == 1) std::reverse(order.begin(), order.end());
+  return order;
+}
+
 /// Lets contestants take turns. Collective. The first turn of each only warms up and tells how many
 /// iterations make a batch.
 inline std::vector<Result> compete(const World& world, const std::vector<Contestant>& contestants,
@@ -179,14 +191,8 @@ inline std::vector<Result> compete(const World& world, const std::vector<Contest
     const double once = measure(world, contestant.iteration, 5);
     iterations.push_back(std::clamp(static_cast<int>(turns.batch_seconds / once), 3, 1'000'000));
   }
-  // Whoever comes after a slow one is up to a quarter faster or slower than after a fast one, so nobody comes after the
-  // same one each time. All ranks draw the same orders.
-  std::mt19937 random(1);
-  std::vector<std::size_t> order(contestants.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
   for (int turn = 0; turn < turns.repetitions; ++turn) {
-    std::shuffle(order.begin(), order.end(), random);
-    for (const std::size_t i : order) {
+    for (const std::size_t i : order_of(turn, contestants.size())) {
       results[i].samples.push_back(
           measure(world, contestants[i].iteration, iterations[i], turns.clock));
     }

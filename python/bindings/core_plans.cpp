@@ -79,7 +79,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
     if (plans.reverse) reverse->push_back(std::move(*plans.reverse));
   }
   if (!with_reverse) reverse = nullptr;
-  both = {};
+  std::vector<Plans>().swap(both);
   give_freed_memory_back();
   return {machine.machine, std::move(forward), std::move(reverse)};
 }

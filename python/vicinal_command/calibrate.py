@@ -168,10 +168,16 @@ def _figures(results: Results, levels: dict[str, Level]) -> dict[str, Figure]:
     queued = results.samples("queued", len(task["queues"]))
     figures["search"] = Figure(0.0) if queued is None else Figure(fit_slope(task["queues"], queued), spread(queued))
     # Where no two ranks share memory, a message on the shortest way does the same, and more.
-    nearest = levels[next(name for name in LEVELS if name in levels)]
+    name = next(name for name in LEVELS if name in levels)
+    nearest = levels[name]
     copies, handover = results.samples("copy", 1), results.samples("handover", 1)
     short = nearest.send + nearest.pieces[0].latency + nearest.receive
-    figures["handover"] = Figure(short) if handover is None else handover_of(handover, short)
+    if handover is None:
+        figures["handover"] = Figure(short)
+    else:
+        one_way = results.samples(f"{name}_one_way", len(task["sizes"]))
+        assert one_way is not None, name
+        figures["handover"] = handover_of(handover, float(typical(one_way)[0]))
     figures["copy_seconds_per_byte"] = (
         Figure(nearest.pieces[-1].per_byte)
         if copies is None

@@ -30,11 +30,21 @@ constexpr std::int64_t kind_of(std::string_view name) {
   return static_cast<std::int64_t>(hash >> 1U);
 }
 
+namespace detail {
+/// Where this thread writes its next letter.
+inline Words& empty_draft() {
+  constexpr std::size_t usual = 4096;
+  thread_local Words draft;
+  if (draft.capacity() > usual) Words().swap(draft);
+  draft.clear();
+  return draft;
+}
+}  // namespace detail
+
 template <class Contents>
 Words words_of(const Contents& contents) {
   // Of many virtual ranks, letters are most of what lies in memory: they have no room to spare.
-  thread_local Words draft;
-  draft.clear();
+  Words& draft = detail::empty_draft();
   draft.push_back(kind_of(Contents::name));
   WordWriter(draft).write(contents);
   return {draft.begin(), draft.end()};

@@ -39,7 +39,9 @@ class Execution::Turns final : public Activity {
 
   [[nodiscard]] const AgreedPlan& plan() const { return *plan_; }
 
-  bool advance() noexcept override;
+  bool advance() noexcept override { return advance(1); }
+  /// With a poll that stands for so many, which would find no more.
+  bool advance(int polls) noexcept;
   void take_events() noexcept;
   void describe(std::ostream& out) const override;
   void name_awaited(std::ostream& out) const { run_.name_awaited(out); }
@@ -101,13 +103,14 @@ void Execution::Turns::start(const Binding* binding) {
   }
 }
 
-bool Execution::Turns::advance() noexcept {
+bool Execution::Turns::advance(int polls) noexcept {
   try {
     while (!idle()) {
       if (!run_.in_flight()) {
         begin_next();
       } else if (!run_.poll()) {
-        if (++polls_ % polls_between_probes == 0) let_mpi_work();
+        const int before = std::exchange(polls_, polls_ + polls);
+        if (polls_ / polls_between_probes > before / polls_between_probes) let_mpi_work();
         if (polls_ < polls_between_notices) return false;
         polls_ = 0;
         look_for_notices();
@@ -246,9 +249,11 @@ bool Execution::advance() { return !in_flight() || poll(1, 1); }
 
 bool Execution::poll(int times, int times_for_flags) {
   const Claim claim(*turns_);
-  for (int i = 0; !turns_->answered(); ++i) {
-    if (i >= (turns_->tests_messages() ? times : times_for_flags)) break;
-    turns_->advance();
+  for (int polls = 0; polls < times && !turns_->answered();) {
+    // Messages and notices are looked for as often as if all polls were made.
+    const int stands_for = turns_->tests_messages() ? 1 : times / times_for_flags;
+    turns_->advance(stands_for);
+    polls += stands_for;
   }
   if (!turns_->answered()) return false;
   in_flight_.store(false, std::memory_order_relaxed);
@@ -275,7 +280,7 @@ void Execution::wait() {
     // Who has nothing else to progress keeps its claim for a few polls.
     const bool alone = active_count() <= (listed_ ? 1 : 0);
     const int times = alone ? mpi::polls_in_a_row : 1;
-    // Where the core is given to others, flags change when those have run, and not before.
+    // Where the core is given to others, flags seldom change before those have run.
     if (poll(times, wait.yields() ? 1 : times)) return;
     if (!alone || mpi::chores_left() > 0) progress();
     wait.pause();

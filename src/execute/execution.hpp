@@ -56,7 +56,7 @@ class Execution {
  private:
   class Turns;
 
-  /// So often in a row; fewer times while only flags are looked at.
+  /// So often in a row, or less often while nothing but flags is looked at.
   bool poll(int times, int times_for_flags);
 
   std::shared_ptr<Turns> turns_;

@@ -28,7 +28,8 @@ class VirtualSite final : public Site {
 
 /// Runs `begin(rank, conversation)` for every rank to its end and returns the results by rank.
 /// Where some fail, throws the fault of the lowest rank that failed by itself. A negotiation in which
-/// ranks wait for letters that nobody sends ends with an internal fault that names such a rank.
+/// ranks wait for letters that nobody sends ends with an internal fault that names such a rank, and anything thrown that is
+/// no Error ends it at once.
 /// Whatever can go on does so before the next rank begins, who is furthest first, and of a rank that is done nothing but its
 /// result is kept: so few ranks at a time have letters.
 template <class T>

@@ -1,7 +1,7 @@
 """What the benchmarks of `vicinal bench` have in common.
 
 Contestants have their turns on the same ranks, and what each delivers is compared with what the MPI
-library's own way did.  That takes part twice, at either end: how far its two results lie apart is how
+library's own way did.  That takes part twice: how far its two results lie apart is how
 far any two must, to mean something.  The ranks' side is ranks/competition.py.
 """
 

@@ -37,13 +37,17 @@ ELSEWHERE = "elsewhere: "
 
 
 def in_turn(contestants: Sequence[OneContestant], repetition: int) -> list[tuple[int, OneContestant]]:
-    """All of them with their numbers, in an order that every rank draws alike for this repetition.
+    """All of them with their numbers, in the order of this repetition.
 
-    Whoever comes after a slow one is up to a quarter faster or slower than after a fast one, so nobody may come after
-    the same one each time.
+    Whoever comes after a slow one is up to a quarter faster or slower than after a fast one, so in as many repetitions
+    as there are contestants, twice as many where their number is odd, each comes after each other equally often
+    (Williams 1949: designs balanced for residual effects).
     """
-    order = np.random.default_rng(repetition).permutation(len(contestants))
-    return [(int(number), contestants[number]) for number in order]
+    count = len(contestants)
+    order = [(repetition + (place + 1) // 2 * (1 if place % 2 else -1)) % count for place in range(count)]
+    if count % 2 and repetition % 2:
+        order.reverse()
+    return [(number, contestants[number]) for number in order]
 
 
 class RankProcess:
