@@ -207,6 +207,26 @@ TEST(the_state_found_is_close_to_the_best_of_all) {
   CHECK(worst < 1.2);
 }
 
+TEST(the_state_found_is_no_worse_than_all_pairs_served_alike) {
+  // The last pair that is not relayed saves the handover: so one by one, pairs would stay as they are.
+  for (double handover = 1e-7; handover < 2e-5; handover *= 1.2) {
+    Profile profile = default_profile();
+    profile.handover = handover;
+    for (const Index edges : {1, 2, 4}) {
+      std::vector<RegionPair> pairs;
+      for (int region = 1; region <= 4; ++region) pairs.push_back(even(region, true, 4, edges, 8));
+      RegionLoads loads(4, 1, profile, {Division::best, 0, 8});
+      loads.plan(pairs);
+      const double found = loads.seconds();
+      for (const Way way : {Way::straight, Way::led, Way::by_contributor}) {
+        if (!loads.possible(0, way)) continue;
+        loads.set_state(std::vector<Way>(pairs.size(), way));
+        CHECK(found <= loads.seconds() * (1 + 1e-9));
+      }
+    }
+  }
+}
+
 TEST(times_are_those_of_the_region_with_the_pair_served_either_way) {
   std::mt19937 random(12);
   for (int round = 0; round < 50; ++round) {
