@@ -41,13 +41,12 @@ Task<Done> RelayNegotiation::tell_loads() {
   for (const int member : neighborhood_.active()) outbox.push_back({member, letter.words});
   Expected expected(neighborhood_.active(), "summaries");
   const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-  read<Summary>(inbox, [](int, const Summary&) {});  // for the faults
+  std::map<int, Summary> summaries;
+  read<Summary>(inbox, [&](int member, Summary its) { summaries[member] = std::move(its); });
   agreed_ = faults_.status();
-  view_ = request_.conversation.alike<RegionView>(neighborhood_.active().front(), [&] {
-    std::map<int, Summary> summaries;
-    read<Summary>(inbox, [&](int member, Summary its) { summaries[member] = std::move(its); });
-    return view_region(neighborhood_, policy_, options_, summaries);
-  });
+  view_ = request_.conversation.alike<RegionView>(
+      neighborhood_.active().front(),
+      [&] { return view_region(neighborhood_, policy_, options_, summaries); });
   find_parts();
   co_return Done{};
 }
