@@ -44,9 +44,9 @@ Task<Done> RelayNegotiation::tell_loads() {
   std::map<int, Summary> summaries;
   read<Summary>(inbox, [&](int member, Summary its) { summaries[member] = std::move(its); });
   agreed_ = faults_.status();
-  view_ = request_.conversation.alike<RegionView>(
-      neighborhood_.active().front(),
-      [&] { return view_region(neighborhood_, policy_, options_, summaries); });
+  view_ = request_.conversation.alike<RegionView>(neighborhood_.active().front(), [&] {
+    return view_region(neighborhood_, policy_, options_, summaries);
+  });
   find_parts();
   co_return Done{};
 }
