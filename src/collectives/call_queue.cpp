@@ -1,6 +1,7 @@
 // How a call gets its number, and what follows from it.
 #include "collectives/call_queue.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -42,61 +43,87 @@ std::int64_t block_bytes(const NeighborArguments& arguments) {
   return sent;
 }
 
+std::optional<CallData> data_of(NeighborArguments* arguments) {
+  if (arguments == nullptr) return std::nullopt;
+  return CallData{std::move(arguments->send), std::move(arguments->receive)};
+}
+
 }  // namespace
 
 CallQueue::CallQueue(CallKind kind, const Graph& graph)
     : kind_(kind),
       route_(std::make_shared<const DirectRoute>(
           DirectRoute{graph.shared_communicator(), graph.tags(), graph.neighborhood().sources,
-                      graph.neighborhood().destinations})) {
-  if (kind == CallKind::edges) {
-    graph.warn_of_strategy(graph.settings(), false,
-                           "blocking and nonblocking calls with counts go one message per edge; "
-                           "their persistent forms are planned");
-  }
-}
+                      graph.neighborhood().destinations})) {}
 
-bool CallQueue::goes_by_plan(const Graph& graph, std::int64_t number, bool blocking) const {
-  if (kind_ == CallKind::edges) return false;
-  return blocking || (number >= first_queued && graph.may_relay(graph.settings()));
+std::unique_ptr<CallQueue> CallQueue::of(CallKind kind, const Graph& graph) {
+  if (kind == CallKind::alltoallv || kind == CallKind::allgatherv) {
+    return std::make_unique<CountQueue>(kind, graph);
+  }
+  return std::make_unique<BlockQueue>(kind, graph);
 }
 
 CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
                                     std::optional<Error> fault, bool blocking) {
   const Lock lock(mutex_);
-  const std::int64_t number = entered_++;
-  if (kind_ != CallKind::edges && planned_.empty()) begin_planning(graph);
-  const bool planned = goes_by_plan(graph, number, blocking);
-  const bool strict = !planned && !blocking && number >= first_queued && kind_ != CallKind::edges;
-  if (strict && !std::exchange(warned_, true)) {
-    graph.warn_of_strategy(graph.settings(), kind_ == CallKind::allgather, strict_goes_direct);
-  }
-  const auto make = [&](NeighborArguments* given) VICINAL_REQUIRES(mutex_) {
-    return planned ? planned_call(graph, number, given) : direct_call(number, given);
-  };
+  const Entry entry{entered_++, blocking};
+  prepare(graph, entry);
   Entered entered;
   auto& [call, refused] = entered;
   try {
     if (fault) throw Error(*fault);
     check(arguments.send, "send");
     check(arguments.receive, "receive");
-    if (kind_ != CallKind::edges) block_bytes(arguments);
-    call = make(&arguments);
+    check_kind(arguments);
+    call = make(graph, entry, &arguments);
   } catch (...) {
     refused = std::current_exception();
-    call = make(nullptr);
+    call = make(graph, entry, nullptr);
   }
-  if (planned) {
-    planned_[static_cast<std::size_t>(number) % planned_.size()]->last = call;
-  } else {
-    direct_[static_cast<std::size_t>(number) % direct_.size()] = call;
-  }
+  keep(graph, entry, call);
   Call::enter(call);
   if (refused && !call->over()) activate_to_the_end(call);
   return entered;
 }
 
-void CallQueue::begin_planning(Graph& graph) {
+bool CallQueue::may_relay(const Graph& graph, Entry entry) {
+  return entry.blocking || graph.may_relay(graph.settings());
+}
+
+void CallQueue::warn_of_strict(const Graph& graph) {
+  if (std::exchange(warned_, true)) return;
+  const bool one_block = kind_ == CallKind::allgather || kind_ == CallKind::allgatherv;
+  graph.warn_of_strategy(graph.settings(), one_block, strict_goes_direct);
+}
+
+int CallQueue::straight_tag(std::int64_t number) const {
+  return route_->tags->tag(static_cast<int>(kind_), static_cast<int>(number % GraphTags::turns));
+}
+
+std::shared_ptr<const Call> CallQueue::holder_of_tag(std::int64_t number) const {
+  auto last = direct_[static_cast<std::size_t>(number) % direct_.size()].lock();
+  if (last && !last->holds_up()) last.reset();
+  return last;
+}
+
+void CallQueue::keep_tag(std::int64_t number, const std::shared_ptr<Call>& call) {
+  direct_[static_cast<std::size_t>(number) % direct_.size()] = call;
+}
+
+std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArguments* arguments) {
+  return std::make_shared<DirectCall>(route_, straight_tag(number), data_of(arguments),
+                                      holder_of_tag(number));
+}
+
+void BlockQueue::check_kind(const NeighborArguments& arguments) const { block_bytes(arguments); }
+
+bool BlockQueue::goes_by_plan(const Graph& graph, Entry entry) {
+  return entry.blocking || (entry.number >= first_queued && may_relay(graph, entry));
+}
+
+void BlockQueue::prepare(Graph& graph, Entry entry) {
+  if (entry.number >= first_queued && !goes_by_plan(graph, entry)) warn_of_strict(graph);
+  if (!planned_.empty()) return;
   const Settings& settings = graph.settings();
   const bool one_block = kind_ == CallKind::allgather;
   PlanOptions options = settings.options;
@@ -108,32 +135,89 @@ void CallQueue::begin_planning(Graph& graph) {
   for (int channel = 0; channel < settings.in_flight; ++channel) {
     turns.push_back(std::make_shared<PlanTurn>(PlanTurn{nullptr, channel, nullptr, {}}));
   }
-  const auto planning = graph.begin_planning(pattern_in_blocks(graph, one_block), planner, options,
-                                             std::nullopt, settings.in_flight);
+  const auto planning = Planning::begin(graph.task(pattern_in_blocks(graph, one_block), planner,
+                                                   options, std::nullopt, settings.in_flight));
   for (const auto& turn : turns) turn->planning = planning;
   planned_ = std::move(turns);
 }
 
-std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArguments* arguments) {
-  const int turn = static_cast<int>(number % GraphTags::turns);
-  const int tag = route_->tags->tag(static_cast<int>(kind_), turn);
-  auto last = direct_[static_cast<std::size_t>(turn)].lock();
-  if (last && !last->holds_up()) last.reset();
-  std::optional<DirectCall::Data> data;
-  if (arguments != nullptr) data.emplace(std::move(arguments->send), std::move(arguments->receive));
-  return std::make_shared<DirectCall>(route_, tag, std::move(data), std::move(last));
-}
-
-std::shared_ptr<Call> CallQueue::planned_call(const Graph& graph, std::int64_t number,
-                                              NeighborArguments* arguments) {
-  const auto& turn = planned_[static_cast<std::size_t>(number) % planned_.size()];
+std::shared_ptr<Call> BlockQueue::make(const Graph& graph, Entry entry,
+                                       NeighborArguments* arguments) {
+  if (!goes_by_plan(graph, entry)) return direct_call(entry.number, arguments);
   std::optional<Blocks> blocks;
   if (arguments != nullptr) {
     const std::int64_t bytes = block_bytes(*arguments);
     blocks.emplace(Blocks{Side(std::move(arguments->send), bytes, graph.destinations()),
                           Side(std::move(arguments->receive), bytes, graph.sources()), bytes});
   }
-  return std::make_shared<PlannedCall>(graph.shared_communicator(), turn, std::move(blocks));
+  return std::make_shared<PlannedCall>(graph.shared_communicator(), turn_of(entry),
+                                       std::move(blocks));
+}
+
+void BlockQueue::keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) {
+  if (goes_by_plan(graph, entry)) {
+    turn_of(entry)->last = call;
+  } else {
+    keep_tag(entry.number, call);
+  }
+}
+
+bool CountQueue::goes_by_review(const Graph& graph, Entry entry) const {
+  return may_relay(graph, entry) && !eras_.empty() && entry.number >= eras_.front().first;
+}
+
+void CountQueue::prepare(Graph& graph, Entry entry) {
+  while (eras_.size() > 1 && entry.number >= eras_[1].first) eras_.pop_front();
+  if (entry.number != next_effective_ - lead) return;
+  if (may_relay(graph, entry)) {
+    begin_review(graph);
+  } else {
+    warn_of_strict(graph);
+  }
+  next_effective_ += std::min(next_effective_, longest_period);
+}
+
+void CountQueue::begin_review(Graph& graph) {
+  const Settings& settings = graph.settings();
+  PlanOptions options = settings.options;
+  options.element_bytes = 8;
+  options.unit = "words";
+  options.one_block = kind_ == CallKind::allgatherv;
+  const Planner& planner = graph.planner(settings, options);
+  if (planner.name == "direct") return;
+  const mpi::ConversationKey key = graph.next_key();
+  channels_ = settings.in_flight;
+  eras_.push_back({next_effective_,
+                   Review::begin({graph.task({}, planner, options, std::nullopt, channels_), key,
+                                  options.one_block, sizes_,
+                                  eras_.empty() ? nullptr : eras_.back().review})});
+  sizes_.forget();
+}
+
+std::shared_ptr<Call> CountQueue::make(const Graph& graph, Entry entry,
+                                       NeighborArguments* arguments) {
+  const bool reviewed = goes_by_review(graph, entry);
+  const std::shared_ptr<Review> review = reviewed ? eras_.front().review : nullptr;
+  if (arguments != nullptr) {
+    const bool known = reviewed && review->over() && review->plan();
+    sizes_.note(arguments->send, known ? &review->plan()->out.capacities : nullptr);
+  }
+  if (!reviewed) return direct_call(entry.number, arguments);
+  const auto channel = static_cast<int>(entry.number % channels_);
+  const int departed_kind = kind_ == CallKind::alltoallv ? 4 : 5;
+  const CountedCall::Tags tags{straight_tag(entry.number),
+                               route_->tags->tag(departed_kind, channel)};
+  return std::make_shared<CountedCall>(
+      route_, tags, channel, review, data_of(arguments),
+      CountedCall::After{by_channel_[static_cast<std::size_t>(channel)].lock(),
+                         holder_of_tag(entry.number)});
+}
+
+void CountQueue::keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) {
+  if (goes_by_review(graph, entry)) {
+    by_channel_[static_cast<std::size_t>(entry.number % channels_)] = call;
+  }
+  keep_tag(entry.number, call);
 }
 
 }  // namespace vicinal

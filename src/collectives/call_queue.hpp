@@ -4,17 +4,11 @@
 // which ranks must agree follows from kind, number and form (blocking or not) alone: whether it goes
 // straight, with which tag, or by the plan, and in which of its channels. So a rank whose arguments are
 // wrong knows all the same how to take part for the others' sake, and no fault puts ranks out of step.
-//
-//   blocks (alltoall, allgather)   The first call begins to negotiate a plan, in the background. Blocking
-//                                  calls, which may wait, use it from then on. Nonblocking ones post one
-//                                  message per edge at once until call `first_queued`; later ones wait in a
-//                                  queue where the plan, or its channel, is not ready yet.
-//   edges (the v and w forms)      One message per edge, always: counts may change on one edge without
-//                                  the others knowing.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -22,6 +16,7 @@
 
 #include "base/guarded.hpp"
 #include "collectives/call.hpp"
+#include "collectives/counted_call.hpp"
 #include "collectives/direct_call.hpp"
 #include "collectives/edge_data.hpp"
 #include "collectives/planned_call.hpp"
@@ -31,7 +26,10 @@ namespace vicinal {
 
 class CallQueue {
  public:
-  CallQueue(CallKind kind, const Graph& graph);
+  static std::unique_ptr<CallQueue> of(CallKind kind, const Graph& graph);
+  CallQueue(const CallQueue&) = delete;
+  CallQueue& operator=(const CallQueue&) = delete;
+  virtual ~CallQueue() = default;
 
   struct Entered {
     std::shared_ptr<Call> call;
@@ -45,25 +43,99 @@ class CallQueue {
   Entered enter(Graph& graph, NeighborArguments arguments, std::optional<Error> fault,
                 bool blocking);
 
- private:
-  static constexpr std::int64_t first_queued = 8;
+ protected:
+  /// A call as it enters.
+  struct Entry {
+    std::int64_t number;
+    bool blocking;
+  };
 
-  [[nodiscard]] bool goes_by_plan(const Graph& graph, std::int64_t number, bool blocking) const;
-  void begin_planning(Graph& graph) VICINAL_REQUIRES(mutex_);
-  [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number, NeighborArguments* arguments)
-      VICINAL_REQUIRES(mutex_);
-  [[nodiscard]] std::shared_ptr<Call> planned_call(const Graph& graph, std::int64_t number,
-                                                   NeighborArguments* arguments)
-      VICINAL_REQUIRES(mutex_);
+  CallQueue(CallKind kind, const Graph& graph);
+  /// Looks for what is wrong with arguments of this kind.
+  virtual void check_kind(const NeighborArguments&) const {}
+  /// What is begun once for many calls. Before the call's arguments are looked at.
+  virtual void prepare(Graph& graph, Entry entry) = 0;
+  /// The call; without arguments that of a rank at fault. May throw where there are arguments.
+  virtual std::shared_ptr<Call> make(const Graph& graph, Entry entry,
+                                     NeighborArguments* arguments) = 0;
+  /// It is the one that enters.
+  virtual void keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) = 0;
+
+  /// Whether a call may depend on what other ranks do for it.
+  [[nodiscard]] static bool may_relay(const Graph& graph, Entry entry);
+  /// Warns that there is no plan for it, where a person has asked for one.
+  void warn_of_strict(const Graph& graph);
+
+  [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number,
+                                                  NeighborArguments* arguments);
+  [[nodiscard]] int straight_tag(std::int64_t number) const;
+  /// The last one that may receive with that tag; null where none does.
+  [[nodiscard]] std::shared_ptr<const Call> holder_of_tag(std::int64_t number) const;
+  void keep_tag(std::int64_t number, const std::shared_ptr<Call>& call);
 
   const CallKind kind_;
   const std::shared_ptr<const DirectRoute> route_;
-  Mutex mutex_;
+
+ private:
+  Mutex mutex_;  ///< also of what derived ones have
   std::int64_t entered_ VICINAL_GUARDED_BY(mutex_) = 0;
-  bool warned_ VICINAL_GUARDED_BY(mutex_) = false;  ///< that nonblocking calls are never planned
-  std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_
-      VICINAL_GUARDED_BY(mutex_);  ///< the last of each turn
-  std::vector<std::shared_ptr<PlanTurn>> planned_ VICINAL_GUARDED_BY(mutex_);
+  bool warned_ = false;
+  std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_;  ///< the last of each turn
+};
+
+/// Calls of blocks of one size (alltoall, allgather). The first begins to negotiate a plan for blocks of any size, in
+/// the background. Blocking calls, which may wait, use it from then on. Nonblocking ones post one message per edge at
+/// once until call `first_queued`; later ones wait in a queue where the plan, or its channel, is not ready yet.
+class BlockQueue final : public CallQueue {
+ public:
+  BlockQueue(CallKind kind, const Graph& graph) : CallQueue(kind, graph) {}
+
+ private:
+  static constexpr std::int64_t first_queued = 8;
+
+  void check_kind(const NeighborArguments& arguments) const override;
+  void prepare(Graph& graph, Entry entry) override;
+  std::shared_ptr<Call> make(const Graph& graph, Entry entry,
+                             NeighborArguments* arguments) override;
+  void keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) override;
+  [[nodiscard]] static bool goes_by_plan(const Graph& graph, Entry entry);
+  [[nodiscard]] std::shared_ptr<PlanTurn>& turn_of(Entry entry) {
+    return planned_[static_cast<std::size_t>(entry.number) % planned_.size()];
+  }
+
+  std::vector<std::shared_ptr<PlanTurn>> planned_;
+};
+
+/// Calls with counts (alltoallv, alltoallw, allgatherv). They post one message per edge at once, until one has entered that
+/// waits for a plan: `lead` calls before the number for which it is known to all that a review (review.hpp) takes effect, that
+/// begins.
+class CountQueue final : public CallQueue {
+ public:
+  CountQueue(CallKind kind, const Graph& graph) : CallQueue(kind, graph) {}
+
+ private:
+  static constexpr std::int64_t first_effective = 8;
+  static constexpr std::int64_t lead = 4;
+  static constexpr std::int64_t longest_period = 1024;
+
+  /// What holds from a call on.
+  struct Era {
+    std::int64_t first;
+    std::shared_ptr<Review> review;
+  };
+
+  void prepare(Graph& graph, Entry entry) override;
+  std::shared_ptr<Call> make(const Graph& graph, Entry entry,
+                             NeighborArguments* arguments) override;
+  void keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) override;
+  [[nodiscard]] bool goes_by_review(const Graph& graph, Entry entry) const;
+  void begin_review(Graph& graph);
+
+  int channels_ = 1;
+  std::int64_t next_effective_ = first_effective;
+  std::deque<Era> eras_;
+  SizeRecord sizes_;
+  std::array<std::weak_ptr<const Call>, most_in_flight> by_channel_;  ///< the last of each
 };
 
 }  // namespace vicinal

@@ -58,7 +58,20 @@ void name_ranks(std::ostream& out, const char* way, const std::set<int>& ranks) 
 
 }  // namespace
 
-DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<Data> data,
+void require_reachable(const CallData& data) {
+  require_reachable_pieces(data.send, "send buffer of a call that is not persistent");
+  require_reachable_pieces(data.receive, "receive buffer of a call that is not persistent");
+}
+
+void name_messages(std::ostream& out, mpi::MessageBatch::Due due,
+                   const std::vector<mpi::Stray>& strays) {
+  for (const mpi::Stray& stray : strays) due.from.insert(stray.source());
+  out << "messages";
+  name_ranks(out, " from", due.from);
+  name_ranks(out, due.from.empty() ? " to" : ", to", due.to);
+}
+
+DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<CallData> data,
                        std::shared_ptr<const Call> after)
     : Call(after),
       route_(std::move(route)),
@@ -66,8 +79,7 @@ DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::o
       data_(std::move(data)),
       messages_(route_->communicator->handle()) {
   if (!data_) return;
-  require_reachable_pieces(data_->send, "send buffer of a call without a plan");
-  require_reachable_pieces(data_->receive, "receive buffer of a call without a plan");
+  require_reachable(*data_);
   copy_own(*route_, data_->send, data_->receive);
   if (!after) return;
   // It begins later; MPI looks at types when it is given messages, and not after.
@@ -134,10 +146,7 @@ void DirectCall::name_what_is_due(std::ostream& out) const {
     due.from.insert(route_->sources.begin(), route_->sources.end());
     due.to.insert(route_->destinations.begin(), route_->destinations.end());
   }
-  for (const mpi::Stray& stray : strays_) due.from.insert(stray.source());
-  out << "messages";
-  name_ranks(out, " from", due.from);
-  name_ranks(out, due.from.empty() ? " to" : ", to", due.to);
+  name_messages(out, std::move(due), strays_);
   if (!data_) out << ", in a call that has failed here";
 }
 

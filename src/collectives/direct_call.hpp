@@ -26,15 +26,24 @@ struct DirectRoute {
   std::vector<int> destinations;
 };
 
+/// What a call moves.
+struct CallData {
+  EdgeData send;
+  EdgeData receive;
+};
+
+/// Throws a buffer fault where MPI's messages do not reach the memory.
+void require_reachable(const CallData& data);
+
+/// Goes on with a sentence: "messages from ranks 1 2, to rank 5".
+void name_messages(std::ostream& out, mpi::MessageBatch::Due due,
+                   const std::vector<mpi::Stray>& strays);
+
 class DirectCall final : public Call {
  public:
-  struct Data {
-    EdgeData send;
-    EdgeData receive;
-  };
   /// Edges to the own rank are served at once. Throws where the arguments do not fit each other there.
   /// Without data it is the call of a rank at fault, as is each message that cannot be posted.
-  DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<Data> data,
+  DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<CallData> data,
              std::shared_ptr<const Call> after);
   DirectCall(const DirectCall&) = delete;
   DirectCall& operator=(const DirectCall&) = delete;
@@ -51,7 +60,7 @@ class DirectCall final : public Call {
 
   std::shared_ptr<const DirectRoute> route_;
   int tag_;
-  std::optional<Data> data_;
+  std::optional<CallData> data_;
   std::vector<mpi::KeptType> types_;  ///< where it begins after the user may have freed theirs
   mpi::MessageBatch messages_;
   std::vector<mpi::Stray> strays_;  ///< in the place of receives

@@ -142,15 +142,9 @@ std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,
   return graph;
 }
 
-std::shared_ptr<Planning> Graph::begin_planning(const Pattern& pattern, const Planner& planner,
-                                                const PlanOptions& options,
-                                                std::optional<Error> fault, int channels) {
-  return Planning::begin(task(pattern, planner, options, std::move(fault), channels));
-}
-
 PlanningTask Graph::task(const Pattern& pattern, const Planner& planner, const PlanOptions& options,
                          std::optional<Error> fault, int channels) {
-  PlanningTask task{communicator_, {id_, ++plans_}, &planner, neighborhood_,
+  PlanningTask task{communicator_, next_key(), &planner, neighborhood_,
                     pattern,       options,         channels, std::move(fault)};
   task.options.complete = complete_;
   return task;
@@ -159,7 +153,8 @@ PlanningTask Graph::task(const Pattern& pattern, const Planner& planner, const P
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
                                         const PlanOptions& options, std::optional<Error> fault,
                                         int channels) {
-  const auto planning = begin_planning(pattern, planner, options, std::move(fault), channels);
+  const auto planning =
+      Planning::begin(task(pattern, planner, options, std::move(fault), channels));
   planning->wait();
   return planning->plan();
 }
@@ -228,7 +223,7 @@ void Graph::warn_of_shared_memory(const Settings& settings) const {
 CallQueue& Graph::calls(CallKind kind) {
   const Lock lock(mutex_);
   auto& queue = calls_[static_cast<std::size_t>(kind)];
-  if (!queue) queue = std::make_unique<CallQueue>(kind, *this);
+  if (!queue) queue = CallQueue::of(kind, *this);
   return *queue;
 }
 

@@ -35,8 +35,8 @@ inline constexpr std::string_view strict_goes_direct =
 enum class Named : std::uint8_t { for_this, for_all };
 
 /// What kind of call it is, as far as ranks must agree on how it goes.
-enum class CallKind : std::uint8_t { edges, alltoall, allgather };
-constexpr std::size_t call_kinds = 3;
+enum class CallKind : std::uint8_t { alltoallv, allgatherv, alltoall, allgather };
+constexpr std::size_t call_kinds = 4;
 
 /// One side of a graph as its user sees it. Entry i of an array of counts belongs to ranks[i].
 struct Ends {
@@ -84,10 +84,11 @@ class Graph {
                                    const PlanOptions& options, std::optional<Error> fault,
                                    int channels = 1);
 
-  /// The same, in the background.
-  std::shared_ptr<Planning> begin_planning(const Pattern& pattern, const Planner& planner,
-                                           const PlanOptions& options, std::optional<Error> fault,
-                                           int channels);
+  /// What such a plan takes, to be begun in the background; with a key of its own.
+  PlanningTask task(const Pattern& pattern, const Planner& planner, const PlanOptions& options,
+                    std::optional<Error> fault, int channels);
+  /// For a conversation of the ranks of a component; all ask for it at the same point.
+  mpi::ConversationKey next_key() { return {id_, ++plans_}; }
 
   /// The planner for what the options ask for: the one that settings name, vicinal_allgather where every rank's
   /// one block goes to all ranks, else vicinal_strategy. Where that one was named for more than this, and cannot
@@ -128,8 +129,6 @@ class Graph {
   [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
 
  private:
-  PlanningTask task(const Pattern& pattern, const Planner& planner, const PlanOptions& options,
-                    std::optional<Error> fault, int channels);
   /// Warns that what a person has said for a key does not have the effect that was wanted.
   void warn_of(const Settings& settings, std::string_view key, std::string_view value,
                std::string_view what) const;

@@ -14,9 +14,9 @@ std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph
     if (fault) throw Error(*fault);
     return std::make_unique<CallRequest>(graph, nullptr);
   }
-  const CallKind kind = !arguments.equal_blocks    ? CallKind::edges
-                        : arguments.send.one_block ? CallKind::allgather
-                                                   : CallKind::alltoall;
+  const bool gathers = arguments.send.one_block, equal = arguments.equal_blocks;
+  const CallKind kind = gathers ? (equal ? CallKind::allgather : CallKind::allgatherv)
+                                : (equal ? CallKind::alltoall : CallKind::alltoallv);
   const bool blocking = form == Form::blocking;
   const auto [call, refused] =
       graph->calls(kind).enter(*graph, std::move(arguments), std::move(fault), blocking);

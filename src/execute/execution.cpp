@@ -201,7 +201,7 @@ Execution::~Execution() {
     // Whoever let go of the execution without waiting does not want to hear of it.
   }
   // The list of what is active shares the plan until it is next gone through.
-  if (active_count() > 0) progress();
+  if (turns_->listed()) progress();
 }
 
 const AgreedPlan& Execution::plan() const { return turns_->plan(); }

@@ -54,7 +54,7 @@ constexpr std::int64_t graphs_per_communicator = std::int64_t{1} << 32U;
 constexpr std::int64_t plans_per_graph = std::int64_t{1} << 32U;
 
 /// How many MPI tags are given at a time to messages that have no plan.
-constexpr int planless_block = 32;
+constexpr int planless_block = 48;
 
 class Communicator {
  public:

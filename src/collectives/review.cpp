@@ -1,0 +1,366 @@
+// The stages of a review, and what they come to.
+#include "collectives/review.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <set>
+#include <utility>
+
+#include "base/letters.hpp"
+#include "base/log.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// From the sender of edges to their receiver: how many bytes there is to be room for on each.
+struct Capacities {
+  static constexpr std::string_view name = "capacities";
+  std::vector<std::int64_t> bytes;
+};
+void fields(auto&& take, Is<Capacities> auto& it) { take(it.bytes); }
+
+constexpr std::int64_t word_bytes = 8;
+
+/// Pieces beyond take a message of their own anyway, and no memory beside the user's.
+constexpr std::int64_t largest_by_plan = std::int64_t{1} << 18;
+
+constexpr const char* purpose = "reviewing the plan of calls with counts";
+
+/// Whether a plan does anything else than to send each edge's data straight to where they are needed.
+bool is_more_than_direct(const Plan& plan, const Neighborhood& neighborhood) {
+  std::size_t sends = 0;
+  for (const Operation& operation : plan.operations) {
+    if (operation.kind == OperationKind::signal) return true;
+    if (operation.kind == OperationKind::send) ++sends;
+  }
+  const auto to_others = std::count_if(neighborhood.destinations.begin(),
+                                       neighborhood.destinations.end(),
+                                       [&](int rank) { return rank != neighborhood.rank; });
+  return sends != static_cast<std::size_t>(to_others);
+}
+
+}  // namespace
+
+void SizeRecord::note(const EdgeData& sent, const std::vector<std::int64_t>* capacities) {
+  const std::size_t pieces = sent.pieces.size();
+  const bool first = ranges_.empty();
+  if (first) ranges_.resize(pieces);
+  figures_.needed = 0;
+  for (std::size_t i = 0; i < pieces; ++i) {
+    const std::int64_t bytes = sent.pieces[i].bytes();
+    Range& range = ranges_[i];
+    const bool largest = !first && bytes > range.most;
+    if (capacities != nullptr ? bytes > (*capacities)[i] : largest) ++figures_.too_large;
+    range.least = first ? bytes : std::min(range.least, bytes);
+    range.most = first ? bytes : std::max(range.most, bytes);
+    figures_.needed += range.most;
+  }
+  figures_.pieces += static_cast<std::int64_t>(pieces);
+}
+
+std::vector<std::int64_t> SizeRecord::capacities(std::size_t pieces) const {
+  std::vector<std::int64_t> result(pieces, 0);
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    const Range& range = ranges_[i];
+    const std::int64_t wanted = range.least == range.most ? range.most : range.most + range.most / 4;
+    result[i] = range.most > largest_by_plan ? 0 : wanted;
+  }
+  return result;
+}
+
+void SizeRecord::forget() {
+  ranges_.clear();
+  figures_ = {};
+}
+
+Verdict verdict_on(const SizeRecord::Figures& all, Way so_far) {
+  // One piece in eight as a message of its own costs about what the plan saves.
+  const bool often_too_large = all.too_large * 8 > all.pieces;
+  switch (so_far) {
+    case Way::unknown: return Verdict::plan;
+    case Way::straight: return often_too_large ? Verdict::straight : Verdict::plan;
+    case Way::planned_anew:
+      if (often_too_large) return Verdict::straight;
+      break;
+    case Way::planned:
+      if (often_too_large) return Verdict::plan;
+      break;
+  }
+  return all.needed * 2 < all.room ? Verdict::plan : Verdict::keep;
+}
+
+CapacityPlan::Rooms::Rooms(std::vector<std::int64_t> all) : capacities(std::move(all)) {
+  for (std::size_t piece = 0; piece < capacities.size(); ++piece) {
+    places.push_back(words);
+    words += size(piece);
+  }
+}
+
+Binding CapacityPlan::Turn::binding() {
+  Binding binding;
+  binding.source = reinterpret_cast<const std::byte*>(source.data());
+  binding.target = reinterpret_cast<std::byte*>(target.data());
+  binding.element_bytes = word_bytes;
+  return binding;
+}
+
+std::shared_ptr<Review> Review::begin(Task task) {
+  auto review = std::make_shared<Review>(std::move(task));
+  review->enter_dump();
+  const Claim claim(*review);
+  if (!review->advance()) activate(review);
+  return review;
+}
+
+Review::Review(Task task)
+    : task_(std::move(task)),
+      communicator_(task_.planning.communicator),
+      neighborhood_(task_.planning.neighborhood),
+      driver_(*communicator_, task_.key, conversation_) {
+  conversation_.set_purpose(purpose);
+}
+
+bool Review::advance() noexcept {
+  if (over_) return true;
+  try {
+    while (!over_) {
+      if (!advance_stage()) return false;
+    }
+  } catch (const mpi::FaultElsewhere& error) {
+    leave_with(std::current_exception(), error.origin());
+  } catch (...) {
+    leave_with(std::current_exception(), neighborhood_.rank);
+  }
+  return true;
+}
+
+/// Whether it has come to its end, so that the next one has begun, or all is over.
+bool Review::advance_stage() {
+  switch (stage_) {
+    case Stage::waiting:
+      if (task_.before && !task_.before->test()) return false;
+      if (const auto before = std::exchange(task_.before, nullptr)) {
+        plan_ = before->plan();
+        way_ = before->way_;
+      }
+      talk_.emplace(add_up());
+      stage_ = Stage::adding_up;
+      return true;
+    case Stage::adding_up:
+      if (!driver_.advance(*talk_)) return false;
+      talk_->result();
+      decide();
+      return true;
+    case Stage::planning:
+      if (!planning_->test()) return false;
+      end_planning();
+      return true;
+    case Stage::weighing:
+      if (!driver_.advance(*talk_)) return false;
+      end_weighing();
+      return true;
+  }
+  return false;
+}
+
+std::size_t Review::out_pieces() const {
+  return task_.one_block ? 1 : neighborhood_.destinations.size();
+}
+
+/// What all ranks have noted; then, if that is the verdict, the receivers hear of the new capacities.
+vicinal::Task<Done> Review::add_up() {
+  SizeRecord::Figures mine = task_.sizes.figures();
+  if (plan_) {
+    for (const std::int64_t bytes : plan_->out.capacities) mine.room += bytes;
+  }
+  FaultRecord faults(neighborhood_.rank, "figures", purpose);
+  Joining joining({mine.pieces, mine.too_large, mine.needed, mine.room}, Joining::sum);
+  vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
+  co_await consulting;
+  faults.settle();
+  sums_ = joining.take();
+  if (verdict_on({sums_[0], sums_[1], sums_[2], sums_[3]}, way_) != Verdict::plan) co_return Done{};
+
+  std::map<int, Capacities> to;
+  const std::vector<std::int64_t> capacities = task_.sizes.capacities(out_pieces());
+  for (std::size_t edge = 0; edge < neighborhood_.destinations.size(); ++edge) {
+    to[neighborhood_.destinations[edge]].bytes.push_back(capacities[task_.one_block ? 0 : edge]);
+  }
+  std::vector<Letter> outbox;
+  for (const auto& [rank, contents] : to) outbox.push_back(letter_to(rank, contents));
+  const std::set<int> senders(neighborhood_.sources.begin(), neighborhood_.sources.end());
+  const std::vector<Letter> inbox = co_await conversation_.exchange(
+      std::move(outbox), Expected({senders.begin(), senders.end()}, "capacities"));
+  std::map<int, std::vector<std::int64_t>> from;
+  for (const Letter& letter : inbox) from[letter.peer] = contents_of<Capacities>(letter).bytes;
+  std::map<int, std::size_t> next;
+  for (const int source : neighborhood_.sources) in_.push_back(from.at(source).at(next[source]++));
+  co_return Done{};
+}
+
+void Review::decide() {
+  const Verdict verdict = verdict_on({sums_[0], sums_[1], sums_[2], sums_[3]}, way_);
+  switch (verdict) {
+    case Verdict::keep:
+      way_ = Way::planned;
+      over_.store(true, std::memory_order_release);
+      return;
+    case Verdict::straight:
+      go_straight();
+      return;
+    case Verdict::plan: begin_planning();
+  }
+}
+
+void Review::go_straight() {
+  discard_plan();
+  way_ = Way::straight;
+  over_.store(true, std::memory_order_release);
+}
+
+/// It may progress other things when it is destroyed, which must not be under this claim.
+void Review::discard_plan() noexcept {
+  (discarded_.first ? discarded_.second : discarded_.first) = std::exchange(plan_, nullptr);
+}
+
+void Review::begin_planning() {
+  way_ = plan_ ? Way::planned_anew : Way::planned;
+  discard_plan();
+  const auto channels = static_cast<std::size_t>(task_.planning.channels);
+  plan_ = std::make_shared<CapacityPlan>(
+      CapacityPlan{CapacityPlan::Rooms(task_.sizes.capacities(out_pieces())),
+                   CapacityPlan::Rooms(in_), nullptr, std::vector<CapacityPlan::Turn>(channels)});
+  task_.planning.pattern = pattern();
+  planning_ = Planning::begin(std::move(task_.planning));
+  stage_ = Stage::planning;
+}
+
+Pattern Review::pattern() const {
+  Pattern pattern;
+  pattern.identity = task_.one_block;
+  for (std::size_t edge = 0; edge < neighborhood_.destinations.size(); ++edge) {
+    const std::size_t piece = task_.one_block ? 0 : edge;
+    const Index place = plan_->out.places[piece];
+    pattern.out.push_back({neighborhood_.destinations[edge], {{place, place, plan_->out.size(piece)}}});
+  }
+  for (std::size_t edge = 0; edge < neighborhood_.sources.size(); ++edge) {
+    const Index words = plan_->in.size(edge);
+    pattern.in.push_back(
+        {neighborhood_.sources[edge], words, {{0, plan_->in.places[edge], words}}});
+  }
+  return pattern;
+}
+
+void Review::end_planning() {
+  const auto planning = std::exchange(planning_, nullptr);
+  try {
+    plan_->plan = planning->plan();
+  } catch (const SettledFault& fault) {
+    do_without(fault);
+    return;
+  }
+  talk_.emplace(weigh());
+  stage_ = Stage::weighing;
+}
+
+/// All that later calls may need memory for, so that none of them fails for want of it.
+void Review::make_turns() {
+  for (std::size_t i = 0; i < plan_->turns.size(); ++i) {
+    CapacityPlan::Turn& turn = plan_->turns[i];
+    turn.source.resize(static_cast<std::size_t>(plan_->out.words));
+    turn.target.resize(static_cast<std::size_t>(plan_->in.words));
+    const int channel = static_cast<int>(i);
+    plan_->plan->channel(false, channel).bind(turn.binding());
+    turn.execution = std::make_unique<Execution>(plan_->plan, false, channel);
+  }
+}
+
+/// Whether the plan does more on any rank than messages along the edges would: else these serve as well.
+vicinal::Task<Done> Review::weigh() {
+  const AgreedPlan& made = *plan_->plan;
+  FaultRecord faults(neighborhood_.rank, "figures", purpose);
+  try {
+    make_turns();
+  } catch (const std::exception& fault) {
+    faults.blame(fault);
+  }
+  Joining joining({is_more_than_direct(made.forward(), neighborhood_) ? 1 : 0}, Joining::sum);
+  vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
+  co_await consulting;
+  faults.settle();
+  sums_ = joining.take();
+  co_return Done{};
+}
+
+void Review::end_weighing() {
+  try {
+    talk_->result();
+  } catch (const SettledFault& fault) {
+    do_without(fault);
+    return;
+  }
+  if (sums_[0] == 0) {
+    go_straight();
+  } else {
+    over_.store(true, std::memory_order_release);
+  }
+}
+
+/// All know of the fault, and messages along the edges always serve.
+void Review::do_without(const SettledFault& fault) {
+  log_line(LogLevel::warn, [&](std::ostream& line) {
+    line << "calls with counts go one message per edge, since there is no plan for them: "
+         << fault.what();
+  });
+  go_straight();
+}
+
+/// In the middle of the conversation, with letters unsent that others wait for.
+void Review::leave_with(std::exception_ptr fault, int origin) noexcept {
+  fault_ = std::move(fault);
+  mpi::give_notice(*communicator_, task_.key, origin, neighborhood_.dependents());
+  discard_plan();
+  over_.store(true, std::memory_order_release);
+}
+
+bool Review::test() {
+  if (over()) return true;
+  const Claim claim(*this);
+  return advance();
+}
+
+void Review::name_awaited(std::ostream& out) {
+  if (const TriedClaim claim(*this); claim) {
+    write_awaited(out);
+  } else {
+    out << "a review on which another thread works";
+  }
+}
+
+void Review::write_awaited(std::ostream& out) const {
+  if (over_) {
+    out << "nothing: it has just been made";
+  } else if (stage_ == Stage::waiting) {
+    out << "the review before it";
+  } else if (stage_ == Stage::planning) {
+    planning_->name_awaited(out);
+  } else {
+    driver_.describe(out);
+  }
+}
+
+void Review::describe(std::ostream& out) const {
+  if (over_ || stage_ == Stage::planning) return;
+  out << "vicinal: rank " << neighborhood_.rank << " waits for ";
+  write_awaited(out);
+  out << "\n";
+}
+
+const std::shared_ptr<CapacityPlan>& Review::plan() const {
+  if (fault_) std::rethrow_exception(fault_);
+  return plan_;
+}
+
+}  // namespace vicinal

@@ -1,0 +1,148 @@
+// Whether, and by which plan, the calls with counts of a graph go: the ranks of a component find it out together in
+// the background, and it holds from a call on whose number all know beforehand.
+//
+// Counts may change on one edge without the others knowing, so a plan for such calls has room for so many bytes on each
+// edge, its capacity: what was seen of it lately, and a little more where it changed. What does not fit goes as a
+// message of its own (counted_call.hpp). A review adds up over the ranks how often that was, and how much of the room was
+// needed; then all give the same verdict, the senders tell the receivers the new capacities, and all plan anew.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "choose/joining.hpp"
+#include "collectives/edge_data.hpp"
+#include "execute/execution.hpp"
+#include "execute/planning.hpp"
+
+namespace vicinal {
+
+/// What the edges of a rank have been asked to carry since the last review. Not for several threads.
+class SizeRecord {
+ public:
+  /// `capacities`: of the plan by which the call goes; null where it goes straight, or that is not known yet.
+  void note(const EdgeData& sent, const std::vector<std::int64_t>* capacities);
+
+  /// What a review adds up.
+  struct Figures {
+    std::int64_t pieces = 0;    ///< of all calls
+    std::int64_t too_large = 0;  ///< those that did not fit; where there was no room, that were the largest yet
+    std::int64_t needed = 0;     ///< bytes of the largest pieces, by edge
+    std::int64_t room = 0;       ///< bytes of the capacities
+  };
+  [[nodiscard]] Figures figures() const { return figures_; }
+  /// What the next plan is to have room for, by piece. Where the sizes changed, a quarter more than the largest.
+  [[nodiscard]] std::vector<std::int64_t> capacities(std::size_t pieces) const;
+  /// What follows is of the next review.
+  void forget();
+
+ private:
+  struct Range {
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+  };
+  std::vector<Range> ranges_;  ///< by piece; empty before the first call
+  Figures figures_;
+};
+
+enum class Verdict : std::uint8_t { keep, plan, straight };
+
+/// What follows from what all ranks have noted, and from how calls went so far.
+enum class Way : std::uint8_t { unknown, straight, planned, planned_anew };
+Verdict verdict_on(const SizeRecord::Figures& all, Way so_far);
+
+/// A plan with capacities, and where the pieces of its edges lie in what it moves: words of eight bytes, of which the
+/// first says how many bytes follow.
+struct CapacityPlan {
+  /// One of its executions in flight; calls use it one after the other.
+  struct Turn {
+    std::unique_ptr<Execution> execution;
+    std::vector<std::int64_t> source;
+    std::vector<std::int64_t> target;
+    [[nodiscard]] Binding binding();
+  };
+  /// One side.
+  struct Rooms {
+    std::vector<std::int64_t> capacities;  ///< bytes, by piece
+    std::vector<Index> places;             ///< by piece, in words
+    Index words = 0;
+    explicit Rooms(std::vector<std::int64_t> all);
+    [[nodiscard]] std::size_t piece_of(std::size_t edge) const {
+      return std::min(edge, capacities.size() - 1);
+    }
+    [[nodiscard]] Index size(std::size_t piece) const { return 1 + (capacities[piece] + 7) / 8; }
+  };
+  Rooms out;  ///< a single piece where all edges carry the same block
+  Rooms in;   ///< by edge
+  std::shared_ptr<AgreedPlan> plan;
+  std::vector<Turn> turns;
+};
+
+class Review final : public Activity {
+ public:
+  struct Task {
+    PlanningTask planning;     ///< its pattern is made when the capacities are known
+    mpi::ConversationKey key;  ///< used for nothing else
+    bool one_block = false;
+    SizeRecord sizes;
+    std::shared_ptr<Review> before;  ///< null for the first
+  };
+
+  /// Begins. Never waits.
+  static std::shared_ptr<Review> begin(Task task);
+  explicit Review(Task task);
+  Review(const Review&) = delete;
+  Review& operator=(const Review&) = delete;
+  ~Review() override { leave_dump(); }
+
+  bool advance() noexcept override;
+  void describe(std::ostream& out) const override;
+  /// Whether it is over; progresses it. From then on the next two may be called without a claim.
+  bool test();
+  [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
+  /// By what calls go from now on; null where straight. Throws the fault for which ranks have come to no verdict.
+  [[nodiscard]] const std::shared_ptr<CapacityPlan>& plan() const;
+  /// Goes on with a sentence: for whom it waits.
+  void name_awaited(std::ostream& out);
+
+ private:
+  enum class Stage : std::uint8_t { waiting, adding_up, planning, weighing };
+
+  bool advance_stage();
+  vicinal::Task<Done> add_up();
+  vicinal::Task<Done> weigh();
+  void decide();
+  void begin_planning();
+  void end_planning();
+  void make_turns();
+  void end_weighing();
+  void do_without(const SettledFault& fault);
+  void go_straight();
+  void discard_plan() noexcept;
+  [[nodiscard]] std::size_t out_pieces() const;
+  [[nodiscard]] Pattern pattern() const;
+  void leave_with(std::exception_ptr fault, int origin) noexcept;
+  void write_awaited(std::ostream& out) const;
+
+  Task task_;
+  const std::shared_ptr<mpi::Communicator> communicator_;
+  const Neighborhood neighborhood_;
+  Stage stage_ = Stage::waiting;
+  Conversation conversation_;
+  mpi::Driver driver_;
+  std::optional<vicinal::Task<Done>> talk_;
+  Numbers sums_;
+  Way way_ = Way::unknown;
+  std::vector<std::int64_t> in_;  ///< what senders have said of their edges
+  std::shared_ptr<Planning> planning_;
+  std::shared_ptr<CapacityPlan> plan_;
+  std::pair<std::shared_ptr<CapacityPlan>, std::shared_ptr<CapacityPlan>>
+      discarded_;  ///< that of the review before, and one that came to nothing
+  std::exception_ptr fault_;
+  std::atomic<bool> over_ = false;
+};
+
+}  // namespace vicinal
