@@ -3,20 +3,19 @@
 
 #include <ostream>
 
-#include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
 
-void Call::enter(const std::shared_ptr<Call>& call) {
+void Call::enter(const std::shared_ptr<Call>& call, Driver driver) {
   call->enter_dump();
   const Claim claim(*call);
-  if (!call->advance() && (call->stage_ == Stage::queued || call->wants_progress())) {
+  if (!call->advance() && driver == Driver::everybody && (call->stage_ == Stage::queued || call->wants_progress())) {
     activate(call);
   }
 }
 
-bool Call::advance() noexcept {
+bool Call::advance(Polls polls) noexcept {
   try {
     if (stage_ == Stage::queued) {
       if (after_ && !after_->over()) return false;
@@ -25,7 +24,7 @@ bool Call::advance() noexcept {
       stage_ = Stage::running;
       begin();
     }
-    if (stage_ == Stage::running && poll()) stage_ = Stage::over;
+    if (stage_ == Stage::running && poll(polls)) stage_ = Stage::over;
   } catch (...) {
     fault_ = std::current_exception();
     after_.reset();
@@ -56,13 +55,14 @@ void Call::write_awaited(std::ostream& out) const {
 }
 
 void Call::finish() {
-  mpi::poll_until(
-      [this] {
+  const auto reason = [this](std::ostream& out) { name_awaited(out); };
+  wait_for(
+      [this](Polls polls) {
         if (over()) return true;
         const Claim claim(*this);
-        return advance();
+        return advance(polls);
       },
-      [this](std::ostream& out) { name_awaited(out); });
+      [this] { return listed(); }, reason);
   // Calls that always find their data there when they wait would fill the list.
   if (listed()) progress();
 }

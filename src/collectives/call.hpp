@@ -20,10 +20,17 @@ class Call : public Activity {
   /// `after`: a call that must be over before this one begins; null where there is none.
   explicit Call(std::shared_ptr<const Call> after) : after_(std::move(after)) {}
 
-  /// Begins it where its turn has come. Before others know of it.
-  static void enter(const std::shared_ptr<Call>& call);
+  /// Who drives a call that is not over at once.
+  enum class Driver : std::uint8_t {
+    everybody,  ///< every test and wait of the process
+    caller,     ///< whoever has made it, by finish()
+  };
 
-  bool advance() noexcept final;
+  /// Begins it where its turn has come. Before others know of it.
+  static void enter(const std::shared_ptr<Call>& call, Driver driver);
+
+  bool advance() noexcept final { return advance(Polls{}); }
+  bool advance(Polls polls) noexcept;
   void describe(std::ostream& out) const final;
 
   [[nodiscard]] bool over() const { return stage_.load(std::memory_order_acquire) == Stage::over; }
@@ -49,7 +56,7 @@ class Call : public Activity {
   /// Never waits.
   virtual void begin() = 0;
   /// True once it is complete. Throws what it has failed with, once nothing is left to do.
-  virtual bool poll() = 0;
+  virtual bool poll(Polls polls) = 0;
   /// Whether somebody may depend on its being advanced.
   [[nodiscard]] virtual bool wants_progress() const = 0;
   /// Whether, while it runs, nobody else may receive with its tags.

@@ -81,7 +81,7 @@ CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
     call = make(graph, entry, nullptr);
   }
   keep(graph, entry, call);
-  Call::enter(call);
+  Call::enter(call, blocking ? Call::Driver::caller : Call::Driver::everybody);
   if (refused && !call->over()) activate_to_the_end(call);
   return entered;
 }

@@ -134,11 +134,11 @@ void CountedCall::send_departed() {
   }
 }
 
-bool CountedCall::poll() {
+bool CountedCall::poll(Polls polls) {
   if (straight_) {
     if (!straight_->over()) {
       const Claim claim(*straight_);
-      if (!straight_->advance()) return false;
+      if (!straight_->advance(polls)) return false;
     }
     if (refused_) std::rethrow_exception(refused_);
     if (straight_->fault()) std::rethrow_exception(straight_->fault());
@@ -146,7 +146,8 @@ bool CountedCall::poll() {
   }
   if (executing_) {
     try {
-      if (!plan_->turns[static_cast<std::size_t>(channel_)].execution->advance()) return false;
+      if (!plan_->turns[static_cast<std::size_t>(channel_)].execution->advance(polls))
+        return false;
     } catch (...) {
       if (!refused_) refused_ = std::current_exception();
     }

@@ -40,7 +40,7 @@ class CountedCall final : public Call {
  private:
   bool may_begin() override;
   void begin() override;
-  bool poll() override;
+  bool poll(Polls polls) override;
   [[nodiscard]] bool wants_progress() const override { return true; }
   [[nodiscard]] bool holds_tags() const override { return straight_ && straight_->holds_up(); }
 

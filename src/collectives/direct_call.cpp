@@ -128,7 +128,10 @@ void DirectCall::post_send(std::size_t edge, int peer) {
   static_cast<void>(mpi::isend(route_->communicator->handle(), {}, peer, tag_));
 }
 
-bool DirectCall::poll() {
+bool DirectCall::poll(Polls polls) {
+  for (int made = 1; made < polls.times; ++made) {
+    if (messages_.test()) break;
+  }
   std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
   if (!messages_.test() || !strays_.empty()) return false;
   if (refused_) std::rethrow_exception(refused_);

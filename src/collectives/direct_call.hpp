@@ -52,7 +52,7 @@ class DirectCall final : public Call {
 
  private:
   void begin() override;
-  bool poll() override;
+  bool poll(Polls polls) override;
   [[nodiscard]] bool wants_progress() const override { return !strays_.empty(); }
   [[nodiscard]] bool holds_tags() const override;
   void post_receive(std::size_t edge, int peer);

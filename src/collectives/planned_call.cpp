@@ -53,13 +53,13 @@ Binding PlannedCall::bind_buffers() {
   return binding;
 }
 
-bool PlannedCall::poll() {
+bool PlannedCall::poll(Polls polls) {
   if (!blocks_) {
     if (!turn_->execution->test_idle()) return false;
     if (refused_) std::rethrow_exception(refused_);
     return true;
   }
-  if (!turn_->execution->advance()) return false;
+  if (!turn_->execution->advance(polls)) return false;
   blocks_->receive.unpack(communicator_->handle());
   return true;
 }

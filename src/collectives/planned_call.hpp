@@ -40,7 +40,7 @@ class PlannedCall final : public Call {
  private:
   bool may_begin() override { return turn_->planning->test(); }
   void begin() override;
-  bool poll() override;
+  bool poll(Polls polls) override;
   [[nodiscard]] bool wants_progress() const override { return true; }
   [[nodiscard]] Binding bind_buffers();
 

@@ -13,6 +13,9 @@
 #include <iosfwd>
 #include <memory>
 
+#include "mpi/backoff.hpp"
+#include "mpi/chores.hpp"
+
 namespace vicinal {
 
 class Activity {
@@ -91,5 +94,27 @@ void progress() noexcept;
 
 /// How many are active: nothing need be progressed but one's own where there is no other.
 [[nodiscard]] int active_count();
+
+/// How often whoever waits looks in a row, and how often while nothing but flags is looked at.
+struct Polls {
+  int times = 1;
+  int times_for_flags = 1;
+};
+
+/// Polls one activity until `done(polls)`, then yields, then sleeps, progressing whatever else is active. `listed()`:
+/// whether it is among the active ones itself.
+template <class Done, class Listed>
+void wait_for(Done&& done, Listed&& listed, mpi::Reason reason) {
+  mpi::Wait wait(reason);
+  while (true) {
+    // Who has nothing else to progress looks a few times in a row.
+    const bool alone = active_count() <= (listed() ? 1 : 0);
+    const int times = alone ? mpi::polls_in_a_row : 1;
+    // Where the core is given to others, flags seldom change before those have run.
+    if (done(Polls{times, wait.yields() ? 1 : times})) return;
+    if (!alone || mpi::chores_left() > 0) progress();
+    wait.pause();
+  }
+}
 
 }  // namespace vicinal

@@ -201,7 +201,7 @@ Execution::~Execution() {
     // Whoever let go of the execution without waiting does not want to hear of it.
   }
   // The list of what is active shares the plan until it is next gone through.
-  if (turns_->listed()) progress();
+  if (active_count() > 0) progress();
 }
 
 const AgreedPlan& Execution::plan() const { return turns_->plan(); }
@@ -245,15 +245,14 @@ void Execution::wait_idle() {
                   });
 }
 
-bool Execution::advance() { return !in_flight() || poll(1, 1); }
-
-bool Execution::poll(int times, int times_for_flags) {
+bool Execution::advance(Polls polls) {
+  if (!in_flight()) return true;
   const Claim claim(*turns_);
-  for (int polls = 0; polls < times && !turns_->answered();) {
+  for (int made = 0; made < polls.times && !turns_->answered();) {
     // Messages and notices are looked for as often as if all polls were made.
-    const int stands_for = turns_->tests_messages() ? 1 : times / times_for_flags;
+    const int stands_for = turns_->tests_messages() ? 1 : polls.times / polls.times_for_flags;
     turns_->advance(stands_for);
-    polls += stands_for;
+    made += stands_for;
   }
   if (!turns_->answered()) return false;
   in_flight_.store(false, std::memory_order_relaxed);
@@ -275,16 +274,7 @@ void Execution::check() {
 void Execution::wait() {
   if (!in_flight()) return;
   const auto reason = [this](std::ostream& out) { name_awaited(out); };
-  mpi::Wait wait(reason);
-  while (true) {
-    // Who has nothing else to progress keeps its claim for a few polls.
-    const bool alone = active_count() <= (listed_ ? 1 : 0);
-    const int times = alone ? mpi::polls_in_a_row : 1;
-    // Where the core is given to others, flags seldom change before those have run.
-    if (poll(times, wait.yields() ? 1 : times)) return;
-    if (!alone || mpi::chores_left() > 0) progress();
-    wait.pause();
-  }
+  wait_for([this](Polls polls) { return advance(polls); }, [this] { return listed_; }, reason);
 }
 
 }  // namespace vicinal

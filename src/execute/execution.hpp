@@ -35,7 +35,7 @@ class Execution {
   void start_at_fault();
   /// True once the execution is complete, or none is in flight. Progresses this one only. Throws the
   /// fault for which what was due has not all come; the execution is over then.
-  bool advance();
+  bool advance(Polls polls = {});
   /// From any thread: begins what waits for events that have happened, unless another thread progresses this
   /// execution.
   void take_events() noexcept;
@@ -55,9 +55,6 @@ class Execution {
 
  private:
   class Turns;
-
-  /// So often in a row, or less often while nothing but flags is looked at.
-  bool poll(int times, int times_for_flags);
 
   std::shared_ptr<Turns> turns_;
   std::atomic<bool> in_flight_ = false;  ///< written by who executes; a dump may look
