@@ -130,10 +130,10 @@ int main(int argc, char** argv) {
       alternating(world, exchange, true), inonblocking(world, exchange, true);
   vicinal_graph graph = exchange.graph(world);
   vicinal_request request = VICINAL_REQUEST_NULL;
-  vicinal_neighbor_alltoallv_init(exchange.sent.data(), exchange.send_counts.data(),
-                                  exchange.send_offsets.data(), MPI_DOUBLE, exchange.received.data(),
-                                  exchange.receive_counts.data(), exchange.receive_offsets.data(),
-                                  MPI_DOUBLE, graph, MPI_INFO_NULL, &request);
+  vicinal_neighbor_alltoallv_init(
+      exchange.sent.data(), exchange.send_counts.data(), exchange.send_offsets.data(), MPI_DOUBLE,
+      exchange.received.data(), exchange.receive_counts.data(), exchange.receive_offsets.data(),
+      MPI_DOUBLE, graph, MPI_INFO_NULL, &request);
   int mpi_changes = 0, our_changes = 0, mpi_turn = 0, our_turn = 0;
   const auto run = [](Caller& caller, const Counts& counts) {
     caller.blocking(counts.send, counts.receive);

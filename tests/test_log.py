@@ -10,9 +10,7 @@ import pytest
 from launching import BUILD, abi_of, run_ranks
 
 LINE = re.compile(r"vicinal: rank (\d+): (.*)")
-COUNTS = "vicinal_strategy is 'aggregate', but blocking and nonblocking calls with counts go one message per edge"
 STRICT = "vicinal_strategy is 'aggregate', but vicinal_progress is 'strict' and no progress thread runs"
-HALVING_COUNTS = COUNTS.replace("aggregate", "distance-halving")
 HALVING = "vicinal_strategy is 'distance-halving', but it serves allgathers only: it passes on all that"
 NO_REVERSE = "vicinal_strategy is 'distance-halving', but it cannot serve an exchange with a reverse: it passes on what"
 STRICT_CHOICE = "vicinal_choice is 'measure', but vicinal_progress is 'strict' and no progress thread runs"
@@ -40,11 +38,11 @@ def test_who_asks_for_nothing_hears_nothing(mpi: str, env: Mapping[str, str]) ->
 
 
 @pytest.mark.parametrize(("asked", "env", "warnings"), [
-    (["vicinal_strategy", "aggregate"], {}, [COUNTS]),
-    (["vicinal_strategy", "aggregate", "vicinal_progress", "strict"], {}, [COUNTS, STRICT]),
-    ([], {"VICINAL_STRATEGY": "aggregate", "VICINAL_PROGRESS": "strict"}, [COUNTS, STRICT]),
+    (["vicinal_strategy", "aggregate"], {}, []),
+    (["vicinal_strategy", "aggregate", "vicinal_progress", "strict"], {}, [STRICT]),
+    ([], {"VICINAL_STRATEGY": "aggregate", "VICINAL_PROGRESS": "strict"}, [STRICT]),
     (["vicinal_strategy", "direct", "vicinal_progress", "strict"], {}, []),
-    ([], {"VICINAL_STRATEGY": "distance-halving"}, [HALVING, NO_REVERSE, HALVING_COUNTS]),
+    ([], {"VICINAL_STRATEGY": "distance-halving"}, [HALVING, NO_REVERSE]),
     (["vicinal_choice", "measure", "vicinal_progress", "strict"], {}, [STRICT_CHOICE]),
     (["vicinal_choice", "measure"], {}, []),
     (["vicinal_choice", "measure-running"], {}, []),
@@ -74,9 +72,9 @@ def test_a_line_per_plan_says_what_was_chosen_and_why(mpi: str, tmp_path: Path) 
     for rank in range(4):
         own = [text for other, text in heard if other == rank]
         assert sum(f": rank {rank} of 4, on 1 node" in text for text in own) == 2, own
-        # Of each communicator: the request's, that of the graph's alltoalls, the halo's.
+        # Of each communicator: the request's, those of the graph's calls of both kinds, the halo's.
         plans = [text for text in own if text.startswith("plan ")]
-        assert len(plans) == 6 and len({text.split()[1] for text in plans}) == 6, own
+        assert len(plans) == 8 and len({text.split()[1] for text in plans}) == 8, own
         for text in plans:
             assert " by automatic: goes by leaders to " in text and "whoever is busiest; sends " in text, text
         assert sum("of 1 other regions" in text for text in plans) >= 4, plans
@@ -99,7 +97,7 @@ def test_a_plan_by_automatic_says_in_whose_place_it_is(mpi: str, tmp_path: Path)
     said(mpi, VICINAL_LOG=f"info:{log}", VICINAL_STRATEGY="distance-halving")
     plans = [text for _, text in lines_of(log.read_text()) if text.startswith("plan ")]
     replaced = [text for text in plans if " by automatic in place of distance-halving, since it " in text]
-    assert len(replaced) == len(plans) == 6 * 4, plans
+    assert len(replaced) == len(plans) == 8 * 4, plans
     assert sum("since it cannot serve an exchange with a reverse: " in text for text in plans) == 2 * 4, plans
 
 
@@ -133,13 +131,13 @@ def test_debugging_says_what_agreeing_has_cost(mpi: str, tmp_path: Path) -> None
         heard = lines_of((tmp_path / f"of-{rank}").read_text())
         assert {other for other, _ in heard} == {rank}
         costs = [text for _, text in heard if " supersteps, and " in text]
-        assert len(costs) == 6, heard
+        assert len(costs) == 8, heard
         for text in costs:
             assert re.fullmatch(r"plan \d+\.\d+\.\d+ took \S+ ms, [1-9]\d* supersteps, and [1-9]\d* letters of this rank", text)
 
 
 def test_without_a_file_it_is_standard_error(mpi: str) -> None:
-    assert sum(text.startswith("plan ") for _, text in lines_of(said(mpi, ranks=2, VICINAL_LOG="info"))) == 12
+    assert sum(text.startswith("plan ") for _, text in lines_of(said(mpi, ranks=2, VICINAL_LOG="info"))) == 16
 
 
 @pytest.mark.parametrize("wish", ["loud", "info:", "info:/nonexistent/log"])

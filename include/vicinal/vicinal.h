@@ -231,8 +231,13 @@ VICINAL_API int vicinal_graph_free(vicinal_graph* graph);
  *         progress thread, all go one message per edge. By the plan, as many are carried out at once as
  *         vicinal_in_flight says; further ones, and those that come before there is a plan, begin later,
  *         when the process progresses.
- *       alltoallv, alltoallw, allgatherv: one message per edge whatever the strategy, since counts may
- *         change from call to call. For the other strategies use the persistent form.
+ *       alltoallv, alltoallw, allgatherv: the first eight go one message per edge. Meanwhile a plan is
+ *         made in the background that has room on each edge for what was seen of it, by which later calls
+ *         go, whatever their counts: what does not fit takes a message of its own. After 8, 16, 32, ...
+ *         calls the ranks find out together whether the plan still suits, and make another, or go one
+ *         message per edge, where it does not. Pieces of more than 256 KiB always take one of their own.
+ *         As above, nonblocking ones go by a plan only where vicinal_progress allows it. A persistent
+ *         request, whose counts are known, saves a little more.
  *     A request is set to NULL, and freed, when vicinal_test or vicinal_wait find it complete or failed.
  *     Errors: as above, but a fault is that of one call. It is told on the rank at fault, and as
  *     MPI_ERR_OTHER on those whose data depend on that rank's; calls before and after it end well. The

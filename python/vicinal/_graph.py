@@ -340,8 +340,8 @@ class Graph:
     # --- blocking and nonblocking -----------------------------------------------------------------------
     #
     # With the graph's settings, and buffers as for the persistent ones.  Ranks call in the same order.  A
-    # nonblocking call never waits for other ranks.  A blocking alltoall or allgather goes by a plan; those with
-    # counts, and the first few nonblocking ones, send one message per edge.  See vicinal.h.  An
+    # nonblocking call never waits for other ranks.  A blocking alltoall or allgather goes by a plan; the first few of
+    # those with counts, and of the nonblocking ones, send one message per edge.  See vicinal.h.  An
     # error is that of one call: it is raised on the rank at fault and on those whose data depend on that
     # rank's, and later calls are as good as ever.
 

@@ -10,7 +10,8 @@ namespace vicinal {
 void Call::enter(const std::shared_ptr<Call>& call, Driver driver) {
   call->enter_dump();
   const Claim claim(*call);
-  if (!call->advance() && driver == Driver::everybody && (call->stage_ == Stage::queued || call->wants_progress())) {
+  if (!call->advance() && driver == Driver::everybody &&
+      (call->stage_ == Stage::queued || call->wants_progress())) {
     activate(call);
   }
 }

@@ -187,10 +187,10 @@ void CountQueue::begin_review(Graph& graph) {
   if (planner.name == "direct") return;
   const mpi::ConversationKey key = graph.next_key();
   channels_ = settings.in_flight;
-  eras_.push_back({next_effective_,
-                   Review::begin({graph.task({}, planner, options, std::nullopt, channels_), key,
-                                  options.one_block, sizes_,
-                                  eras_.empty() ? nullptr : eras_.back().review})});
+  eras_.push_back(
+      {next_effective_,
+       Review::begin({graph.task({}, planner, options, std::nullopt, channels_), key,
+                      options.one_block, sizes_, eras_.empty() ? nullptr : eras_.back().review})});
   sizes_.forget();
 }
 

@@ -36,8 +36,7 @@ void keep(std::vector<mpi::KeptType>& types, EdgeData& side, bool without_gaps_t
 }  // namespace
 
 CountedCall::CountedCall(std::shared_ptr<const DirectRoute> route, Tags tags, int channel,
-                         std::shared_ptr<Review> review, std::optional<CallData> data,
-                         After after)
+                         std::shared_ptr<Review> review, std::optional<CallData> data, After after)
     : Call(after.channel),
       route_(std::move(route)),
       tags_(tags),
@@ -123,13 +122,12 @@ void CountedCall::send_departed() {
     const EdgePiece& piece = data_->send.pieces[i];
     const int peer = route_->destinations[edge];
     try {
-      sent_.send(address(data_->send.buffer, piece.offset), piece.count, piece.type.handle,
-                     peer, tags_.departed);
+      sent_.send(address(data_->send.buffer, piece.offset), piece.count, piece.type.handle, peer,
+                 tags_.departed);
     } catch (...) {
       if (!refused_) refused_ = std::current_exception();
       // An empty message says that this rank has failed. MPI finishes it by itself.
-      static_cast<void>(
-          mpi::isend(route_->communicator->handle(), {}, peer, tags_.departed));
+      static_cast<void>(mpi::isend(route_->communicator->handle(), {}, peer, tags_.departed));
     }
   }
 }
@@ -146,8 +144,7 @@ bool CountedCall::poll(Polls polls) {
   }
   if (executing_) {
     try {
-      if (!plan_->turns[static_cast<std::size_t>(channel_)].execution->advance(polls))
-        return false;
+      if (!plan_->turns[static_cast<std::size_t>(channel_)].execution->advance(polls)) return false;
     } catch (...) {
       if (!refused_) refused_ = std::current_exception();
     }
@@ -192,7 +189,8 @@ void CountedCall::read_word(std::size_t edge) {
     strays_.emplace_back(route_->communicator->handle(), peer, tags_.departed);
     if (piece != nullptr) {
       fail(Fault::count, "rank ", peer, " has sent more than ", plan_->in.capacities[edge],
-           " bytes where ", piece->bytes(), " were expected; both ends of an edge must give the same count");
+           " bytes where ", piece->bytes(),
+           " were expected; both ends of an edge must give the same count");
     }
     return;
   }

@@ -61,7 +61,7 @@ class CountedCall final : public Call {
   std::shared_ptr<DirectCall> straight_;
   std::shared_ptr<CapacityPlan> plan_;
   bool executing_ = false;
-  mpi::MessageBatch sent_;      ///< of what has departed
+  mpi::MessageBatch sent_;  ///< of what has departed
   mpi::MessageBatch received_;
   std::vector<mpi::Stray> strays_;
   std::exception_ptr refused_;  ///< the first thing that has failed

@@ -71,8 +71,8 @@ void name_messages(std::ostream& out, mpi::MessageBatch::Due due,
   name_ranks(out, due.from.empty() ? " to" : ", to", due.to);
 }
 
-DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<CallData> data,
-                       std::shared_ptr<const Call> after)
+DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag,
+                       std::optional<CallData> data, std::shared_ptr<const Call> after)
     : Call(after),
       route_(std::move(route)),
       tag_(tag),

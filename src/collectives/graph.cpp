@@ -145,7 +145,7 @@ std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,
 PlanningTask Graph::task(const Pattern& pattern, const Planner& planner, const PlanOptions& options,
                          std::optional<Error> fault, int channels) {
   PlanningTask task{communicator_, next_key(), &planner, neighborhood_,
-                    pattern,       options,         channels, std::move(fault)};
+                    pattern,       options,    channels, std::move(fault)};
   task.options.complete = complete_;
   return task;
 }

@@ -35,9 +35,9 @@ bool is_more_than_direct(const Plan& plan, const Neighborhood& neighborhood) {
     if (operation.kind == OperationKind::signal) return true;
     if (operation.kind == OperationKind::send) ++sends;
   }
-  const auto to_others = std::count_if(neighborhood.destinations.begin(),
-                                       neighborhood.destinations.end(),
-                                       [&](int rank) { return rank != neighborhood.rank; });
+  const auto to_others =
+      std::count_if(neighborhood.destinations.begin(), neighborhood.destinations.end(),
+                    [&](int rank) { return rank != neighborhood.rank; });
   return sends != static_cast<std::size_t>(to_others);
 }
 
@@ -64,7 +64,8 @@ std::vector<std::int64_t> SizeRecord::capacities(std::size_t pieces) const {
   std::vector<std::int64_t> result(pieces, 0);
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     const Range& range = ranges_[i];
-    const std::int64_t wanted = range.least == range.most ? range.most : range.most + range.most / 4;
+    const std::int64_t wanted =
+        range.least == range.most ? range.most : range.most + range.most / 4;
     result[i] = range.most > largest_by_plan ? 0 : wanted;
   }
   return result;
@@ -207,9 +208,7 @@ void Review::decide() {
       way_ = Way::planned;
       over_.store(true, std::memory_order_release);
       return;
-    case Verdict::straight:
-      go_straight();
-      return;
+    case Verdict::straight: go_straight(); return;
     case Verdict::plan: begin_planning();
   }
 }
@@ -243,7 +242,8 @@ Pattern Review::pattern() const {
   for (std::size_t edge = 0; edge < neighborhood_.destinations.size(); ++edge) {
     const std::size_t piece = task_.one_block ? 0 : edge;
     const Index place = plan_->out.places[piece];
-    pattern.out.push_back({neighborhood_.destinations[edge], {{place, place, plan_->out.size(piece)}}});
+    pattern.out.push_back(
+        {neighborhood_.destinations[edge], {{place, place, plan_->out.size(piece)}}});
   }
   for (std::size_t edge = 0; edge < neighborhood_.sources.size(); ++edge) {
     const Index words = plan_->in.size(edge);

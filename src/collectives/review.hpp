@@ -28,10 +28,11 @@ class SizeRecord {
 
   /// What a review adds up.
   struct Figures {
-    std::int64_t pieces = 0;    ///< of all calls
-    std::int64_t too_large = 0;  ///< those that did not fit; where there was no room, that were the largest yet
-    std::int64_t needed = 0;     ///< bytes of the largest pieces, by edge
-    std::int64_t room = 0;       ///< bytes of the capacities
+    std::int64_t pieces = 0;  ///< of all calls
+    std::int64_t too_large =
+        0;  ///< those that did not fit; where there was no room, that were the largest yet
+    std::int64_t needed = 0;  ///< bytes of the largest pieces, by edge
+    std::int64_t room = 0;    ///< bytes of the capacities
   };
   [[nodiscard]] Figures figures() const { return figures_; }
   /// What the next plan is to have room for, by piece. Where the sizes changed, a quarter more than the largest.

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "collectives/review.hpp"
 #include "world.hpp"
 
 namespace vicinal {
@@ -55,7 +56,8 @@ struct Circle {
   int rank = world_rank();
   int size = world_size();
   Duplicate comm;
-  std::vector<int> destinations{around(rank + 1, size), around(rank + 1, size), around(rank + 2, size)};
+  std::vector<int> destinations{around(rank + 1, size), around(rank + 1, size),
+                                around(rank + 2, size)};
   std::vector<int> sources{around(rank - 1, size), around(rank - 1, size), around(rank - 2, size)};
   GraphHandle graph;
 
@@ -70,7 +72,8 @@ struct Circle {
   }
   /// Which of the edges between its two ranks an edge is.
   [[nodiscard]] static int twin(const std::vector<int>& peers, std::size_t edge) {
-    return static_cast<int>(std::count(peers.begin(), peers.begin() + static_cast<long>(edge), peers[edge]));
+    return static_cast<int>(
+        std::count(peers.begin(), peers.begin() + static_cast<long>(edge), peers[edge]));
   }
   [[nodiscard]] bool hears(int other) const {
     return std::find(sources.begin(), sources.end(), other) != sources.end();
@@ -133,9 +136,9 @@ struct Call {
     vicinal_request* to = &request;
     switch (form) {
       case Form::alltoallv:
-        return vicinal_ineighbor_alltoallv(
-            sent->values(), counts.data(), send_places.data(), MPI_INT64_T, received->values(),
-            receive_counts.data(), receive_places.data(), MPI_INT64_T, circle.graph, to);
+        return vicinal_ineighbor_alltoallv(sent->values(), counts.data(), send_places.data(),
+                                           MPI_INT64_T, received->values(), receive_counts.data(),
+                                           receive_places.data(), MPI_INT64_T, circle.graph, to);
       case Form::alltoallw:
         return vicinal_ineighbor_alltoallw(sent->values(), counts.data(), send_offsets.data(),
                                            types.data(), received->values(), receive_counts.data(),
@@ -160,8 +163,8 @@ struct Call {
     for (std::size_t e = 0; e < 3; ++e) {
       for (int i = 0; i < receive_counts[e]; ++i) {
         const int from = circle.sources[e], twin = Circle::twin(circle.sources, e);
-        const std::int64_t expected = gathers() ? value(number, from, 0, 0, i)
-                                                : value(number, from, circle.rank, twin, i);
+        const std::int64_t expected =
+            gathers() ? value(number, from, 0, 0, i) : value(number, from, circle.rank, twin, i);
         const std::int64_t found = received->values()[receive_places[e] + i];
         if (found == expected) continue;
         fail_check(__FILE__, __LINE__, "call ", number, ", form ", static_cast<int>(form),
@@ -177,7 +180,8 @@ struct Call {
 
 /// The same on whoever asks, and different from call to call.
 int random_size(int number, int from, int to, int twin) {
-  const unsigned mixed = static_cast<unsigned>(((number * 37 + from) * 41 + to) * 43 + twin) * 2654435761U;
+  const unsigned mixed =
+      static_cast<unsigned>(((number * 37 + from) * 41 + to) * 43 + twin) * 2654435761U;
   return static_cast<int>((mixed >> 16U) % 40U);
 }
 int constant_size(int, int from, int to, int twin) { return 3 + (from + 2 * to + twin) % 5; }
@@ -201,6 +205,51 @@ void run_loop(const Circle& circle, Form form, const Sizes& sizes, int calls = 4
 
 }  // namespace
 
+TEST(counted_calls_are_summed_up_by_size) {
+  const auto sizes = [](std::vector<std::int64_t> bytes) {
+    EdgeData data;
+    for (const std::int64_t count : bytes) {
+      EdgePiece piece;
+      piece.count = count;
+      piece.type.size = 1;
+      data.pieces.push_back(piece);
+    }
+    return data;
+  };
+  SizeRecord record;
+  CHECK(record.capacities(2) ==
+        std::vector<std::int64_t>({0, 0}));  // of calls that all failed here
+  record.note(sizes({8, 100}), nullptr);
+  record.note(sizes({8, 40}), nullptr);
+  CHECK(record.capacities(2) == std::vector<std::int64_t>({8, 125}));
+  record.note(sizes({8, 200}), nullptr);
+  CHECK_EQUAL(record.figures().too_large, 1);  // the first sight of a size is none
+  CHECK_EQUAL(record.figures().pieces, 6);
+  CHECK_EQUAL(record.figures().needed, 208);
+  record.note(sizes({8, 1 << 20}), nullptr);
+  CHECK(record.capacities(2) ==
+        std::vector<std::int64_t>({8, 0}));  // that one takes a message of its own
+  record.forget();
+  const std::vector<std::int64_t> capacities{8, 125};
+  record.note(sizes({9, 125}), &capacities);
+  CHECK_EQUAL(record.figures().too_large, 1);
+  CHECK_EQUAL(record.figures().pieces, 2);
+}
+
+TEST(counted_calls_are_reviewed_by_what_all_have_noted) {
+  const auto verdict = [](std::int64_t too_large, std::int64_t needed, std::int64_t room, Way way) {
+    return verdict_on({800, too_large, needed, room}, way);
+  };
+  CHECK(verdict(800, 1000, 0, Way::unknown) == Verdict::plan);
+  CHECK(verdict(100, 1000, 0, Way::straight) == Verdict::plan);
+  CHECK(verdict(101, 1000, 0, Way::straight) == Verdict::straight);
+  CHECK(verdict(100, 1000, 2000, Way::planned) == Verdict::keep);
+  CHECK(verdict(101, 1000, 2000, Way::planned) == Verdict::plan);
+  CHECK(verdict(101, 1000, 2000, Way::planned_anew) == Verdict::straight);
+  CHECK(verdict(0, 1000, 2001, Way::planned) == Verdict::plan);
+  CHECK(verdict(0, 1000, 2001, Way::planned_anew) == Verdict::plan);
+}
+
 TEST(counted_calls_with_the_same_sizes) {
   for_each_way([](const Circle& circle) { run_loop(circle, Form::alltoallv, constant_size); });
 }
@@ -214,17 +263,21 @@ TEST(counted_calls_whose_sizes_change_in_every_call) {
 TEST(counted_calls_of_two_sets_of_sizes_in_turn) {
   for_each_way([](const Circle& circle) {
     run_loop(circle, Form::alltoallv, [](int number, int from, int to, int twin) {
-      return number % 2 == 0 ? constant_size(0, from, to, twin) : 30 - constant_size(0, to, from, twin);
+      return number % 2 == 0 ? constant_size(0, from, to, twin)
+                             : 30 - constant_size(0, to, from, twin);
     });
   });
 }
 
 TEST(counted_calls_that_outgrow_their_plan_and_shrink_again) {
   for_each_way([](const Circle& circle) {
-    run_loop(circle, Form::alltoallv, [](int number, int from, int to, int twin) {
-      const int stage = number < 10 ? 1 : number < 30 ? 20 : number < 70 ? 0 : 2;
-      return stage * constant_size(number, from, to, twin);
-    }, 140);
+    run_loop(
+        circle, Form::alltoallv,
+        [](int number, int from, int to, int twin) {
+          const int stage = number < 10 ? 1 : number < 30 ? 20 : number < 70 ? 0 : 2;
+          return stage * constant_size(number, from, to, twin);
+        },
+        140);
   });
 }
 
@@ -240,18 +293,24 @@ TEST(counted_calls_along_twin_edges_that_swap_sizes) {
 
 TEST(counted_calls_with_one_edge_too_large_for_any_plan) {
   const Circle circle;
-  run_loop(circle, Form::alltoallv, [&](int number, int from, int, int twin) {
-    return from == 0 && twin == 1 ? 40000 + number : 4;
-  }, 20);
+  run_loop(
+      circle, Form::alltoallv,
+      [&](int number, int from, int, int twin) {
+        return from == 0 && twin == 1 ? 40000 + number : 4;
+      },
+      20);
 }
 
 TEST(counted_calls_of_ranks_without_data_of_their_own) {
   // Whoever leads has to pass on what others have.
   for_each_way([](const Circle& circle) {
     for (int idle = 0; idle < std::min(circle.size, 4); ++idle) {
-      run_loop(circle, Form::alltoallv, [=](int number, int from, int to, int) {
-        return from == idle || to == idle ? 0 : 2 + number % 3;
-      }, 20);
+      run_loop(
+          circle, Form::alltoallv,
+          [=](int number, int from, int to, int) {
+            return from == idle || to == idle ? 0 : 2 + number % 3;
+          },
+          20);
     }
   });
 }
@@ -264,7 +323,8 @@ TEST(counted_calls_in_flight_across_reviews) {
       calls.emplace_back(circle, forms[number % 3], number, random_size);
       SUCCEEDS(calls.back().begin());
     }
-    for (int i = 0; i < 75; ++i) calls[static_cast<std::size_t>((i * 7 + circle.rank * 3) % 75)].wait();
+    for (int i = 0; i < 75; ++i)
+      calls[static_cast<std::size_t>((i * 7 + circle.rank * 3) % 75)].wait();
   });
 }
 
@@ -331,7 +391,8 @@ TEST(counted_calls_whose_ends_differ_are_told) {
     for (const auto& [sent, expected] : ends) {
       for (int good = 0; good < 2; ++good) {
         Call call(circle, Form::alltoallv, number++, [&](int, int from, int to, int twin) {
-          if (good == 1 || from != 0 || to != 1 || twin != 0) return constant_size(0, from, to, twin);
+          if (good == 1 || from != 0 || to != 1 || twin != 0)
+            return constant_size(0, from, to, twin);
           return circle.rank == 1 ? expected : sent;
         });
         const int code = call.run();
@@ -353,10 +414,9 @@ TEST(a_counted_call_outlives_its_types_graph_and_communicator) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     const std::vector<int> to{around(rank + 1, size)}, from{around(rank - 1, size)};
     GraphHandle graph;
-    SUCCEEDS(create_graph(comm, from, to,
-                          Hints{{"vicinal_strategy", "aggregate"},
-                                {"vicinal_regions", few_regions(size)}},
-                          &graph));
+    SUCCEEDS(create_graph(
+        comm, from, to,
+        Hints{{"vicinal_strategy", "aggregate"}, {"vicinal_regions", few_regions(size)}}, &graph));
     struct Buffers {
       std::vector<std::int64_t> sent, received;
       RequestHandle request;
