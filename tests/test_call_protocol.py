@@ -1,16 +1,17 @@
 """How calls with counts go by a plan with capacities, searched through in every order of events.
 
-The model is one edge from a sender over a leader, a rank between, to a receiver, with the rules of
-src/collectives/call_queue.cpp, counted_call.cpp, direct_call.cpp and review.cpp, and smaller numbers. Messages carry the
-number of their call, so that it is seen where one meets another call. Each way to break the rules must be found out.
+The model is one edge from a sender over a leader, a rank between, to a receiver, with the rules of call_queue.cpp,
+counted_call.cpp, direct_call.cpp and review.cpp in src/collectives, and smaller numbers. Messages carry the number of
+their call, so that it is seen where one meets another call. Each way to break the rules must be found out. Left out: other edges, but for one message that holds up a sender at fault; how ranks agree on what holds in an era;
+how an execution moves a word, but for the order in which ranks let go of it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
@@ -19,16 +20,15 @@ Value = TypeVar("Value")
 SENDER, LEADER, RECEIVER = RANKS = range(3)
 NAMES = ("sender", "leader", "receiver")
 
-# The size of what a call sends or expects; a call at fault; data that MPI refuses to send. What fits depends on the era.
+# What a call sends or expects: the era says what fits; it may be at fault, or have what MPI refuses to send.
 FAULT, ONE, TWO, THREE, FOUR, REFUSED = range(6)
-# What a word says that is no size.
-DEPARTED, NOTHING = -1, -2
-# What a call waits for: its turn; the word (the sender: that the leader has it); that the receiver has the word; the end
-# of a message; a message that it must swallow, and for which MPI has no receive.
+DEPARTED, NOTHING = -1, -2  # what a word says that is no size
+# What a call waits for: its turn; the word (the sender: that the leader has it), or that the receiver has it; messages.
 TURN, WORD, HANDOVER, MESSAGE, PROBE = 1, 2, 4, 8, 16
 
 LEAD = 1  # calls between the one that begins a review and the first that it concerns
 NO_ERA = -1  # of calls that no review concerns
+PROMPT = ("leader", "review")  # how events begin that nobody prevents
 
 
 class Call(NamedTuple):
@@ -79,8 +79,8 @@ class Protocol:
     channels: int = 2
     eager: bool = False  # whether MPI finishes what is sent before it meets a receive
     reserves: bool = True  # whether there is address space to post a receive for a message of any length
-    strict: tuple[int, ...] = ()  # calls that may not go by a plan
-    plan_awaits_tag: bool = False  # whether a call by the plan begins only when it could go straight as well
+    strict: tuple[int, ...] = ()  # calls that may not go by a plan; where there are any, all others block
+    plan_awaits_tag: bool = True  # whether a call by the plan begins only when it could go straight as well
     leader_at_fault: bool = False
     prompt: bool = False  # whether leader and reviews are never late
     broken: str = ""
@@ -89,9 +89,6 @@ class Protocol:
         words: tuple[Message | None, ...] = (None,) * self.channels
         tags = (Tag(),) * (self.straight_tags + self.channels)
         return State((0, 0, 0), (0, 0, 0), ((), (), ()), words, words, tags)
-
-    def era(self, number: int) -> int:
-        return NO_ERA if number in self.strict else sum(first <= number for first, _ in self.eras) - 1
 
     def capacity(self, call: Call) -> int:
         return 0 if call.era == NO_ERA else self.eras[call.era][1]
@@ -107,16 +104,15 @@ class Protocol:
         return channel if self.broken == "same tags" else self.straight_tags + channel
 
     def user_waits(self, state: State, rank: int) -> bool:
-        """For a call that is too long ago. Nobody waits for one at fault: its user has been told at once."""
+        """For a call too long ago, or blocking. Nobody waits for one at fault, of which the user has heard at once."""
+        due = [call.number for call in state.calls[rank] if call.size != FAULT]
         last = state.entered[rank] - self.window
-        return any(call.number <= last and call.size != FAULT for call in state.calls[rank])
+        return any(number <= last or (self.strict and number not in self.strict) for number in due)
 
     def may_review(self, state: State, rank: int) -> bool:
         """Whether the next review may end here: all ranks have begun it, and ended the one before."""
         review = state.reviews[rank]
-        if review == len(self.eras):
-            return False
-        begins = self.eras[review][0] - LEAD
+        begins = self.eras[review][0] - LEAD if review < len(self.eras) else self.calls
         return all(state.entered[other] > begins and state.reviews[other] >= review for other in RANKS)
 
     def holds_tag(self, state: State, rank: int, number: int) -> bool:
@@ -136,17 +132,14 @@ class Protocol:
             on_channel = other.era != NO_ERA and (call.number - other.number) % self.channels == 0
             if on_channel and other.number < call.number and other.waits & holding:
                 return False
-        by_plan_at_once = self.capacity(call) and not self.plan_awaits_tag
-        return bool(by_plan_at_once) or not self.holds_tag(state, rank, before)
+        at_once = self.capacity(call) > 0 and not self.plan_awaits_tag
+        return at_once or not self.holds_tag(state, rank, before)
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
-        """What may happen next. Of what leader and reviews do nothing can be undone, prevented or overtaken by what others
-        do, in whatever order: where they are prompt, one such event stands for all orders."""
-        moves = self.all_moves(state)
-        if not self.prompt:
-            return moves
-        listed = list(moves)
-        return iter([move for move in listed if move[0].startswith(("leader", "review"))][:1] or listed)
+        """What may happen next. What leader and reviews may do, nobody prevents, and its order does not matter: where
+        they are prompt, nothing else happens before."""
+        moves = list(self.all_moves(state))
+        return iter((self.prompt and [move for move in moves if move[0].startswith(PROMPT)][:1]) or moves)
 
     def all_moves(self, state: State) -> Iterator[tuple[str, State]]:
         for rank in (LEADER, SENDER, RECEIVER):
@@ -161,8 +154,10 @@ class Protocol:
             for call in state.calls[rank]:
                 if call.waits & TURN and self.may_begin(state, rank, call):
                     yield f"{name} begins call {call.number}", self.begin(state, rank, call)
-                elif call.waits & PROBE:
-                    yield from self.probe(state, rank, call)
+                elif call.waits & PROBE and rank == SENDER:
+                    yield f"another edge's message comes to call {call.number}", self.settle(state, rank, call, PROBE)
+                elif call.waits & PROBE and state.tags[self.tag(call)].sent and not state.tags[self.tag(call)].posted:
+                    yield f"receiver swallows what comes to call {call.number}", self.take(state, call)
                 elif call.waits & WORD and rank == LEADER and state.to_leader[call.number % self.channels]:
                     yield f"leader forwards the word of call {call.number}", self.forward(state, call)
                 elif call.waits & WORD and rank == RECEIVER and state.to_receiver[call.number % self.channels]:
@@ -170,11 +165,12 @@ class Protocol:
         for place, tag in enumerate(state.tags):
             if tag.sent and tag.posted:
                 call = next(call for call in state.calls[RECEIVER] if call.number == tag.posted[0])
-                yield f"a message with tag {place} comes to call {call.number}", self.take(state, place, call)
+                yield f"a message with tag {place} comes to call {call.number}", self.take(state, call)
 
     def enter(self, state: State, rank: int, size: int) -> State:
         number = state.entered[rank]
-        call = Call(number, size, state.reviews[rank] - 1 if self.broken == "on arrival" else self.era(number), TURN)
+        era = state.reviews[rank] - 1 if self.broken == "on arrival" else sum(e[0] <= number for e in self.eras) - 1
+        call = Call(number, size, NO_ERA if number in self.strict else era, TURN)
         held = self.holds_tag(state, rank, number - self.straight_tags)
         calls = put(state.calls, rank, (*state.calls[rank], call))
         state = state._replace(entered=put(state.entered, rank, number + 1), calls=calls)
@@ -184,7 +180,7 @@ class Protocol:
         if rank == SENDER:
             return self.send(state, call)
         by_plan = self.capacity(call) > 0 and not (rank == LEADER and self.broken == "lazy leader")
-        state = self.settle(state, rank, call.number, TURN, WORD if by_plan else MESSAGE if rank == RECEIVER else 0)
+        state = self.settle(state, rank, call, TURN, WORD if by_plan else MESSAGE if rank == RECEIVER else 0)
         early = self.broken == "expectation" and not self.swallows(call)
         return self.receive(state, call) if rank == RECEIVER and (early or not by_plan) else state
 
@@ -193,39 +189,39 @@ class Protocol:
         waits = 0
         if self.capacity(call):
             if call.size == FAULT and self.broken == "silent fault":
-                return self.settle(state, SENDER, call.number, TURN)
+                return self.settle(state, SENDER, call, TURN)
             word = DEPARTED if call.size > self.capacity(call) else says or NOTHING
             message = Message(call.number, call.size, word)
             state = state._replace(to_leader=self.write(state.to_leader, message))
             waits = WORD
             if word != DEPARTED:
-                return self.settle(state, SENDER, call.number, TURN, waits)
+                return self.settle(state, SENDER, call, TURN, waits)
         elif call.size == FAULT and not self.reserves:
             waits = PROBE  # of what another edge brings
         place = self.tag(call)
         sent = (*state.tags[place].sent, Message(call.number, call.size, says))
         state = state._replace(tags=put(state.tags, place, state.tags[place]._replace(sent=sent)))
-        return self.settle(state, SENDER, call.number, TURN, waits | (MESSAGE if says and not self.eager else 0))
+        return self.settle(state, SENDER, call, TURN, waits | (MESSAGE if says and not self.eager else 0))
 
     def forward(self, state: State, call: Call) -> State:
         channel = call.number % self.channels
         message = self.meet(state.to_leader[channel], call)
-        state = self.settle(state, SENDER, message.number, WORD)
+        state = self.settle(state, SENDER, message, WORD)
         to_leader, to_receiver = put(state.to_leader, channel, None), self.write(state.to_receiver, message)
         state = state._replace(to_leader=to_leader, to_receiver=to_receiver)
-        return self.settle(state, LEADER, call.number, WORD, HANDOVER)
+        return self.settle(state, LEADER, call, WORD, HANDOVER)
 
     def read(self, state: State, call: Call) -> State:
         channel = call.number % self.channels
         message = self.meet(state.to_receiver[channel], call)
         state = state._replace(to_receiver=put(state.to_receiver, channel, None))
-        state = self.settle(state, LEADER, message.number, HANDOVER)
+        state = self.settle(state, LEADER, message, HANDOVER)
         if message.says != DEPARTED or self.swallows(call):
             self.judge(call, message)
         left = self.broken == "expectation" if not self.swallows(call) else self.broken == "not swallowed"
         if message.says == DEPARTED and not left:
             state = self.receive(state, call)
-        return self.settle(state, RECEIVER, call.number, WORD)
+        return self.settle(state, RECEIVER, call, WORD)
 
     def receive(self, state: State, call: Call) -> State:
         """Posts a receive, or looks for what must be swallowed."""
@@ -235,35 +231,29 @@ class Protocol:
             if departed and self.tag(other) == place:
                 raise Violation("two receives", f"of calls {other.number} and {call.number}")
         if self.swallows(call) and not self.reserves:
-            return self.settle(state, RECEIVER, call.number, MESSAGE, PROBE)
+            return self.settle(state, RECEIVER, call, MESSAGE, PROBE)
         posted = (*state.tags[place].posted, call.number)
         state = state._replace(tags=put(state.tags, place, state.tags[place]._replace(posted=posted)))
-        return self.settle(state, RECEIVER, call.number, 0, MESSAGE)
+        return self.settle(state, RECEIVER, call, 0, MESSAGE)
 
-    def probe(self, state: State, rank: int, call: Call) -> Iterator[tuple[str, State]]:
-        """Finds a message that has come to no receive. What another edge brings to the sender comes at any time."""
+    def take(self, state: State, call: Call) -> State:
+        """The next message with its tag."""
         place = self.tag(call)
-        if rank == SENDER:
-            yield f"another edge's message comes to call {call.number}", self.settle(state, rank, call.number, PROBE)
-        elif state.tags[place].sent and not state.tags[place].posted:
-            yield f"receiver swallows what comes to call {call.number}", self.take(state, place, call)
-
-    def take(self, state: State, place: int, call: Call) -> State:
         sent, posted = state.tags[place]
         message = self.meet(sent[0], call)
         if not self.swallows(call):
             self.judge(call, message)
         state = state._replace(tags=put(state.tags, place, Tag(sent[1:], posted[1:])))
-        state = self.settle(state, SENDER, message.number, MESSAGE)
-        return self.settle(state, RECEIVER, call.number, MESSAGE | PROBE)
+        state = self.settle(state, SENDER, message, MESSAGE)
+        return self.settle(state, RECEIVER, call, MESSAGE | PROBE)
 
-    @staticmethod
-    def settle(state: State, rank: int, number: int, done: int, begun: int = 0) -> State:
+    def settle(self, state: State, rank: int, which: Call | Message, done: int, begun: int = 0) -> State:
         """A call no longer waits for the one, but for the other. It is over once it waits for nothing."""
-        changed = [
-            call._replace(waits=call.waits & ~done | begun) if call.number == number else call for call in state.calls[rank]
-        ]
-        return state._replace(calls=put(state.calls, rank, tuple(call for call in changed if call.waits)))
+        calls = list(state.calls[rank])
+        for place, call in enumerate(calls):
+            if call.number == which.number:
+                calls[place] = call._replace(waits=call.waits & ~done | begun)
+        return state._replace(calls=put(state.calls, rank, tuple(call for call in calls if call.waits)))
 
     def write(self, words: tuple[Message | None, ...], message: Message) -> tuple[Message | None, ...]:
         channel = message.number % self.channels
@@ -271,47 +261,43 @@ class Protocol:
             raise Violation("overwritten", f"{words[channel]} by {message}")
         return put(words, channel, message)
 
-    @staticmethod
-    def meet(message: Message | None, call: Call) -> Message:
+    def meet(self, message: Message | None, call: Call) -> Message:
         assert message is not None
         if message.number != call.number:
             raise Violation("mixed", f"{message} has come to {call}")
         return message
 
-    @staticmethod
-    def judge(call: Call, message: Message) -> None:
+    def judge(self, call: Call, message: Message) -> None:
         """What the receiver is told, and what it should be."""
         if call.size == FAULT:
             return
-        told = "elsewhere" if message.says in (NOTHING, 0) else "nothing" if message.says == call.size else "count"
+        fits = message.says == call.size or (self.broken == "no comparison" and message.says > 0)
+        told = "elsewhere" if message.says in (NOTHING, 0) else "nothing" if fits else "count"
         due = {call.size: ["nothing"], FAULT: ["elsewhere"], REFUSED: ["elsewhere", "count"]}
         if told not in due.get(message.size, ["count"]):
             raise Violation("wrong end", f"{message} is told as {told} in {call}")
 
 
-@dataclass(frozen=True)
-class Found:
-    states: int
+class Found(NamedTuple):
+    states: Collection[State]
     violation: str  # its kind
-    story: tuple[str, ...]
+    story: str
 
 
 def search(protocol: Protocol) -> Found:
-    """Goes through all states; to the first violation, by a shortest way."""
-    start = protocol.start()
-    ways: dict[State, tuple[State | None, str]] = {start: (None, "all begin")}
-    due = deque([start])
+    """Goes through all states, up to the first violation, to which it tells a shortest way."""
+    ways: dict[State, tuple[State | None, str]] = {protocol.start(): (None, "nothing has happened")}
+    due = deque(ways)
     while due:
         state = due.popleft()
         try:
-            ends = True
-            for event, after in protocol.moves(state):
-                ends = False
+            moves = list(protocol.moves(state))
+            if not moves:
+                require_end(protocol, state)
+            for event, after in moves:
                 if after not in ways:
                     ways[after] = (state, event)
                     due.append(after)
-            if ends:
-                require_end(protocol, state)
         except Violation as violation:
             kind, what = violation.args
             story = [f"{kind}: {what}"]
@@ -319,8 +305,8 @@ def search(protocol: Protocol) -> Found:
             while at is not None:
                 at, event = ways[at]
                 story.append(event)
-            return Found(len(ways), kind, tuple(reversed(story)))
-    return Found(len(ways), "", ())
+            return Found(ways.keys(), kind, "\n".join(reversed(story)))
+    return Found(ways.keys(), "", "")
 
 
 def require_end(protocol: Protocol, state: State) -> None:
@@ -328,3 +314,85 @@ def require_end(protocol: Protocol, state: State) -> None:
         raise Violation("deadlock", str(state))
     if state != State(state.entered, state.reviews, *protocol.start()[2:]):
         raise Violation("left over", str(state))
+
+
+ONES: dict[str, Any] = {"sent": (ONE,), "expected": (ONE,)}
+THREES: dict[str, Any] = {"sent": (THREE,), "expected": (THREE,)}
+SOME: dict[str, Any] = {"sent": (ONE, FOUR, FAULT), "expected": (ONE, THREE, FOUR)}
+NOT_LARGE: dict[str, Any] = {"sent": (ONE, FAULT), "expected": (ONE, FAULT)}
+ALL: dict[str, Any] = {"sent": (ONE, THREE, FAULT, REFUSED), "expected": (ONE, TWO, THREE, FOUR, FAULT)}
+ONE_EACH: dict[str, Any] = {"straight_tags": 1, "channels": 1}
+AT_ONCE = ((0, 2),)
+
+HOLD = {
+    "blocking, to a plan": Protocol(4, ((2, 2),), window=1),
+    "to a plan": Protocol(3, ((2, 2),)),
+    "one channel": Protocol(3, AT_ONCE, channels=1, window=2),
+    "eager": Protocol(2, AT_ONCE, channels=1, eager=True),
+    "two channels": Protocol(3, AT_ONCE, prompt=True),
+    "longer": Protocol(4, ((2, 2),), window=2, prompt=True),
+    "straight": Protocol(4, (), prompt=True),
+    "straight, swallowing": Protocol(3, (), straight_tags=1, reserves=False, prompt=True),
+    "all sizes": Protocol(2, AT_ONCE, channels=1, **ALL),
+    "all sizes, straight": Protocol(2, (), straight_tags=1, **ALL),
+    "by plan, swallowing": Protocol(3, AT_ONCE, channels=1, eager=True, reserves=False, prompt=True),
+    "leader at fault": Protocol(3, AT_ONCE, channels=1, leader_at_fault=True, prompt=True),
+    "kept, then larger": Protocol(3, ((0, 2), (1, 2), (2, 3)), channels=1, prompt=True, **SOME),
+    "straight and back": Protocol(4, ((0, 2), (1, 0), (2, 2)), window=2, prompt=True, **ONE_EACH, reserves=False),
+    "plan to straight": Protocol(3, ((1, 2), (2, 0)), prompt=True, **ONE_EACH),
+}
+
+THERE_AND_BACK = {  # calls that go straight, by the plan and straight again, with one tag
+    "reviewed": Protocol(3, ((1, 2), (2, 0)), prompt=True, **ONE_EACH, reserves=False),
+    "strict": Protocol(3, AT_ONCE, strict=(0, 2), prompt=True, **ONE_EACH, reserves=False),
+    "after one at fault": Protocol(4, AT_ONCE, strict=(1, 3), straight_tags=1, channels=3, prompt=True, **NOT_LARGE),
+}
+
+BROKEN = {
+    "one departed tag": (Protocol(2, AT_ONCE, **THREES), "mixed"),
+    "expectation": (Protocol(2, AT_ONCE, channels=1, sent=(ONE, THREE), expected=(THREE,)), "mixed"),
+    "expectation, once": (Protocol(1, AT_ONCE, sent=(ONE,), expected=(THREE,)), "deadlock"),
+    "no comparison": (Protocol(1, AT_ONCE, sent=(ONE,), expected=(TWO,)), "wrong end"),
+    "not swallowed": (Protocol(1, AT_ONCE, sent=(THREE,), expected=(ONE,), eager=True), "left over"),
+    "not swallowed, rendezvous": (Protocol(1, AT_ONCE, sent=(THREE,), expected=(ONE,)), "deadlock"),
+    "silent fault": (Protocol(2, AT_ONCE, channels=1, sent=(ONE, FAULT), expected=(ONE,)), "mixed"),
+    "silent fault, once": (Protocol(1, AT_ONCE, sent=(FAULT,), expected=(ONE,)), "deadlock"),
+    "lazy leader": (Protocol(1, AT_ONCE, **ONES), "deadlock"),
+    "on arrival": (Protocol(2, ((1, 2),), **ONES), "deadlock"),
+    "entry waits": (Protocol(4, ((2, 2),), **ONES), "entry waits"),
+    "no order": (Protocol(2, AT_ONCE, channels=1, **ONES), "overwritten"),
+    "order of words": (Protocol(2, AT_ONCE, channels=1, **THREES), "two receives"),
+    "same tags": (Protocol(3, ((0, 2), (2, 0)), channels=3, **THREES), "mixed"),
+    "free tags": (Protocol(2, (), straight_tags=1, sent=(ONE,), expected=(ONE, FAULT), reserves=False), "mixed"),
+}
+
+
+@pytest.mark.parametrize("name", HOLD)
+def test_the_rules_hold_in_every_order(name: str) -> None:
+    found = search(HOLD[name])
+    assert not found.violation, found.story
+
+
+@pytest.mark.parametrize("name", THERE_AND_BACK)
+def test_a_call_by_the_plan_hides_no_call_that_holds_its_tag(name: str) -> None:
+    assert not search(THERE_AND_BACK[name]).violation
+    found = search(replace(THERE_AND_BACK[name], plan_awaits_tag=False))
+    assert found.violation == "mixed", found.story
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_rules_are_found_out(name: str) -> None:
+    protocol, violation = BROKEN[name]
+    assert not search(protocol).violation
+    found = search(replace(protocol, broken=name.split(",")[0]))
+    assert found.violation == violation, found.story
+
+
+@pytest.mark.parametrize("name", ["blocking, to a plan", "eager"])
+def test_where_leader_and_reviews_are_prompt_nothing_is_hidden(name: str) -> None:
+    """All states are found in which they have nothing to do."""
+    late = HOLD[name]
+    found = [search(protocol).states for protocol in (late, replace(late, prompt=True))]
+    busy = {state for state in found[0] if any(event.startswith(PROMPT) for event, _ in late.moves(state))}
+    assert set(found[0]) - busy == set(found[1]) - busy
+    assert len(found[0]) - len(busy) < len(found[1]) < len(found[0])

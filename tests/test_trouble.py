@@ -41,7 +41,7 @@ def test_a_signal_shows_what_is_waited_for(mpi: str, way: str, tmp_path: Path) -
     text = dump.read_text()
     assert "vicinal: rank 0: an execution of a plan by aggregate waits for" in text, text
     assert "operation" in text, text
-    assert "waits for messages from rank" in text, text
+    assert "a call that has begun waits for messages from rank" in text, text
 
 
 def test_a_signal_that_is_none_is_refused(mpi: str) -> None:

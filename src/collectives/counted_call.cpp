@@ -58,7 +58,8 @@ CountedCall::CountedCall(std::shared_ptr<const DirectRoute> route, Tags tags, in
 bool CountedCall::may_begin() {
   if (!review_->test()) return false;
   plan_ = review_->plan();
-  return plan_ || !after_tag_ || !after_tag_->holds_up();
+  // By the plan too: later calls with this tag ask this one alone.
+  return !after_tag_ || !after_tag_->holds_up();
 }
 
 void CountedCall::begin() {

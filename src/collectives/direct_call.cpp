@@ -129,11 +129,15 @@ void DirectCall::post_send(std::size_t edge, int peer) {
 }
 
 bool DirectCall::poll(Polls polls) {
-  for (int made = 1; made < polls.times; ++made) {
-    if (messages_.test()) break;
-  }
   std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
-  if (!messages_.test() || !strays_.empty()) return false;
+  try {
+    bool complete = messages_.test();
+    for (int made = 1; made < polls.times && !complete; ++made) complete = messages_.test();
+    if (!complete) return false;
+  } catch (...) {
+    if (!refused_) refused_ = std::current_exception();
+  }
+  if (!strays_.empty()) return false;
   if (refused_) std::rethrow_exception(refused_);
   return true;
 }

@@ -64,7 +64,7 @@ class DirectCall final : public Call {
   std::vector<mpi::KeptType> types_;  ///< where it begins after the user may have freed theirs
   mpi::MessageBatch messages_;
   std::vector<mpi::Stray> strays_;  ///< in the place of receives
-  std::exception_ptr refused_;      ///< why the first of its messages could not be posted
+  std::exception_ptr refused_;      ///< the first thing that has failed
 };
 
 }  // namespace vicinal

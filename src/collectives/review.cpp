@@ -76,20 +76,20 @@ void SizeRecord::forget() {
   figures_ = {};
 }
 
-Verdict verdict_on(const SizeRecord::Figures& all, Way so_far) {
+Ruling ruling_on(const SizeRecord::Figures& all, Way so_far) {
   // One piece in eight as a message of its own costs about what the plan saves.
   const bool often_too_large = all.too_large * 8 > all.pieces;
   switch (so_far) {
-    case Way::unknown: return Verdict::plan;
-    case Way::straight: return often_too_large ? Verdict::straight : Verdict::plan;
+    case Way::unknown: return Ruling::plan;
+    case Way::straight: return often_too_large ? Ruling::straight : Ruling::plan;
     case Way::planned_anew:
-      if (often_too_large) return Verdict::straight;
+      if (often_too_large) return Ruling::straight;
       break;
     case Way::planned:
-      if (often_too_large) return Verdict::plan;
+      if (often_too_large) return Ruling::plan;
       break;
   }
-  return all.needed * 2 < all.room ? Verdict::plan : Verdict::keep;
+  return all.needed * 2 < all.room ? Ruling::plan : Ruling::keep;
 }
 
 CapacityPlan::Rooms::Rooms(std::vector<std::int64_t> all) : capacities(std::move(all)) {
@@ -182,7 +182,7 @@ vicinal::Task<Done> Review::add_up() {
   co_await consulting;
   faults.settle();
   sums_ = joining.take();
-  if (verdict_on({sums_[0], sums_[1], sums_[2], sums_[3]}, way_) != Verdict::plan) co_return Done{};
+  if (ruling_on({sums_[0], sums_[1], sums_[2], sums_[3]}, way_) != Ruling::plan) co_return Done{};
 
   std::map<int, Capacities> to;
   const std::vector<std::int64_t> capacities = task_.sizes.capacities(out_pieces());
@@ -202,14 +202,14 @@ vicinal::Task<Done> Review::add_up() {
 }
 
 void Review::decide() {
-  const Verdict verdict = verdict_on({sums_[0], sums_[1], sums_[2], sums_[3]}, way_);
-  switch (verdict) {
-    case Verdict::keep:
+  const Ruling ruling = ruling_on({sums_[0], sums_[1], sums_[2], sums_[3]}, way_);
+  switch (ruling) {
+    case Ruling::keep:
       way_ = Way::planned;
       over_.store(true, std::memory_order_release);
       return;
-    case Verdict::straight: go_straight(); return;
-    case Verdict::plan: begin_planning();
+    case Ruling::straight: go_straight(); return;
+    case Ruling::plan: begin_planning();
   }
 }
 

@@ -4,7 +4,7 @@
 // Counts may change on one edge without the others knowing, so a plan for such calls has room for so many bytes on each
 // edge, its capacity: what was seen of it lately, and a little more where it changed. What does not fit goes as a
 // message of its own (counted_call.hpp). A review adds up over the ranks how often that was, and how much of the room was
-// needed; then all give the same verdict, the senders tell the receivers the new capacities, and all plan anew.
+// needed; then all give the same ruling, the senders tell the receivers the new capacities, and all plan anew.
 #pragma once
 
 #include <algorithm>
@@ -49,11 +49,11 @@ class SizeRecord {
   Figures figures_;
 };
 
-enum class Verdict : std::uint8_t { keep, plan, straight };
+enum class Ruling : std::uint8_t { keep, plan, straight };
 
 /// What follows from what all ranks have noted, and from how calls went so far.
 enum class Way : std::uint8_t { unknown, straight, planned, planned_anew };
-Verdict verdict_on(const SizeRecord::Figures& all, Way so_far);
+Ruling ruling_on(const SizeRecord::Figures& all, Way so_far);
 
 /// A plan with capacities, and where the pieces of its edges lie in what it moves: words of eight bytes, of which the
 /// first says how many bytes follow.

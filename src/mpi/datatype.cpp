@@ -104,13 +104,12 @@ Datatype measure(MPI_Datatype type) {
   return result;
 }
 
-bool is_dense(const Datatype& type) {
+bool is_dense(const Datatype& type, const Envelope& made) {
   if (type.size != type.extent) return false;
-  const Envelope made = envelope_of(type.handle);
   if (made.is_basic()) return true;
   if (made.combiner != MPI_COMBINER_DUP && made.combiner != MPI_COMBINER_CONTIGUOUS) return false;
   const InnerTypes inner(type.handle, made);
-  return is_dense(measure(inner.only()));
+  return is_dense(measure(inner.only()), envelope_of(inner.only()));
 }
 
 /// How many of a type MPI's packing calls, whose sizes are int, can take at once.
@@ -132,8 +131,13 @@ void verify_packed(std::int64_t position, std::int64_t expected) {
 
 Datatype describe(MPI_Datatype type) {
   require(type != MPI_DATATYPE_NULL, Fault::type, "the datatype is MPI_DATATYPE_NULL");
+  // Nobody can free a basic type, so its handle always means the same.
+  thread_local Datatype last_basic;
+  if (type == last_basic.handle) return last_basic;
   Datatype result = measure(type);
-  result.contiguous = is_dense(result);
+  const Envelope made = envelope_of(type);
+  result.contiguous = is_dense(result, made);
+  if (made.is_basic()) last_basic = result;
   return result;
 }
 

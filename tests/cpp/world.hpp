@@ -32,6 +32,14 @@ inline int world_size() { return size_of(MPI_COMM_WORLD); }
 /// `rank` brought into 0..size-1.
 inline int around(int rank, int size) { return ((rank % size) + size) % size; }
 
+/// The world's error handler returns meanwhile: MPICH takes what it finds in testing there.
+struct Forgiving {
+  Forgiving() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); }
+  Forgiving(const Forgiving&) = delete;
+  Forgiving& operator=(const Forgiving&) = delete;
+  ~Forgiving() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); }
+};
+
 /// A communicator of its own, whose errors are returned.
 class Duplicate {
  public:

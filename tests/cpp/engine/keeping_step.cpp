@@ -13,14 +13,6 @@ namespace {
 
 using namespace testing;
 
-/// The world's error handler returns meanwhile: MPICH takes what it finds in testing there.
-struct Forgiving {
-  Forgiving() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); }
-  Forgiving(const Forgiving&) = delete;
-  Forgiving& operator=(const Forgiving&) = delete;
-  ~Forgiving() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); }
-};
-
 /// Everyone sends as many bytes to everyone, but for one rank that has its own idea of how many.
 struct Blocks {
   Duplicate comm;
