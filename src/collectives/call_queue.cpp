@@ -168,6 +168,7 @@ bool CountQueue::goes_by_review(const Graph& graph, Entry entry) const {
 
 void CountQueue::prepare(Graph& graph, Entry entry) {
   while (eras_.size() > 1 && entry.number >= eras_[1].first) eras_.pop_front();
+  if (!eras_.empty() && eras_.front().review->over()) eras_.front().review->let_go();
   if (entry.number != next_effective_ - lead) return;
   if (may_relay(graph, entry)) {
     begin_review(graph);

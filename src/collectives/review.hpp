@@ -106,6 +106,9 @@ class Review final : public Activity {
   [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
   /// By what calls go from now on; null where straight. Throws the fault for which ranks have come to no verdict.
   [[nodiscard]] const std::shared_ptr<CapacityPlan>& plan() const;
+  /// Once it is over: frees the plans that are not used any more. Not under a claim, since other things may progress
+  /// meanwhile; not by several threads at once.
+  void let_go() { discarded_ = {}; }
   /// Goes on with a sentence: for whom it waits.
   void name_awaited(std::ostream& out);
 
