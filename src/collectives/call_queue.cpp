@@ -205,7 +205,7 @@ std::shared_ptr<Call> CountQueue::make(const Graph& graph, Entry entry,
   }
   if (!reviewed) return direct_call(entry.number, arguments);
   const auto channel = static_cast<int>(entry.number % channels_);
-  const int departed_kind = kind_ == CallKind::alltoallv ? 4 : 5;
+  const int departed_kind = static_cast<int>(call_kinds) + static_cast<int>(kind_);
   const CountedCall::Tags tags{straight_tag(entry.number),
                                route_->tags->tag(departed_kind, channel)};
   return std::make_shared<CountedCall>(

@@ -49,7 +49,7 @@ CountedCall::CountedCall(std::shared_ptr<const DirectRoute> route, Tags tags, in
   if (!data_) return;
   require_reachable(*data_);
   // Whoever begins later, or is sent messages of their own, needs types that the user may have freed by then.
-  const bool at_once = (!after.channel || after.channel->over()) && review_->over();
+  const bool at_once = !after_tag_ && (!after.channel || after.channel->over()) && review_->over();
   const CapacityPlan* const plan = at_once ? review_->plan().get() : nullptr;
   if (plan == nullptr) keep(types_, data_->send, true);
   keep(types_, data_->receive, plan == nullptr || !fits(data_->receive, plan->in));

@@ -18,7 +18,8 @@ std::int64_t next_graph_number(mpi::Communicator& communicator);
 /// has them.
 class GraphTags {
  public:
-  static constexpr int kinds = 6;  ///< of calls, and of what departs from their plans
+  static constexpr int kinds =
+      6;  ///< of calls, and of what departs from the plans of the first two
   static constexpr int turns = 8;  ///< calls of a kind that are told apart
 
   /// A memory fault where a graph that is still alive has the same tags.

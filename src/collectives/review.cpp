@@ -181,8 +181,9 @@ vicinal::Task<Done> Review::add_up() {
   vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
   co_await consulting;
   faults.settle();
-  sums_ = joining.take();
-  if (ruling_on({sums_[0], sums_[1], sums_[2], sums_[3]}, way_) != Ruling::plan) co_return Done{};
+  const Numbers sums = joining.take();
+  ruling_ = ruling_on({sums[0], sums[1], sums[2], sums[3]}, way_);
+  if (ruling_ != Ruling::plan) co_return Done{};
 
   std::map<int, Capacities> to;
   const std::vector<std::int64_t> capacities = task_.sizes.capacities(out_pieces());
@@ -202,8 +203,7 @@ vicinal::Task<Done> Review::add_up() {
 }
 
 void Review::decide() {
-  const Ruling ruling = ruling_on({sums_[0], sums_[1], sums_[2], sums_[3]}, way_);
-  switch (ruling) {
+  switch (ruling_) {
     case Ruling::keep:
       way_ = Way::planned;
       over_.store(true, std::memory_order_release);
@@ -240,7 +240,7 @@ Pattern Review::pattern() const {
   Pattern pattern;
   pattern.identity = task_.one_block;
   for (std::size_t edge = 0; edge < neighborhood_.destinations.size(); ++edge) {
-    const std::size_t piece = task_.one_block ? 0 : edge;
+    const std::size_t piece = plan_->out.piece_of(edge);
     const Index place = plan_->out.places[piece];
     pattern.out.push_back(
         {neighborhood_.destinations[edge], {{place, place, plan_->out.size(piece)}}});
@@ -290,7 +290,7 @@ vicinal::Task<Done> Review::weigh() {
   vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
   co_await consulting;
   faults.settle();
-  sums_ = joining.take();
+  is_worth_it_ = joining.take().front() > 0;
   co_return Done{};
 }
 
@@ -301,7 +301,7 @@ void Review::end_weighing() {
     do_without(fault);
     return;
   }
-  if (sums_[0] == 0) {
+  if (!is_worth_it_) {
     go_straight();
   } else {
     over_.store(true, std::memory_order_release);

@@ -138,7 +138,8 @@ class Review final : public Activity {
   Conversation conversation_;
   mpi::Driver driver_;
   std::optional<vicinal::Task<Done>> talk_;
-  Numbers sums_;
+  Ruling ruling_ = Ruling::keep;
+  bool is_worth_it_ = false;  ///< what has been planned, to some rank
   Way way_ = Way::unknown;
   std::vector<std::int64_t> in_;  ///< what senders have said of their edges
   std::shared_ptr<Planning> planning_;
