@@ -10,6 +10,7 @@
 #include "collectives/halo.hpp"
 #include "collectives/request.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/own_progress.hpp"
 
 struct vicinal_graph_s {
   std::shared_ptr<vicinal::Graph> graph;
@@ -23,6 +24,7 @@ namespace vicinal::c_api {
 /// Runs `body`; reports what it throws to the error handler of `user`.
 template <class Body>
 int guarded(MPI_Comm user, Body body) noexcept {
+  const mpi::Inside inside;
   try {
     body();
     return MPI_SUCCESS;

@@ -48,12 +48,12 @@ Ends::Ends(std::vector<int> all) : ranks(std::move(all)), entry_of(ranks.size())
   std::iota(entry_of.begin(), entry_of.end(), 0);
 }
 
-Graph::Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
-             std::optional<Error> fault)
+Graph::Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends destinations,
+             Settings settings, std::optional<Error> fault)
     : settings_(std::move(settings)),
       sources_(std::move(sources)),
       destinations_(std::move(destinations)),
-      communicator_(mpi::Communicator::of(user)) {
+      communicator_(std::move(communicator)) {
   id_ = next_graph_number(*communicator_);
   neighborhood_.rank = communicator_->rank();
   try {

@@ -56,7 +56,11 @@ class Graph {
   /// Collective over `user`. `sources` and `destinations` may repeat ranks and name the own rank.
   /// `fault`: what the caller already knows to be wrong; it is told to the others, then thrown.
   Graph(MPI_Comm user, Ends sources, Ends destinations, Settings settings,
-        std::optional<Error> fault = std::nullopt);
+        std::optional<Error> fault = std::nullopt)
+      : Graph(mpi::Communicator::of(user), std::move(sources), std::move(destinations),
+              std::move(settings), std::move(fault)) {}
+  Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends destinations,
+        Settings settings, std::optional<Error> fault = std::nullopt);
   Graph(MPI_Comm user, std::vector<int> sources, std::vector<int> destinations, Settings settings,
         std::optional<Error> fault = std::nullopt)
       : Graph(user, Ends(std::move(sources)), Ends(std::move(destinations)), std::move(settings),

@@ -9,17 +9,31 @@
 #include "execute/dump.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
+#include "mpi/own_progress.hpp"
 
 namespace vicinal {
+
+namespace {
+
+std::atomic<bool> goes_on_inside_mpi = false;
+
+bool progress_from_mpi();
+
+}  // namespace
 
 /// The active ones. Whoever makes the pass has the list to itself; newcomers wait beside it.
 class ActiveList {
  public:
   void add(const std::shared_ptr<Activity>& activity) {
     if (activity->listed_.exchange(true)) return;
-    const Lock lock(mutex_);
-    newcomers_.push_back(activity);
-    count_.fetch_add(1, std::memory_order_relaxed);
+    {
+      const Lock lock(mutex_);
+      newcomers_.push_back(activity);
+      count_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (goes_on_inside_mpi.load(std::memory_order_relaxed)) {
+      mpi::call_from_progress(progress_from_mpi);
+    }
   }
 
   void pass() {
@@ -77,6 +91,12 @@ ActiveList& active() {
   return *list;
 }
 
+bool progress_from_mpi() {
+  if (active_count() == 0) return false;
+  if (const mpi::Alone alone; alone) progress();
+  return true;
+}
+
 [[maybe_unused]] const bool hooked = [] {
   mpi::progress_hook = [] { progress(); };
   mpi::end_hook = [] { active().stop(); };
@@ -108,5 +128,11 @@ void progress() noexcept {
 }
 
 int active_count() { return active().count(); }
+
+bool progress_inside_mpi() {
+  if (!mpi::can_call_from_progress()) return false;
+  goes_on_inside_mpi = true;
+  return true;
+}
 
 }  // namespace vicinal

@@ -95,6 +95,10 @@ void progress() noexcept;
 /// How many are active: nothing need be progressed but one's own where there is no other.
 [[nodiscard]] int active_count();
 
+/// From now on what is active goes on while the program waits in any function of MPI's, and not in calls of the
+/// library alone. False where this MPI has no way to do so. All that enters the library must be `mpi::Inside` then.
+bool progress_inside_mpi();
+
 /// How often whoever waits looks in a row, and how often while nothing but flags is looked at.
 struct Polls {
   int times = 1;

@@ -14,6 +14,7 @@
 #include "execute/dump.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/own_progress.hpp"
 
 namespace vicinal {
 
@@ -52,7 +53,10 @@ class ProgressThread {
     while (!stop_) {
       if (active_count() > 0) {
         backoff.reset();
-        progress();
+        {
+          const mpi::Inside inside;
+          progress();
+        }
         std::this_thread::yield();
       } else {
         answer_dump_signal();
@@ -74,6 +78,8 @@ ProgressThread& progress_thread() {
   return *thread;
 }
 
+std::atomic<bool> needed = false;  ///< whatever the environment says
+
 [[maybe_unused]] const bool hooked = [] {
   mpi::stop_threads_hook = [] { progress_thread().stop(); };
   return true;
@@ -91,8 +97,10 @@ void prepare_process() {
 }
 
 bool has_progress_thread() {
-  static const bool wanted = is_yes(process_value("vicinal_progress_thread"));
-  return wanted;
+  static const bool asked_for = is_yes(process_value("vicinal_progress_thread"));
+  return asked_for || needed;
 }
+
+void need_progress_thread() { needed = true; }
 
 }  // namespace vicinal

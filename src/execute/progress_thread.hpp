@@ -9,7 +9,9 @@ namespace vicinal {
 /// MPI does not allow several threads.
 void prepare_process();
 
-/// Whether the environment wants the thread.
+/// Whether the environment, or the library itself, wants the thread.
 [[nodiscard]] bool has_progress_thread();
+/// From now on the library does.
+void need_progress_thread();
 
 }  // namespace vicinal

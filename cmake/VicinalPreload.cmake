@@ -1,0 +1,43 @@
+# The preload library, and the build of vicinal for each MPI that it loads.
+#
+# Such a build is the library's own objects, with the calls of MPI_X in them turned into calls of PMPI_X, and what is in
+# src/interpose. It is linked to no MPI: it finds the one that the program has loaded.
+if(APPLE OR NOT CMAKE_OBJCOPY)
+  message(STATUS "vicinal: no preload library (it needs ELF and objcopy)")
+  return()
+endif()
+
+vicinal_glob(interpose_sources src/interpose/*.cpp)
+
+add_library(vicinal_mpi SHARED src/interpose/preload.c)
+target_link_libraries(vicinal_mpi PRIVATE vicinal_flags ${CMAKE_DL_LIBS})
+# POSIX finds functions as if they were data, which ISO C forbids.
+set_source_files_properties(src/interpose/preload.c PROPERTIES COMPILE_OPTIONS -Wno-pedantic)
+set(vicinal_preload_targets vicinal_mpi)
+
+foreach(abi IN LISTS VICINAL_ABIS)
+  add_library(vicinal_interpose_${abi} OBJECT ${interpose_sources})
+  target_link_libraries(vicinal_interpose_${abi} PUBLIC vicinal_flags vicinal_mpi_${abi})
+
+  # MPI_Finalize has a place of its own in src/interpose.
+  set(objects "$<FILTER:$<TARGET_OBJECTS:vicinal_objects_${abi}>,EXCLUDE,finalize>"
+              "$<TARGET_OBJECTS:vicinal_interpose_${abi}>")
+  set(renamed "${CMAKE_BINARY_DIR}/preload/${abi}.o")
+  add_custom_command(
+    OUTPUT "${renamed}"
+    COMMAND ${CMAKE_COMMAND} -DLD=${CMAKE_LINKER} -DNM=${CMAKE_NM} -DOBJCOPY=${CMAKE_OBJCOPY}
+            "-DOBJECTS=${objects}" -DRESULT=${renamed}
+            -DFUNCTIONS=${PROJECT_SOURCE_DIR}/src/interpose/functions.h -P "${PROJECT_SOURCE_DIR}/cmake/call_pmpi.cmake"
+    DEPENDS ${objects} "${PROJECT_SOURCE_DIR}/cmake/call_pmpi.cmake"
+            "${PROJECT_SOURCE_DIR}/src/interpose/functions.h" VERBATIM)
+
+  add_library(vicinal_preload_${abi} SHARED "${renamed}")
+  set_source_files_properties("${renamed}" PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  target_link_libraries(vicinal_preload_${abi} PRIVATE vicinal_core ${CMAKE_DL_LIBS})
+  target_link_options(vicinal_preload_${abi} PRIVATE
+                      LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/interposed.map LINKER:-z,undefs)
+  set_target_properties(vicinal_preload_${abi} PROPERTIES
+                        OUTPUT_NAME vicinal_mpi-${abi} LINKER_LANGUAGE CXX
+                        LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/interposed.map)
+  list(APPEND vicinal_preload_targets vicinal_preload_${abi})
+endforeach()

@@ -1,0 +1,35 @@
+// Edges that anybody may name (MPI_Dist_graph_create), as each rank's own.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "collectives/settings.hpp"
+#include "mpi/communicator.hpp"
+
+namespace vicinal {
+
+struct NamedEdge {
+  int from = 0;
+  int to = 0;
+  int weight = 1;
+};
+
+/// A rank's edges: in ascending order of the other rank, those of two ranks in the same order at both.
+struct Adjacency {
+  std::vector<int> sources;
+  std::vector<int> source_weights;
+  std::vector<int> destinations;
+  std::vector<int> destination_weights;
+};
+
+/// What all ranks name, by a sparse exchange: a few messages of each rank, whatever their number. Collective.
+/// `fault`: what the caller already knows to be wrong; it is told to the others, then thrown. Throws a rank
+/// fault for an end that there is not.
+[[nodiscard]] Adjacency adjacency_of(mpi::Communicator& communicator,
+                                     std::span<const NamedEdge> edges, const Settings& settings,
+                                     std::optional<Error> fault = std::nullopt);
+
+}  // namespace vicinal

@@ -1,0 +1,40 @@
+// What the preload library (preload.c) asks: which function stands in the place of one of MPI's.
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "interpose/own.hpp"
+
+namespace vicinal::interpose {
+namespace {
+
+/// Of MPI_X, PMPI_X, MPIX_X and PMPIX_X.
+std::string_view without_prefix(std::string_view name) {
+  return name.substr(std::min(name.size(), name.find('_') + 1));
+}
+
+void* answer(std::string_view name, void* own_function) {
+  const std::array tables = {creation(), exchanges(), completion()};
+  for (const auto& table : tables) {
+    for (const Row& row : table) {
+      if (row.name != without_prefix(name)) continue;
+      // Of MPI_X and PMPI_X, which are one function to the program, the latter is called.
+      if (own_function != nullptr && (*row.own == nullptr || name.starts_with('P'))) {
+        *row.own = own_function;
+      }
+      return row.ours;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+}  // namespace vicinal::interpose
+
+extern "C" {
+
+/// The function that stands in the place of MPI's `name`, whose own one is `own`, or null where MPI has none.
+__attribute__((visibility("default"))) void* vicinal_interpose_answer(const char* name, void* own) {
+  return vicinal::interpose::answer(name, own);
+}
+}

@@ -1,0 +1,101 @@
+// What programs do with requests. Those of vicinal's are real ones, which MPI tests and waits for together with others
+// while it calls us from inside its progress (execute/activity.hpp); so most functions need not know of them. Waiting
+// for one is done here first because vicinal waits better: it polls what is due, and gives the core to others.
+#include <mpi.h>
+
+#include <array>
+#include <span>
+
+#include "interpose/own.hpp"
+#include "interpose/tokens.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/own_progress.hpp"
+
+namespace vicinal::interpose {
+namespace {
+
+void wait_for_token(MPI_Request request) {
+  if (request == MPI_REQUEST_NULL) return;
+  if (const auto token = token_behind(request)) {
+    const mpi::Inside inside;
+    token->finish();
+  }
+}
+
+int start(MPI_Request* request) {
+  const int code = own<&start>(request);
+  if (code != MPI_SUCCESS) return code;
+  const auto token = token_behind(*request);
+  return token != nullptr ? token->start() : MPI_SUCCESS;
+}
+
+int startall(int count, MPI_Request* requests) {
+  int code = own<&startall>(count, requests);
+  if (code != MPI_SUCCESS) return code;
+  for (int i = 0; i < count; ++i) {
+    const auto token = token_behind(requests[i]);
+    if (token == nullptr) continue;
+    const int of_this = token->start();
+    if (code == MPI_SUCCESS) code = of_this;
+  }
+  return code;
+}
+
+int request_free(MPI_Request* request) {
+  if (request != nullptr && *request != MPI_REQUEST_NULL) {
+    const mpi::Inside inside;
+    forget_token(*request);
+  }
+  return own<&request_free>(request);
+}
+
+int wait(MPI_Request* request, MPI_Status* status) {
+  if (request != nullptr) wait_for_token(*request);
+  return own<&wait>(request, status);
+}
+
+int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  if (requests != nullptr) {
+    for (int i = 0; i < count; ++i) wait_for_token(requests[i]);
+  }
+  return own<&waitall>(count, requests, statuses);
+}
+
+/// Takes the library's own thread out of MPI first: see mpi/finalize.cpp.
+int finalize() {
+  mpi::stop_threads_hook();
+  return own<&finalize>();
+}
+
+}  // namespace
+
+std::span<const Row> completion() {
+  static const std::array rows = {
+      row<&start>("Start"),
+      row<&startall>("Startall"),
+      row<&request_free>("Request_free"),
+      row<&wait>("Wait"),
+      row<&waitall>("Waitall"),
+      row<&finalize>("Finalize"),
+  };
+  return rows;
+}
+
+}  // namespace vicinal::interpose
+
+// What the library itself calls of these (cmake/call_pmpi.cmake).
+extern "C" {
+
+int vicinal_own_Start(MPI_Request* request) {
+  return vicinal::interpose::own<&vicinal::interpose::start>(request);
+}
+int vicinal_own_Startall(int count, MPI_Request* requests) {
+  return vicinal::interpose::own<&vicinal::interpose::startall>(count, requests);
+}
+int vicinal_own_Request_free(MPI_Request* request) {
+  return vicinal::interpose::own<&vicinal::interpose::request_free>(request);
+}
+int vicinal_own_Wait(MPI_Request* request, MPI_Status* status) {
+  return vicinal::interpose::own<&vicinal::interpose::wait>(request, status);
+}
+}

@@ -1,0 +1,228 @@
+// Communicators with neighbours are made by MPI, and get a graph. All ranks are there then, which later they may
+// not be: programs skip the exchanges of ranks that have no neighbours.
+//
+// Messages go over the private communicator of the one that the new one was made from, if it has the same ranks in the
+// same order: so a program that makes many pays for one. Where several threads may make communicators with the same ranks,
+// which they may do in any order, that is only done where MPI orders them, of the communicator that is made from directly.
+//
+// What cannot be served stays with MPI alone, on all ranks: a fault in making a graph is known to all.
+#include <mpi.h>
+
+#include <array>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "collectives/adjacency.hpp"
+#include "collectives/c_api_shared.hpp"
+#include "execute/activity.hpp"
+#include "execute/progress_thread.hpp"
+#include "interpose/own.hpp"
+#include "interpose/served.hpp"
+#include "mpi/environment.hpp"
+#include "mpi/topology.hpp"
+
+namespace vicinal::interpose {
+namespace {
+
+/// Who brings on what this rank does for others while the program waits in MPI.
+enum class Progress : std::uint8_t {
+  mpi,     ///< MPI itself, from inside its own
+  thread,  ///< one of the library's
+  none,    ///< nobody: nothing may depend on it
+};
+
+Progress progress_of_process() {
+  static const Progress found = [] {
+    if (progress_inside_mpi()) return Progress::mpi;
+    if (!mpi::thread_multiple()) return Progress::none;
+    need_progress_thread();
+    return Progress::thread;
+  }();
+  return found;
+}
+
+/// What holds for a new communicator; what cannot be read is told to the others when the graph is made.
+Settings settings_from(MPI_Info info, std::optional<Error>& fault) {
+  Settings settings;
+  try {
+    settings = read_settings(info);
+  } catch (...) {
+    fault = current_fault();
+  }
+  if (progress_of_process() == Progress::none) settings.options.strict_progress = true;
+  return settings;
+}
+
+/// Over whose private communicator messages go for what is made from `parent`, with the same ranks.
+std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
+  const Served* const served = Served::on(parent);
+  if (served != nullptr && !mpi::thread_multiple()) return served->graph()->shared_communicator();
+  return mpi::Communicator::of(parent);
+}
+
+/// Runs what makes a graph for a communicator that MPI has made. MPI serves it where that fails.
+template <class Make>
+void serve(MPI_Comm made, const char* how, Make make) noexcept {
+  const mpi::Inside inside;
+  try {
+    mpi::attach(made, std::make_unique<Served>(made, make()));
+  } catch (const std::exception& fault) {
+    log_line(LogLevel::info, [&](std::ostream& line) {
+      line << "a communicator of " << how << " is left to MPI: " << fault.what();
+    });
+  }
+}
+
+void serve_edges(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, Ends sources,
+                 Ends destinations) noexcept {
+  if (made == MPI_COMM_NULL) return;
+  serve(made, how, [&] {
+    std::optional<Error> fault;
+    Settings settings = settings_from(info, fault);
+    const bool same = parent != MPI_COMM_NULL && mpi::same_ranks(parent, made);
+    return std::make_shared<Graph>(same ? home_of(parent) : mpi::Communicator::of(made),
+                                   std::move(sources), std::move(destinations),
+                                   std::move(settings), std::move(fault));
+  });
+}
+
+/// By the neighbours that MPI names.
+void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how) noexcept {
+  if (made == MPI_COMM_NULL) return;
+  try {
+    mpi::Topology topology = mpi::topology_of(made);
+    serve_edges(parent, made, MPI_INFO_NULL, how,
+                {std::move(topology.sources.ranks), std::move(topology.sources.order)},
+                {std::move(topology.destinations.ranks), std::move(topology.destinations.order)});
+  } catch (const std::exception&) {
+    // All ranks see the same topology: it is left to MPI on all of them.
+  }
+}
+
+int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources,
+                               const int* sourceweights, int outdegree, const int* destinations,
+                               const int* destweights, MPI_Info info, int reorder,
+                               MPI_Comm* made) {
+  const int code =
+      own<&dist_graph_create_adjacent>(parent, indegree, sources, sourceweights, outdegree,
+                                       destinations, destweights, info, reorder, made);
+  if (code == MPI_SUCCESS) {
+    serve_edges(parent, *made, info, "MPI_Dist_graph_create_adjacent",
+                Ends(std::vector<int>(sources, sources + indegree)),
+                Ends(std::vector<int>(destinations, destinations + outdegree)));
+  }
+  return code;
+}
+
+std::vector<NamedEdge> named_edges(int count, const int* sources, const int* degrees,
+                                   const int* destinations, const int* weights) {
+  std::vector<NamedEdge> edges;
+  require(count >= 0, Fault::argument, "MPI_Dist_graph_create was given ", count, " sources");
+  require(count == 0 || (sources != nullptr && degrees != nullptr), Fault::argument,
+          "MPI_Dist_graph_create was given ", count, " sources, but a null array of them or of degrees");
+  for (int i = 0; i < count; ++i) {
+    require(degrees[i] >= 0, Fault::argument, "MPI_Dist_graph_create was given the degree ", degrees[i]);
+    for (int k = 0; k < degrees[i]; ++k) {
+      const std::size_t at = edges.size();
+      edges.push_back({sources[i], destinations[at], weights != nullptr ? weights[at] : 1});
+    }
+  }
+  return edges;
+}
+
+/// By a sparse exchange of vicinal's, after which each rank knows its edges. Open MPI's own may deadlock.
+int dist_graph_create(MPI_Comm parent, int count, const int* sources, const int* degrees,
+                      const int* destinations, const int* weights, MPI_Info info, int reorder,
+                      MPI_Comm* made) {
+  const bool weighted = weights != MPI_UNWEIGHTED;
+  Adjacency mine;
+  const int code = c_api::guarded(parent, [&] {
+    std::optional<Error> fault;
+    const Settings settings = settings_from(info, fault);
+    std::vector<NamedEdge> edges;
+    try {
+      edges = named_edges(count, sources, degrees, destinations, weighted ? weights : nullptr);
+    } catch (const std::exception&) {
+      fault = current_fault();
+    }
+    mine = adjacency_of(*home_of(parent), edges, settings, std::move(fault));
+  });
+  if (code != MPI_SUCCESS) return code;
+  const auto weights_of = [&](const std::vector<int>& all) -> const int* {
+    if (!weighted) return MPI_UNWEIGHTED;
+    return all.empty() ? MPI_WEIGHTS_EMPTY : all.data();
+  };
+  return dist_graph_create_adjacent(
+      parent, static_cast<int>(mine.sources.size()), mine.sources.data(),
+      weights_of(mine.source_weights), static_cast<int>(mine.destinations.size()),
+      mine.destinations.data(), weights_of(mine.destination_weights), info, reorder, made);
+}
+
+int cart_create(MPI_Comm parent, int dimensions, const int* sizes, const int* periodic, int reorder,
+                MPI_Comm* made) {
+  const int code = own<&cart_create>(parent, dimensions, sizes, periodic, reorder, made);
+  if (code == MPI_SUCCESS) serve_topology(parent, *made, "MPI_Cart_create");
+  return code;
+}
+
+int cart_sub(MPI_Comm parent, const int* remaining, MPI_Comm* made) {
+  const int code = own<&cart_sub>(parent, remaining, made);
+  if (code == MPI_SUCCESS) serve_topology(MPI_COMM_NULL, *made, "MPI_Cart_sub");
+  return code;
+}
+
+int graph_create(MPI_Comm parent, int nodes, const int* index, const int* edges, int reorder,
+                 MPI_Comm* made) {
+  const int code = own<&graph_create>(parent, nodes, index, edges, reorder, made);
+  if (code == MPI_SUCCESS) serve_topology(parent, *made, "MPI_Graph_create");
+  return code;
+}
+
+/// A duplicate has the same neighbours, and calls of its own.
+void serve_duplicate(MPI_Comm original, MPI_Comm made) noexcept {
+  const Served* const served = Served::on(original);
+  if (served == nullptr) return;
+  serve(made, "MPI_Comm_dup", [&] {
+    const Graph& graph = *served->graph();
+    return std::make_shared<Graph>(
+        mpi::thread_multiple() ? mpi::Communicator::of(made) : graph.shared_communicator(),
+        graph.sources(), graph.destinations(), graph.settings());
+  });
+}
+
+int comm_dup(MPI_Comm original, MPI_Comm* made) {
+  const int code = own<&comm_dup>(original, made);
+  if (code == MPI_SUCCESS) serve_duplicate(original, *made);
+  return code;
+}
+
+int comm_dup_with_info(MPI_Comm original, MPI_Info info, MPI_Comm* made) {
+  const int code = own<&comm_dup_with_info>(original, info, made);
+  if (code == MPI_SUCCESS) serve_duplicate(original, *made);
+  return code;
+}
+
+}  // namespace
+
+std::span<const Row> creation() {
+  static const std::array rows = {
+      row<&dist_graph_create_adjacent>("Dist_graph_create_adjacent"),
+      row<&dist_graph_create>("Dist_graph_create"),
+      row<&cart_create>("Cart_create"),
+      row<&cart_sub>("Cart_sub"),
+      row<&graph_create>("Graph_create"),
+      row<&comm_dup>("Comm_dup"),
+      row<&comm_dup_with_info>("Comm_dup_with_info"),
+  };
+  return rows;
+}
+
+}  // namespace vicinal::interpose
+
+// What the library itself calls of these (cmake/call_pmpi.cmake).
+extern "C" int vicinal_own_Comm_dup(MPI_Comm original, MPI_Comm* made) {
+  return vicinal::interpose::own<&vicinal::interpose::comm_dup>(original, made);
+}

@@ -1,0 +1,29 @@
+// The functions of MPI's that are served, and MPI's own in whose places ours stand.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace vicinal::interpose {
+
+/// MPI's own function where `ours` stands in its place. Set before the program calls any.
+template <auto ours>
+inline decltype(ours) own = nullptr;
+
+/// A function of MPI's, without prefix.
+struct Row {
+  std::string_view name;
+  void* ours;
+  void** own;
+};
+
+template <auto ours>
+Row row(std::string_view name) {
+  return {name, reinterpret_cast<void*>(ours), reinterpret_cast<void**>(&own<ours>)};
+}
+
+[[nodiscard]] std::span<const Row> creation();    ///< of communicators with neighbours
+[[nodiscard]] std::span<const Row> exchanges();   ///< among neighbours
+[[nodiscard]] std::span<const Row> completion();  ///< of requests, and the end of MPI
+
+}  // namespace vicinal::interpose

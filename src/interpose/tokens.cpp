@@ -1,0 +1,130 @@
+// Tokens by the requests that the program has.
+#include "interpose/tokens.hpp"
+
+#include <ostream>
+#include <unordered_map>
+
+#include "base/guarded.hpp"
+#include "collectives/c_api_shared.hpp"
+
+namespace vicinal::interpose {
+namespace {
+
+/// Never destroyed: the program may end MPI with some of them left.
+struct Tokens {
+  Mutex mutex;
+  std::unordered_map<MPI_Request, std::shared_ptr<Token>> all VICINAL_GUARDED_BY(mutex);
+  std::atomic<std::size_t> count = 0;
+};
+
+Tokens& tokens() {
+  static auto* const it = new Tokens;
+  return *it;
+}
+
+void remember(MPI_Request request, const std::shared_ptr<Token>& token) {
+  const Lock lock(tokens().mutex);
+  tokens().all[request] = token;
+  tokens().count = tokens().all.size();
+}
+
+class CallToken final : public Token {
+ public:
+  using Token::Token;
+  [[nodiscard]] MPI_Request handle() const { return token_.handle(); }
+
+ private:
+  void complete(int code) noexcept override {
+    forget_token(token_.handle());
+    token_.complete(code);
+  }
+  mpi::SingleToken token_;
+};
+
+class ExecutionToken final : public Token {
+ public:
+  using Token::Token;
+  [[nodiscard]] MPI_Request handle() const { return token_.handle(); }
+
+ private:
+  void complete(int code) noexcept override { token_.complete(code != MPI_SUCCESS); }
+  mpi::PersistentToken token_;
+};
+
+}  // namespace
+
+bool Token::advance() noexcept {
+  if (!under_way_) return true;
+  bool over = false;
+  const int code = c_api::guarded(error_communicator(), [&] { over = request_->test(); });
+  if (code == MPI_SUCCESS && !over) return false;
+  end(code);
+  return true;
+}
+
+void Token::finish() noexcept {
+  const Claim claim(*this);
+  if (!under_way_) return;
+  end(c_api::guarded(error_communicator(), [&] { request_->wait(); }));
+}
+
+int Token::start() noexcept {
+  const Claim claim(*this);
+  under_way_ = true;
+  const int code = c_api::guarded(error_communicator(), [&] {
+    request_->start();
+    activate(shared_from_this());
+  });
+  if (code != MPI_SUCCESS) end(code);
+  return code;
+}
+
+void Token::end(int code) noexcept {
+  under_way_ = false;
+  complete(code);
+}
+
+void Token::describe(std::ostream& out) const {
+  if (!under_way_) return;
+  out << "vicinal: rank " << mpi::world_rank() << " of MPI_COMM_WORLD: a request of the program waits for ";
+  request_->name_awaited(out);
+  out << '\n';
+}
+
+MPI_Comm Token::error_communicator() const {
+  const MPI_Comm user = errors_->communicator.load(std::memory_order_relaxed);
+  return user != MPI_COMM_NULL ? user : request_->error_communicator();
+}
+
+MPI_Request token_for_call(const Served& served, std::unique_ptr<Request> request) {
+  auto token = std::make_shared<CallToken>(served, std::move(request), true);
+  const MPI_Request handle = token->handle();
+  remember(handle, token);
+  activate(token);
+  return handle;
+}
+
+MPI_Request token_for_executions(const Served& served, std::unique_ptr<Request> request) {
+  auto token = std::make_shared<ExecutionToken>(served, std::move(request), false);
+  remember(token->handle(), token);
+  return token->handle();
+}
+
+std::shared_ptr<Token> token_behind(MPI_Request request) {
+  if (tokens().count.load(std::memory_order_relaxed) == 0) return nullptr;
+  const Lock lock(tokens().mutex);
+  const auto found = tokens().all.find(request);
+  return found != tokens().all.end() ? found->second : nullptr;
+}
+
+void forget_token(MPI_Request request) {
+  std::shared_ptr<Token> last;  // destroyed after the lock
+  const Lock lock(tokens().mutex);
+  const auto found = tokens().all.find(request);
+  if (found == tokens().all.end()) return;
+  last = std::move(found->second);
+  tokens().all.erase(found);
+  tokens().count = tokens().all.size();
+}
+
+}  // namespace vicinal::interpose

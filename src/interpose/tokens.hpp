@@ -1,0 +1,53 @@
+// The requests that the program is given for what vicinal does, and who completes them: whoever progresses.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+
+#include "collectives/request.hpp"
+#include "execute/activity.hpp"
+#include "interpose/served.hpp"
+#include "mpi/tokens.hpp"
+
+namespace vicinal::interpose {
+
+class Token : public Activity, public std::enable_shared_from_this<Token> {
+ public:
+  /// `under_way`: whether what it stands for has begun.
+  Token(const Served& served, std::unique_ptr<Request> request, bool under_way)
+      : request_(std::move(request)), errors_(served.errors()), under_way_(under_way) {}
+  Token(const Token&) = delete;
+  Token& operator=(const Token&) = delete;
+  ~Token() override = default;
+
+  bool advance() noexcept final;
+  void describe(std::ostream& out) const final;
+  /// Waits until MPI's request is complete. An inactive one is.
+  void finish() noexcept;
+  /// Begins an execution, of a persistent one that MPI has started. Returns a class of errors.
+  int start() noexcept;
+
+ private:
+  void end(int code) noexcept;
+  /// MPI's request is complete, with that class of errors.
+  virtual void complete(int code) noexcept = 0;
+  [[nodiscard]] MPI_Comm error_communicator() const;
+
+  std::unique_ptr<Request> request_;
+  std::shared_ptr<const ErrorHandling> errors_;
+  bool under_way_;  ///< MPI's request is not complete; with the claim held
+};
+
+/// MPI's request for a call that has begun.
+[[nodiscard]] MPI_Request token_for_call(const Served& served, std::unique_ptr<Request> request);
+/// MPI's request for executions of a persistent one.
+[[nodiscard]] MPI_Request token_for_executions(const Served& served,
+                                               std::unique_ptr<Request> request);
+
+/// The token behind a request of the program's; null where there is none, or it is complete for good.
+[[nodiscard]] std::shared_ptr<Token> token_behind(MPI_Request request);
+/// The program frees it. What is under way goes on.
+void forget_token(MPI_Request request);
+
+}  // namespace vicinal::interpose

@@ -1,0 +1,62 @@
+// Attributes of MPI's, under one key.
+#include "mpi/attachment.hpp"
+
+#include <atomic>
+
+#include "base/guarded.hpp"
+#include "mpi/environment.hpp"
+#include "mpi/errors.hpp"
+#include "mpi/own_progress.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+std::atomic<int> key = MPI_KEYVAL_INVALID;
+
+int drop(MPI_Comm /*user*/, int /*key*/, void* attribute, void* /*state*/) {
+  const Inside inside;
+  delete static_cast<Attachment*>(attribute);
+  return MPI_SUCCESS;
+}
+
+int made_key() {
+  static Mutex mutex;
+  const Lock lock(mutex);
+  int made = key;
+  if (made == MPI_KEYVAL_INVALID) {
+    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &made, nullptr),
+          "MPI_Comm_create_keyval");
+    key = made;
+  }
+  return made;
+}
+
+}  // namespace
+
+void attach(MPI_Comm user, std::unique_ptr<Attachment> what) {
+  check(MPI_Comm_set_attr(user, made_key(), what.get()), "MPI_Comm_set_attr");
+  static_cast<void>(what.release());
+}
+
+Attachment* attached(MPI_Comm user) noexcept {
+  const int known = key.load(std::memory_order_relaxed);
+  if (known == MPI_KEYVAL_INVALID || user == MPI_COMM_NULL || is_forked()) return nullptr;
+  void* attribute = nullptr;
+  int found = 0;
+  const int code = MPI_Comm_get_attr(user, known, static_cast<void*>(&attribute), &found);
+  return code == MPI_SUCCESS && found != 0 ? static_cast<Attachment*>(attribute) : nullptr;
+}
+
+bool same_ranks(MPI_Comm a, MPI_Comm b) {
+  int result = MPI_UNEQUAL;
+  check(MPI_Comm_compare(a, b, &result), "MPI_Comm_compare");
+  return result == MPI_CONGRUENT || result == MPI_IDENT;
+}
+
+bool between_groups(MPI_Comm user) {
+  int flag = 0;
+  check(MPI_Comm_test_inter(user, &flag), "MPI_Comm_test_inter");
+  return flag != 0;
+}
+
+}  // namespace vicinal::mpi

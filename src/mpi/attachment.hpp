@@ -1,0 +1,29 @@
+// What is kept with a communicator of the user's until that is freed: one object of whoever comes before the program.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+
+namespace vicinal::mpi {
+
+class Attachment {
+ public:
+  Attachment() = default;
+  Attachment(const Attachment&) = delete;
+  Attachment& operator=(const Attachment&) = delete;
+  virtual ~Attachment() = default;
+};
+
+/// Attaches it, in the place of one that is there. Duplicates of the communicator do not have it.
+void attach(MPI_Comm user, std::unique_ptr<Attachment> what);
+/// Null where nothing is attached, or there is no such communicator. Costs next to nothing before the first
+/// attach() of the process.
+[[nodiscard]] Attachment* attached(MPI_Comm user) noexcept;
+
+/// Whether both have the same ranks in the same order. Local.
+[[nodiscard]] bool same_ranks(MPI_Comm a, MPI_Comm b);
+/// Whether it is one between two groups.
+[[nodiscard]] bool between_groups(MPI_Comm user);
+
+}  // namespace vicinal::mpi

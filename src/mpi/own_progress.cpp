@@ -1,0 +1,77 @@
+// How each MPI is asked to. Both functions are found by name: they are no part of the standard.
+//
+// Open MPI: opal_progress_register, by which its own components take part; for good.
+// MPICH: MPIX_Async_start, for as long as the function says that it is not done. MPI_Finalize waits for that. Where
+// several threads may call MPICH, it holds a lock meanwhile that a test of ours would take again.
+#include "mpi/own_progress.hpp"
+
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include "mpi/environment.hpp"
+
+namespace vicinal::mpi {
+namespace {
+
+using OpenMpiRegister = int (*)(int (*)());
+using MpichStart = int (*)(int (*)(void*), void*, int);
+
+constexpr int mpich_no_stream = 0x3c000000;
+constexpr int mpich_not_done = 0, mpich_done = 1;
+
+/// A function of the MPI in use or of what that is made of, also where the process does not see it by name.
+void* find_in_mpi(const char* name) {
+  Dl_info home{};
+  if (dladdr(reinterpret_cast<void*>(&MPI_Comm_rank), &home) == 0 || home.dli_fname == nullptr) {
+    return nullptr;
+  }
+  void* const mpi = dlopen(home.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (mpi == nullptr) return nullptr;
+  void* const found = dlsym(mpi, name);
+  dlclose(mpi);
+  return found;
+}
+
+struct Ways {
+  OpenMpiRegister open_mpi = reinterpret_cast<OpenMpiRegister>(find_in_mpi("opal_progress_register"));
+  MpichStart mpich = reinterpret_cast<MpichStart>(find_in_mpi("MPIX_Async_start"));
+};
+
+const Ways& ways() {
+  static const Ways found;
+  return found;
+}
+
+FromProgress called = nullptr;
+std::atomic<bool> is_called = false;
+
+int from_open_mpi() {
+  called();
+  return 0;
+}
+
+int from_mpich(void* /*thing*/) {
+  if (called()) return mpich_not_done;
+  is_called.store(false, std::memory_order_relaxed);
+  return mpich_done;
+}
+
+}  // namespace
+
+bool can_call_from_progress() {
+  if (ways().open_mpi != nullptr) return true;
+  return ways().mpich != nullptr && is_alive() && !thread_multiple();
+}
+
+void call_from_progress(FromProgress what) {
+  if (is_called.load(std::memory_order_relaxed) || !is_alive() || !can_call_from_progress()) return;
+  if (is_called.exchange(true)) return;
+  called = what;
+  if (ways().open_mpi != nullptr) {
+    ways().open_mpi(from_open_mpi);
+  } else {
+    ways().mpich(from_mpich, nullptr, mpich_no_stream);
+  }
+}
+
+}  // namespace vicinal::mpi
