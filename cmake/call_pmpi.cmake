@@ -1,4 +1,4 @@
-# Makes one object of many, in which all calls of MPI_X are calls of PMPI_X: so they do not meet what stands in the place
+# Makes one object of many, in which all calls of MPI_X (what is MPI_XYZ are data) are calls of PMPI_X: so they do not meet what stands in the place
 # of MPI_X. Where PMPI_X has something in its place as well (FUNCTIONS), of vicinal_own_X.
 get_filename_component(folder "${RESULT}" DIRECTORY)
 file(MAKE_DIRECTORY "${folder}")
@@ -7,7 +7,7 @@ file(WRITE "${RESULT}.list" "${list}\n")
 execute_process(COMMAND ${LD} -r -o "${RESULT}.all" "@${RESULT}.list" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${NM} -u "${RESULT}.all" OUTPUT_VARIABLE undefined COMMAND_ERROR_IS_FATAL ANY)
 file(READ "${FUNCTIONS}" functions)
-string(REGEX MATCHALL "[ \t]MPIX?_[A-Za-z0-9_]+" calls "${undefined}")
+string(REGEX MATCHALL "[ \t]MPIX?_[A-Z][a-z][A-Za-z0-9_]+" calls "${undefined}")
 set(renames "")
 foreach(call IN LISTS calls)
   string(STRIP "${call}" call)

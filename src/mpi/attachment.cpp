@@ -48,7 +48,12 @@ Attachment* attached(MPI_Comm user) noexcept {
 }
 
 bool same_ranks(MPI_Comm a, MPI_Comm b) {
-  int result = MPI_UNEQUAL;
+  // Of a topology's communicator that has fewer ranks than the one it was made from, MPICH 5.0.2 says that both have the
+  // same.
+  int size_of_a = 0, size_of_b = 0, result = MPI_UNEQUAL;
+  check(MPI_Comm_size(a, &size_of_a), "MPI_Comm_size");
+  check(MPI_Comm_size(b, &size_of_b), "MPI_Comm_size");
+  if (size_of_a != size_of_b) return false;
   check(MPI_Comm_compare(a, b, &result), "MPI_Comm_compare");
   return result == MPI_CONGRUENT || result == MPI_IDENT;
 }

@@ -1,0 +1,66 @@
+"""Programs that know nothing of vicinal, with the preload library before them: legal ones end, with the right values."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from launching import BUILD, QUIET, ROOT, abi_of, run_ranks
+
+LIBRARY = BUILD / "lib" / "libvicinal_mpi.so"
+PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "preload").glob("*.c"))
+WRONG_ALONE = {("topologies", "openmpi")}
+"""What these show the MPI itself does wrong."""
+
+pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="the preload library is built on Linux only")
+
+
+def program(name: str, mpi: str) -> Path:
+    return BUILD / "preload" / f"{name}_preload_{abi_of(mpi)}"
+
+
+def preloaded(log: Path | None = None, **more: str) -> dict[str, str]:
+    environment = {"LD_PRELOAD": str(LIBRARY), "WITH_VICINAL": "1", **QUIET, **more}
+    if log is not None:
+        environment["VICINAL_LOG"] = f"info:{log}"
+    return environment
+
+
+def plans_in(log: Path) -> list[str]:
+    return [line for line in log.read_text().splitlines() if ": plan " in line]
+
+
+@pytest.mark.parametrize("threads", ["", "1"], ids=["", "threads"])
+@pytest.mark.parametrize(("ranks", "regions"), [(1, "blocks:1"), (4, "blocks:2"), (7, "round-robin:3")])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tmp_path: Path) -> None:
+    """By leaders, on which other ranks depend wherever they wait."""
+    if abi_of(mpi) == "mpich" and ranks == 7 and threads:
+        ranks = 3  # its ranks and our threads do not give the core to each other
+    environment = preloaded(tmp_path / "log", VICINAL_REGIONS=regions, VICINAL_STRATEGY="aggregate")
+    if threads:
+        environment["THREADS"] = threads
+    result = run_ranks(mpi, ranks, [program(name, mpi)], env=environment, timeout=120)
+    assert "right" in result.output.splitlines()
+    plans = plans_in(tmp_path / "log")
+    assert plans or ranks == 1
+    assert ranks == 1 or any("through shared memory" in plan for plan in plans)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_is_right_alone(mpi: str, name: str) -> None:
+    """The programs are legal: the MPI by itself does the same, where it does not have the faults that they show."""
+    if (name, abi_of(mpi)) in WRONG_ALONE:
+        pytest.skip("this MPI is wrong by itself")
+    assert "right" in run_ranks(mpi, 4, [program(name, mpi)], env=QUIET, timeout=120).output.splitlines()
+
+
+def test_a_process_without_mpi_loads_nothing() -> None:
+    import subprocess
+
+    maps = subprocess.run(
+        ["cat", "/proc/self/maps"], env={**os.environ, **preloaded()}, capture_output=True, text=True, check=True
+    ).stdout
+    assert "libvicinal_mpi.so" in maps
+    assert "libmpi" not in maps and "libvicinal_mpi-" not in maps
