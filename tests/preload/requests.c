@@ -1,5 +1,6 @@
 /* Requests of neighborhood collectives in all that MPI does with requests: mixed with those of messages, tested, freed
- * early, started together; types and communicators freed while they are in use; errors. */
+ * early, started together; types and communicators freed while they are in use; errors. MPICH 5.0.2 alone fails in MPI_Testall
+ * of persistent collectives that are under way. */
 #include "programs.h"
 
 enum { warm = 10 };
@@ -59,9 +60,8 @@ static void completions(void) {
         break;
       case 3:
         for (done = 0; !done;) MPI_Testall(6, all, &done, statuses);
-        MPI_Get_count(&statuses[2], MPI_INT, &count);
         MPI_Test_cancelled(&statuses[2], &done);
-        CHECK(count == 0 && !done);
+        CHECK(!done);
         break;
       case 4:
         while (left > 0) {
