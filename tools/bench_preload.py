@@ -1,0 +1,84 @@
+"""What the preload library brings a program that knows nothing of it, and what it costs.
+
+    python tools/bench_preload.py [--hosts 4 --ranks-per-host 8] [--pattern random,stencil] [--rounds 3]
+
+Starts bench/preload/unmodified.c without the library, with it, and without it again (the control), as often as --rounds says, on isolated
+hosts (tools/hosts.py, root only) or with --hosts 0 on this one, and prints of each thing that is timed the least and
+the median of all batches, and the ratios of the medians of neighbouring runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+
+from vicinal_command.launch import command, find_mpi  # noqa: E402
+
+BUILD = ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")
+Times = dict[str, list[float]]
+
+
+def run(options: argparse.Namespace, pattern: str, preloaded: bool) -> Times:
+    """The seconds per call of each batch, by what was timed."""
+    mpi = find_mpi(options.mpi)
+    program = [str(BUILD / "bench" / f"unmodified_{mpi.abi}"), pattern]
+    if preloaded:
+        program = ["env", f"LD_PRELOAD={BUILD / 'lib' / 'libvicinal_mpi.so'}", *program]
+    environment = {**os.environ, "VICINAL_MPI": options.mpi}
+    if options.hosts:
+        hosts = ["--hosts", str(options.hosts), "--ranks-per-host", str(options.ranks_per_host)]
+        line = [sys.executable, str(ROOT / "tools" / "hosts.py"), "run", *hosts, "--", *program]
+    else:
+        line, environment = command(mpi, options.ranks_per_host, program)
+    answer = subprocess.run(line, env=environment, capture_output=True, text=True)
+    if answer.returncode != 0:
+        raise SystemExit(f"{' '.join(line)}\n{answer.stdout}{answer.stderr}")
+    times: Times = {}
+    for words in map(str.split, answer.stdout.splitlines()):
+        if len(words) > 2 and words[1].isdigit():
+            times[words[0]] = [float(word) for word in words[2:]]
+    return times
+
+
+def main() -> int:
+    """Run all of it and print a table for each pattern."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--ranks-per-host", type=int, default=8)
+    parser.add_argument("--pattern", default="random")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--mpi", default="openmpi")
+    options = parser.parse_args()
+    for pattern in options.pattern.split(","):
+        without: list[Times] = [run(options, pattern, False)]
+        preloaded: list[Times] = []
+        for _ in range(options.rounds):
+            preloaded.append(run(options, pattern, True))
+            without.append(run(options, pattern, False))
+        print(f"{pattern}, {options.hosts or 1} hosts, {options.ranks_per_host} ranks each: us per call")
+        print(f"{'':18}{'MPI min':>10}{'median':>10}{'vicinal min':>13}{'median':>10}{'ratio':>8}  control")
+        for name in without[0]:
+            own = [time for each in without for time in each[name]]
+            ours = [time for each in preloaded for time in each[name]]
+            medians = [statistics.median(each[name]) for each in without]
+            ratios = [
+                2 * statistics.median(each[name]) / (medians[i] + medians[i + 1]) for i, each in enumerate(preloaded)
+            ]
+            control = [after / before for before, after in zip(medians, medians[1:], strict=False)]
+            print(
+                f"{name:18}{min(own) * 1e6:10.2f}{statistics.median(own) * 1e6:10.2f}{min(ours) * 1e6:13.2f}"
+                f"{statistics.median(ours) * 1e6:10.2f}{statistics.median(ratios):8.3f}"
+                f"  {min(control):.2f} to {max(control):.2f}"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
