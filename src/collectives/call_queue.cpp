@@ -118,12 +118,14 @@ std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArgume
 void BlockQueue::check_kind(const NeighborArguments& arguments) const { block_bytes(arguments); }
 
 bool BlockQueue::goes_by_plan(const Graph& graph, Entry entry) {
-  return entry.blocking || (entry.number >= first_queued && may_relay(graph, entry));
+  const bool at_once = entry.blocking && !graph.waits_for_repetition();
+  return at_once || (entry.number >= first_planned && may_relay(graph, entry));
 }
 
 void BlockQueue::prepare(Graph& graph, Entry entry) {
-  if (entry.number >= first_queued && !goes_by_plan(graph, entry)) warn_of_strict(graph);
-  if (!planned_.empty()) return;
+  if (entry.number >= first_planned && !goes_by_plan(graph, entry)) warn_of_strict(graph);
+  const bool is_due = !graph.waits_for_repetition() || entry.number >= first_planned - lead;
+  if (!planned_.empty() || !is_due) return;
   const Settings& settings = graph.settings();
   const bool one_block = kind_ == CallKind::allgather;
   PlanOptions options = settings.options;

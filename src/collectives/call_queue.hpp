@@ -83,15 +83,17 @@ class CallQueue {
   std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_;  ///< the last of each turn
 };
 
-/// Calls of blocks of one size (alltoall, allgather). The first begins to negotiate a plan for blocks of any size, in
-/// the background. Blocking calls, which may wait, use it from then on. Nonblocking ones post one message per edge at
-/// once until call `first_queued`; later ones wait in a queue where the plan, or its channel, is not ready yet.
+/// Calls of blocks of one size (alltoall, allgather). They go by a plan for blocks of any size, negotiated in the background: begun by
+/// the first call, and used by blocking ones at once; nonblocking ones post one message per edge until call `first_planned`,
+/// later ones wait in a queue where the plan, or its channel, is not ready yet. Where the graph waits for repetition, it is
+/// begun `lead` calls before that number, and blocking calls do as nonblocking ones.
 class BlockQueue final : public CallQueue {
  public:
   BlockQueue(CallKind kind, const Graph& graph) : CallQueue(kind, graph) {}
 
  private:
-  static constexpr std::int64_t first_queued = 8;
+  static constexpr std::int64_t first_planned = 8;
+  static constexpr std::int64_t lead = 4;
 
   void check_kind(const NeighborArguments& arguments) const override;
   void prepare(Graph& graph, Entry entry) override;

@@ -132,6 +132,11 @@ class Graph {
   /// Whose error handler hears of faults.
   [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
 
+  /// Nothing is planned before the program is seen to call again and again, for a program that knows nothing of plans.
+  /// Before the first call; on all ranks.
+  void wait_for_repetition() { waits_for_repetition_ = true; }
+  [[nodiscard]] bool waits_for_repetition() const { return waits_for_repetition_; }
+
  private:
   /// Warns that what a person has said for a key does not have the effect that was wanted.
   void warn_of(const Settings& settings, std::string_view key, std::string_view value,
@@ -141,6 +146,7 @@ class Graph {
 
   Settings settings_;
   bool complete_ = false;
+  bool waits_for_repetition_ = false;
   Ends sources_;
   Ends destinations_;
   std::shared_ptr<mpi::Communicator> communicator_;

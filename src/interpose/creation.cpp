@@ -68,7 +68,9 @@ template <class Make>
 void serve(MPI_Comm made, const char* how, Make make) noexcept {
   const mpi::Inside inside;
   try {
-    mpi::attach(made, std::make_unique<Served>(made, make()));
+    const std::shared_ptr<Graph> graph = make();
+    graph->wait_for_repetition();
+    mpi::attach(made, std::make_unique<Served>(made, graph));
   } catch (const std::exception& fault) {
     log_line(LogLevel::info, [&](std::ostream& line) {
       line << "a communicator of " << how << " is left to MPI: " << fault.what();
