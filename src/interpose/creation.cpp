@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/setting.hpp"
 #include "collectives/adjacency.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "execute/activity.hpp"
@@ -44,6 +45,11 @@ Progress progress_of_process() {
   return found;
 }
 
+bool is_open_mpi() {
+  static const bool is = mpi::library_version().starts_with("Open MPI");
+  return is;
+}
+
 /// What holds for a new communicator; what cannot be read is told to the others when the graph is made.
 Settings settings_from(MPI_Info info, std::optional<Error>& fault) {
   Settings settings;
@@ -56,6 +62,17 @@ Settings settings_from(MPI_Info info, std::optional<Error>& fault) {
   return settings;
 }
 
+/// What a graph is made on.
+struct Ground {
+  std::shared_ptr<mpi::Communicator> communicator;
+  bool has_regions;  ///< more than one
+};
+
+Ground ground_of(std::shared_ptr<mpi::Communicator> communicator, const Settings& settings) {
+  const bool has_regions = communicator->machine(settings.regions)->regions() > 1;
+  return {std::move(communicator), has_regions};
+}
+
 /// Over whose private communicator messages go for what is made from `parent`, with the same ranks.
 std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
   const Served* const served = Served::on(parent);
@@ -63,45 +80,55 @@ std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
   return mpi::Communicator::of(parent);
 }
 
-/// Runs what makes a graph for a communicator that MPI has made. MPI serves it where that fails.
-template <class Make>
-void serve(MPI_Comm made, const char* how, Make make) noexcept {
+/// Whether everything is on one host, as far as that is known before anything is set up. Collective over the parent.
+bool is_on_one_host(MPI_Comm parent, const Settings& settings) {
+  const bool is_known = Served::on(parent) != nullptr || mpi::Communicator::known(parent) != nullptr;
+  const bool is_named = !settings.regions.empty() || environment_value("vicinal_regions").has_value();
+  return !is_known && !is_named && mpi::on_one_host(parent);
+}
+
+/// Gives a communicator that MPI has made from `parent` a graph, unless all its ranks are in one region: there MPI's own exchanges
+/// are as fast, and nothing is to be gained; unless they are `wrong`. Where it fails MPI serves it, too. Collective over the parent.
+void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool wrong, Ends sources,
+           Ends destinations) noexcept {
   const mpi::Inside inside;
   try {
-    const std::shared_ptr<Graph> graph = make();
+    std::optional<Error> fault;
+    Settings settings = settings_from(info, fault);
+    if (!wrong && is_on_one_host(parent, settings)) return;
+    if (made == MPI_COMM_NULL) return;
+    const Ground ground = ground_of(
+        mpi::same_ranks(parent, made) ? home_of(parent) : mpi::Communicator::of(made), settings);
+    if (!wrong && !ground.has_regions) return;
+    const auto graph =
+        std::make_shared<Graph>(ground.communicator, std::move(sources), std::move(destinations),
+                                std::move(settings), std::move(fault));
     graph->wait_for_repetition();
     mpi::attach(made, std::make_unique<Served>(made, graph));
-  } catch (const std::exception& fault) {
+  } catch (const std::exception& reason) {
     log_line(LogLevel::info, [&](std::ostream& line) {
-      line << "a communicator of " << how << " is left to MPI: " << fault.what();
+      line << "a communicator of " << how << " is left to MPI: " << reason.what();
     });
   }
 }
 
-void serve_edges(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, Ends sources,
-                 Ends destinations) noexcept {
-  if (made == MPI_COMM_NULL) return;
-  serve(made, how, [&] {
-    std::optional<Error> fault;
-    Settings settings = settings_from(info, fault);
-    const bool same = parent != MPI_COMM_NULL && mpi::same_ranks(parent, made);
-    return std::make_shared<Graph>(same ? home_of(parent) : mpi::Communicator::of(made),
-                                   std::move(sources), std::move(destinations),
-                                   std::move(settings), std::move(fault));
-  });
+/// Open MPI mixes up what comes from both sides of a dimension where these are one rank, in calls that are not blocking.
+bool mixes_sides_up(int dimensions, const int* sizes, const int* periodic) {
+  bool mixed = false;
+  for (int i = 0; i < dimensions; ++i) mixed |= periodic[i] != 0 && sizes[i] <= 2;
+  return mixed && is_open_mpi();
 }
 
-/// By the neighbours that MPI names.
-void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how) noexcept {
-  if (made == MPI_COMM_NULL) return;
+/// By the neighbours that MPI names. All ranks see the same topology, and whether it is one at all.
+void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how, bool wrong = false) noexcept {
+  mpi::Topology topology;
   try {
-    mpi::Topology topology = mpi::topology_of(made);
-    serve_edges(parent, made, MPI_INFO_NULL, how,
-                {std::move(topology.sources.ranks), std::move(topology.sources.order)},
-                {std::move(topology.destinations.ranks), std::move(topology.destinations.order)});
+    if (made != MPI_COMM_NULL) topology = mpi::topology_of(made);
   } catch (const std::exception&) {
-    // All ranks see the same topology: it is left to MPI on all of them.
+    return;
   }
+  serve(parent, made, MPI_INFO_NULL, how, wrong, {std::move(topology.sources.ranks), std::move(topology.sources.order)},
+        {std::move(topology.destinations.ranks), std::move(topology.destinations.order)});
 }
 
 int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources,
@@ -112,9 +139,11 @@ int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources
       own<&dist_graph_create_adjacent>(parent, indegree, sources, sourceweights, outdegree,
                                        destinations, destweights, info, reorder, made);
   if (code == MPI_SUCCESS) {
-    serve_edges(parent, *made, info, "MPI_Dist_graph_create_adjacent",
-                Ends(std::vector<int>(sources, sources + indegree)),
-                Ends(std::vector<int>(destinations, destinations + outdegree)));
+    // Open MPI takes a graph that is made of a grid for a grid, and crashes.
+    serve(parent, *made, info, "MPI_Dist_graph_create_adjacent",
+          is_open_mpi() && mpi::has_topology(parent),
+          Ends(std::vector<int>(sources, sources + indegree)),
+          Ends(std::vector<int>(destinations, destinations + outdegree)));
   }
   return code;
 }
@@ -166,13 +195,21 @@ int dist_graph_create(MPI_Comm parent, int count, const int* sources, const int*
 int cart_create(MPI_Comm parent, int dimensions, const int* sizes, const int* periodic, int reorder,
                 MPI_Comm* made) {
   const int code = own<&cart_create>(parent, dimensions, sizes, periodic, reorder, made);
-  if (code == MPI_SUCCESS) serve_topology(parent, *made, "MPI_Cart_create");
+  if (code == MPI_SUCCESS) {
+    serve_topology(parent, *made, "MPI_Cart_create", mixes_sides_up(dimensions, sizes, periodic));
+  }
   return code;
 }
 
 int cart_sub(MPI_Comm parent, const int* remaining, MPI_Comm* made) {
   const int code = own<&cart_sub>(parent, remaining, made);
-  if (code == MPI_SUCCESS) serve_topology(MPI_COMM_NULL, *made, "MPI_Cart_sub");
+  if (code == MPI_SUCCESS) {
+    // Some of the dimensions are left: where one of them all is mixed up, one of these may be.
+    const mpi::Grid grid = mpi::grid_of(parent);
+    serve_topology(parent, *made, "MPI_Cart_sub",
+                   mixes_sides_up(static_cast<int>(grid.sizes.size()), grid.sizes.data(),
+                                  grid.periodic.data()));
+  }
   return code;
 }
 
@@ -187,12 +224,17 @@ int graph_create(MPI_Comm parent, int nodes, const int* index, const int* edges,
 void serve_duplicate(MPI_Comm original, MPI_Comm made) noexcept {
   const Served* const served = Served::on(original);
   if (served == nullptr) return;
-  serve(made, "MPI_Comm_dup", [&] {
+  const mpi::Inside inside;
+  try {
     const Graph& graph = *served->graph();
-    return std::make_shared<Graph>(
+    const auto copy = std::make_shared<Graph>(
         mpi::thread_multiple() ? mpi::Communicator::of(made) : graph.shared_communicator(),
         graph.sources(), graph.destinations(), graph.settings());
-  });
+    copy->wait_for_repetition();
+    mpi::attach(made, std::make_unique<Served>(made, copy));
+  } catch (const std::exception&) {
+    // It is left to MPI, on all ranks.
+  }
 }
 
 int comm_dup(MPI_Comm original, MPI_Comm* made) {

@@ -1,9 +1,14 @@
 // Attributes of MPI's, under one key.
 #include "mpi/attachment.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
 
 #include "base/guarded.hpp"
+#include "mpi/detect.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/own_progress.hpp"
@@ -56,6 +61,15 @@ bool same_ranks(MPI_Comm a, MPI_Comm b) {
   if (size_of_a != size_of_b) return false;
   check(MPI_Comm_compare(a, b, &result), "MPI_Comm_compare");
   return result == MPI_CONGRUENT || result == MPI_IDENT;
+}
+
+bool on_one_host(MPI_Comm user) {
+  static const auto host = static_cast<std::int64_t>(std::hash<std::string>{}(detect_host()) >> 1U);
+  // The largest and the smallest are the same.
+  const std::array<std::int64_t, 2> mine = {host, -host};
+  std::array<std::int64_t, 2> largest{};
+  check(MPI_Allreduce(mine.data(), largest.data(), 2, MPI_INT64_T, MPI_MAX, user), "MPI_Allreduce");
+  return largest[0] == -largest[1];
 }
 
 bool between_groups(MPI_Comm user) {

@@ -23,7 +23,9 @@ void attach(MPI_Comm user, std::unique_ptr<Attachment> what);
 
 /// Whether both have the same ranks in the same order. Local.
 [[nodiscard]] bool same_ranks(MPI_Comm a, MPI_Comm b);
-/// Whether it is one between two groups.
+/// Whether it is one between two groups. Local.
 [[nodiscard]] bool between_groups(MPI_Comm user);
+/// Whether all ranks run on one host. Collective over `user`, by MPI's own allreduce on it.
+[[nodiscard]] bool on_one_host(MPI_Comm user);
 
 }  // namespace vicinal::mpi

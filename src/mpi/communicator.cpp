@@ -123,11 +123,7 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
   require(is_alive(), Fault::communicator,
           "MPI is not running; call MPI_Init before and MPI_Finalize after all use of vicinal");
   require(user != MPI_COMM_NULL, Fault::communicator, "the communicator is MPI_COMM_NULL");
-  const int key = user_key();
-  void* attribute = nullptr;
-  int found = 0;
-  check(MPI_Comm_get_attr(user, key, static_cast<void*>(&attribute), &found), "MPI_Comm_get_attr");
-  if (found != 0) return *static_cast<Handle*>(attribute);
+  if (auto made = known(user)) return made;
 
   int between_groups = 0;
   check(MPI_Comm_test_inter(user, &between_groups), "MPI_Comm_test_inter");
@@ -140,9 +136,17 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
   made->make(user);
   announce_if_alone();
   auto kept = std::make_unique<Handle>(made);
-  check(MPI_Comm_set_attr(user, key, kept.get()), "MPI_Comm_set_attr");
+  check(MPI_Comm_set_attr(user, user_key(), kept.get()), "MPI_Comm_set_attr");
   static_cast<void>(kept.release());
   return made;
+}
+
+std::shared_ptr<Communicator> Communicator::known(MPI_Comm user) {
+  void* attribute = nullptr;
+  int found = 0;
+  check(MPI_Comm_get_attr(user, user_key(), static_cast<void*>(&attribute), &found),
+        "MPI_Comm_get_attr");
+  return found != 0 ? *static_cast<Handle*>(attribute) : nullptr;
 }
 
 Communicator::Communicator() {

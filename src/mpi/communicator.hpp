@@ -61,6 +61,8 @@ class Communicator {
   /// Collective over `user` the first time, then local. Throws a communicator fault for
   /// MPI_COMM_NULL and inter-communicators.
   static std::shared_ptr<Communicator> of(MPI_Comm user);
+  /// What of() has made; null where nothing is made yet. Local.
+  static std::shared_ptr<Communicator> known(MPI_Comm user);
 
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;

@@ -113,6 +113,23 @@ Topology distributed_graph(MPI_Comm user) {
 
 }  // namespace
 
+Grid grid_of(MPI_Comm user) {
+  int dimensions = 0;
+  check(MPI_Cartdim_get(user, &dimensions), "MPI_Cartdim_get");
+  const auto size = static_cast<std::size_t>(dimensions);
+  Grid grid{std::vector<int>(size), std::vector<int>(size)};
+  std::vector<int> here(size);
+  check(MPI_Cart_get(user, dimensions, grid.sizes.data(), grid.periodic.data(), here.data()),
+        "MPI_Cart_get");
+  return grid;
+}
+
+bool has_topology(MPI_Comm user) {
+  int kind = MPI_UNDEFINED;
+  check(MPI_Topo_test(user, &kind), "MPI_Topo_test");
+  return kind != MPI_UNDEFINED;
+}
+
 Topology topology_of(MPI_Comm user) {
   require(user != MPI_COMM_NULL, Fault::communicator, "the communicator is MPI_COMM_NULL");
   int kind = MPI_UNDEFINED;

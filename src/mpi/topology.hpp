@@ -20,8 +20,18 @@ struct Topology {
   TopologySide destinations;
 };
 
+/// The shape of a Cartesian one.
+struct Grid {
+  std::vector<int> sizes;
+  std::vector<int> periodic;
+};
+/// Local. Of one that is Cartesian.
+[[nodiscard]] Grid grid_of(MPI_Comm user);
+
 /// Local. Throws a topology fault where the communicator has no topology, or is a graph (as
 /// MPI_Graph_create makes them) in which p names q more often than q names p.
 [[nodiscard]] Topology topology_of(MPI_Comm user);
+/// Whether it has one. Local.
+[[nodiscard]] bool has_topology(MPI_Comm user);
 
 }  // namespace vicinal::mpi
