@@ -33,6 +33,10 @@ foreach(abi IN LISTS VICINAL_ABIS)
   endforeach()
 endforeach()
 
+if(vicinal_preload_targets)
+  install(TARGETS ${vicinal_preload_targets} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+endif()
+
 install(EXPORT vicinal-targets NAMESPACE vicinal:: DESTINATION ${config_dir} COMPONENT development)
 configure_package_config_file(cmake/vicinal-config.cmake.in "${CMAKE_BINARY_DIR}/vicinal-config.cmake"
                               INSTALL_DESTINATION ${config_dir})

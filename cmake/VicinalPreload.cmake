@@ -2,6 +2,7 @@
 #
 # Such a build is the library's own objects, with the calls of MPI_X in them turned into calls of PMPI_X, and what is in
 # src/interpose. It is linked to no MPI: it finds the one that the program has loaded.
+set(vicinal_preload_targets "")
 if(APPLE OR NOT CMAKE_OBJCOPY)
   message(STATUS "vicinal: no preload library (it needs ELF and objcopy)")
   return()
@@ -13,7 +14,7 @@ add_library(vicinal_mpi SHARED src/interpose/preload.c)
 target_link_libraries(vicinal_mpi PRIVATE vicinal_flags ${CMAKE_DL_LIBS})
 # POSIX finds functions as if they were data, which ISO C forbids.
 set_source_files_properties(src/interpose/preload.c PROPERTIES COMPILE_OPTIONS -Wno-pedantic)
-set(vicinal_preload_targets vicinal_mpi)
+list(APPEND vicinal_preload_targets vicinal_mpi)
 
 foreach(abi IN LISTS VICINAL_ABIS)
   add_library(vicinal_interpose_${abi} OBJECT ${interpose_sources})

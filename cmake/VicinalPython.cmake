@@ -42,6 +42,12 @@ if(mpi_bindings)
   endforeach()
 endif()
 
+# The preload library and its builds lie beside the modules; `vicinal preload` finds them there.
+foreach(target IN LISTS vicinal_preload_targets)
+  install(TARGETS ${target} LIBRARY DESTINATION vicinal COMPONENT python EXCLUDE_FROM_ALL)
+  list(APPEND python_modules ${target})
+endforeach()
+
 # In development the package is imported from the source tree.  The modules are copied there by
 # every build rather than linked there, because build folders with different MPIs share that place.
 set(vicinal_copies "")

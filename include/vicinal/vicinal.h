@@ -104,6 +104,12 @@
  *                           and what falls back. 'debug': also what agreeing on each plan has cost. Each
  *                           line begins with the rank in MPI_COMM_WORLD, and is added to the file by one
  *                           write; %r in the file's name stands for the rank.
+ *   VICINAL_REPORT          where the preload library writes what became of a program's exchanges: the
+ *                           name of a file (none by default). It is JSON, of all ranks together, written
+ *                           by MPI_Finalize; the same as a table is in FILE.txt.
+ *   VICINAL_REPORT_MPI      how often the preload library has MPI carry out a blocking exchange, to report
+ *                           its time: each this many calls: a whole number from 0 to 1073741824 (default
+ *                           '0'). It is never for 0.
  */
 #ifndef VICINAL_VICINAL_H
 #define VICINAL_VICINAL_H

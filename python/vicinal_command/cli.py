@@ -88,7 +88,7 @@ def _run(options: argparse.Namespace, line: str) -> int:
         print("vicinal", __version__)
         return 0
     if options.command is None:
-        raise CommandError("no command given: choose spmv, explain, bench, calibrate or strategies; see `vicinal --help`")
+        raise CommandError("no command given: choose preload, spmv, explain, bench, calibrate or strategies; see `vicinal --help`")
     known = dict(_core.strategies())
     if options.command == "strategies":
         width = max(map(len, known))
@@ -96,6 +96,14 @@ def _run(options: argparse.Namespace, line: str) -> int:
             print(f"{name:<{width}}  {summary}")
         return 0
 
+    if options.command == "preload":
+        from . import preload
+
+        if options.library:
+            print(preload.library())
+            return 0
+        words = options.program[1:] if options.program[:1] == ["--"] else options.program
+        return preload.preload(preload.Request(words, options.report))
     if options.command == "calibrate":
         from . import calibrate
 
@@ -145,6 +153,15 @@ def _parser() -> Parser:
     )
     commands.add_parser("strategies", help="list the strategies")
 
+    preload = commands.add_parser(
+        "preload", help="run a program that knows nothing of vicinal with it",
+        usage="vicinal preload [--report FILE] -- COMMAND...",
+        description="Run a command, mpiexec with a program say, so that vicinal carries out the neighborhood "
+        "collectives of every MPI program that it starts. Settings are environment variables, as VICINAL_PROFILE.",
+    )
+    preload.add_argument("--report", metavar="FILE", help="write what became of the program's exchanges to FILE (JSON)")
+    preload.add_argument("--library", action="store_true", help="print where the library is, for LD_PRELOAD, and exit")
+    preload.add_argument("program", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run")
     cli_explain.add_explain(commands)
     cli_bench.add_benches(commands)
     calibrate = commands.add_parser(

@@ -86,6 +86,15 @@ CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
   return entered;
 }
 
+std::shared_ptr<AgreedPlan> CallQueue::plan_in_use() {
+  const Lock lock(mutex_);
+  try {
+    return ready_plan();
+  } catch (const std::exception&) {
+    return nullptr;  // it could not be made
+  }
+}
+
 bool CallQueue::may_relay(const Graph& graph, Entry entry) {
   return entry.blocking || graph.may_relay(graph.settings());
 }
@@ -162,6 +171,16 @@ void BlockQueue::keep(const Graph& graph, Entry entry, const std::shared_ptr<Cal
   } else {
     keep_tag(entry.number, call);
   }
+}
+
+std::shared_ptr<AgreedPlan> BlockQueue::ready_plan() {
+  if (planned_.empty() || !planned_.front()->planning->test()) return nullptr;
+  return planned_.front()->planning->plan();
+}
+
+std::shared_ptr<AgreedPlan> CountQueue::ready_plan() {
+  if (eras_.empty() || !eras_.front().review->over() || !eras_.front().review->plan()) return nullptr;
+  return eras_.front().review->plan()->plan;
 }
 
 bool CountQueue::goes_by_review(const Graph& graph, Entry entry) const {

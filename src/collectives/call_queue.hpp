@@ -43,6 +43,9 @@ class CallQueue {
   Entered enter(Graph& graph, NeighborArguments arguments, std::optional<Error> fault,
                 bool blocking);
 
+  /// By which calls go now; null where there is none, or none is ready.
+  [[nodiscard]] std::shared_ptr<AgreedPlan> plan_in_use();
+
  protected:
   /// A call as it enters.
   struct Entry {
@@ -60,6 +63,8 @@ class CallQueue {
                                      NeighborArguments* arguments) = 0;
   /// It is the one that enters.
   virtual void keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) = 0;
+
+  [[nodiscard]] virtual std::shared_ptr<AgreedPlan> ready_plan() = 0;
 
   /// Whether a call may depend on what other ranks do for it.
   [[nodiscard]] static bool may_relay(const Graph& graph, Entry entry);
@@ -101,6 +106,7 @@ class BlockQueue final : public CallQueue {
                              NeighborArguments* arguments) override;
   void keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) override;
   [[nodiscard]] static bool goes_by_plan(const Graph& graph, Entry entry);
+  std::shared_ptr<AgreedPlan> ready_plan() override;
   [[nodiscard]] std::shared_ptr<PlanTurn>& turn_of(Entry entry) {
     return planned_[static_cast<std::size_t>(entry.number) % planned_.size()];
   }
@@ -131,6 +137,7 @@ class CountQueue final : public CallQueue {
                              NeighborArguments* arguments) override;
   void keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) override;
   [[nodiscard]] bool goes_by_review(const Graph& graph, Entry entry) const;
+  std::shared_ptr<AgreedPlan> ready_plan() override;
   void begin_review(Graph& graph);
 
   int channels_ = 1;

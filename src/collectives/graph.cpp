@@ -227,6 +227,15 @@ CallQueue& Graph::calls(CallKind kind) {
   return *queue;
 }
 
+std::shared_ptr<AgreedPlan> Graph::plan_in_use(CallKind kind) {
+  CallQueue* queue = nullptr;
+  {
+    const Lock lock(mutex_);
+    queue = calls_[static_cast<std::size_t>(kind)].get();
+  }
+  return queue != nullptr ? queue->plan_in_use() : nullptr;
+}
+
 bool Graph::may_relay(const Settings& settings) const {
   return !settings.options.strict_progress || has_progress_thread();
 }

@@ -116,6 +116,9 @@ class Graph {
   /// The blocking and nonblocking calls of a kind.
   CallQueue& calls(CallKind kind);
 
+  /// By which calls of a kind go now; null where there is none.
+  [[nodiscard]] std::shared_ptr<AgreedPlan> plan_in_use(CallKind kind);
+
   /// Whether what is not waited for at once may depend on other ranks' progress.
   [[nodiscard]] bool may_relay(const Settings& settings) const;
 
@@ -126,6 +129,8 @@ class Graph {
   [[nodiscard]] const std::shared_ptr<mpi::Communicator>& shared_communicator() const {
     return communicator_;
   }
+  /// The same on all ranks, and no other graph's.
+  [[nodiscard]] std::int64_t number() const { return id_; }
   [[nodiscard]] const std::shared_ptr<const GraphTags>& tags() const { return tags_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] bool is_complete() const { return complete_; }

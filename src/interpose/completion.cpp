@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 
+#include "interpose/ledger.hpp"
 #include "interpose/own.hpp"
 #include "interpose/tokens.hpp"
 #include "mpi/backoff.hpp"
@@ -61,8 +62,9 @@ int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   return own<&waitall>(count, requests, statuses);
 }
 
-/// Takes the library's own thread out of MPI first: see mpi/finalize.cpp.
+/// Takes the library's own thread out of MPI before MPI ends: see mpi/finalize.cpp.
 int finalize() {
+  write_report();
   mpi::stop_threads_hook();
   return own<&finalize>();
 }

@@ -37,13 +37,18 @@ enum class Progress : std::uint8_t {
 
 Progress progress_of_process() {
   static const Progress found = [] {
-    if (progress_inside_mpi()) return Progress::mpi;
-    if (!mpi::thread_multiple()) return Progress::none;
-    need_progress_thread();
-    return Progress::thread;
+    const bool inside = progress_inside_mpi();
+    const Progress who = inside                  ? Progress::mpi
+                         : mpi::thread_multiple() ? Progress::thread
+                                                  : Progress::none;
+    if (who == Progress::thread) need_progress_thread();
+    note_progress(inside ? "inside MPI" : who == Progress::thread ? "a thread" : "none");
+    return who;
   }();
   return found;
 }
+
+constexpr const char* on_one_host = "all its ranks are in one region";
 
 bool is_open_mpi() {
   static const bool is = mpi::library_version().starts_with("Open MPI");
@@ -95,17 +100,18 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
   try {
     std::optional<Error> fault;
     Settings settings = settings_from(info, fault);
-    if (!wrong && is_on_one_host(parent, settings)) return;
+    if (!wrong && is_on_one_host(parent, settings)) return note_left(how, on_one_host);
     if (made == MPI_COMM_NULL) return;
     const Ground ground = ground_of(
         mpi::same_ranks(parent, made) ? home_of(parent) : mpi::Communicator::of(made), settings);
-    if (!wrong && !ground.has_regions) return;
+    if (!wrong && !ground.has_regions) return note_left(how, on_one_host);
     const auto graph =
         std::make_shared<Graph>(ground.communicator, std::move(sources), std::move(destinations),
                                 std::move(settings), std::move(fault));
     graph->wait_for_repetition();
-    mpi::attach(made, std::make_unique<Served>(made, graph));
+    mpi::attach(made, std::make_unique<Served>(made, graph, how));
   } catch (const std::exception& reason) {
+    note_left(how, reason.what());
     log_line(LogLevel::info, [&](std::ostream& line) {
       line << "a communicator of " << how << " is left to MPI: " << reason.what();
     });
@@ -231,7 +237,7 @@ void serve_duplicate(MPI_Comm original, MPI_Comm made) noexcept {
         mpi::thread_multiple() ? mpi::Communicator::of(made) : graph.shared_communicator(),
         graph.sources(), graph.destinations(), graph.settings());
     copy->wait_for_repetition();
-    mpi::attach(made, std::make_unique<Served>(made, copy));
+    mpi::attach(made, std::make_unique<Served>(made, copy, "MPI_Comm_dup"));
   } catch (const std::exception&) {
     // It is left to MPI, on all ranks.
   }

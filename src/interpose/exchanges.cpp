@@ -18,6 +18,11 @@ struct Collective {
   static int blocking(Arguments... arguments, MPI_Comm comm) {
     const Served* const served = Served::on(comm);
     if (served == nullptr) return own<&Collective::blocking>(arguments..., comm);
+    Ledger* const ledger = served->ledger();
+    const void* const ours = reinterpret_cast<const void*>(&Collective::blocking);
+    const bool by_mpi = ledger != nullptr && ledger->is_mpis_turn(ours);
+    const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
+    if (by_mpi) return own<&Collective::blocking>(arguments..., comm);
     return c_api::guarded(comm, [&] {
       c_api::begin(served->graph(), Form::blocking, read(arguments...))->wait();
     });
@@ -26,6 +31,8 @@ struct Collective {
   static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
     const Served* const served = Served::on(comm);
     if (served == nullptr) return own<&Collective::nonblocking>(arguments..., comm, request);
+    const Noted noted(served->ledger(), reinterpret_cast<const void*>(&Collective::nonblocking),
+                      __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
       *request = token_for_call(
           *served, c_api::begin(served->graph(), Form::nonblocking, read(arguments...)));
@@ -36,6 +43,8 @@ struct Collective {
                         MPI_Request* request) {
     const Served* const served = Served::on(comm);
     if (served == nullptr) return own<&Collective::persistent>(arguments..., comm, info, request);
+    const Noted noted(served->ledger(), reinterpret_cast<const void*>(&Collective::persistent),
+                      __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
       const Graph& graph = *served->graph();
       Settings settings = graph.settings();

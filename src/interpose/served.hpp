@@ -3,9 +3,11 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <memory>
 
 #include "collectives/graph.hpp"
+#include "interpose/ledger.hpp"
 #include "mpi/attachment.hpp"
 
 namespace vicinal::interpose {
@@ -17,13 +19,19 @@ struct ErrorHandling {
 
 class Served final : public mpi::Attachment {
  public:
-  Served(MPI_Comm user, std::shared_ptr<Graph> graph)
-      : graph_(std::move(graph)), errors_(std::make_shared<ErrorHandling>()) {
+  /// `made_by`: the function of MPI's that has made it.
+  Served(MPI_Comm user, std::shared_ptr<Graph> graph, const char* made_by)
+      : graph_(std::move(graph)),
+        errors_(std::make_shared<ErrorHandling>()),
+        ledger_(Ledger::of(graph_, made_by)) {
     errors_->communicator = user;
   }
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;
-  ~Served() override { errors_->communicator = MPI_COMM_NULL; }
+  ~Served() override {
+    errors_->communicator = MPI_COMM_NULL;
+    if (ledger_) ledger_->close();
+  }
 
   /// What serves this communicator; null where MPI does.
   [[nodiscard]] static const Served* on(MPI_Comm user) noexcept {
@@ -31,11 +39,14 @@ class Served final : public mpi::Attachment {
   }
 
   [[nodiscard]] const std::shared_ptr<Graph>& graph() const { return graph_; }
-  [[nodiscard]] const std::shared_ptr<const ErrorHandling> errors() const { return errors_; }
+  [[nodiscard]] std::shared_ptr<const ErrorHandling> errors() const { return errors_; }
+  /// Null where no report is asked for.
+  [[nodiscard]] Ledger* ledger() const { return ledger_.get(); }
 
  private:
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<ErrorHandling> errors_;
+  std::shared_ptr<Ledger> ledger_;
 };
 
 }  // namespace vicinal::interpose

@@ -103,6 +103,31 @@ void allreduce_min(MPI_Comm communicator, std::span<std::int64_t> values) {
   }
 }
 
+std::vector<std::vector<std::int64_t>> gather_in_world(std::span<const std::int64_t> mine) {
+  int rank = 0, size = 0;
+  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  const auto ranks = static_cast<std::size_t>(rank == 0 ? size : 0);
+  std::vector<int> counts(ranks), places(ranks);
+  const int count = static_cast<int>(mine.size());
+  check(MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Gather");
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    places[i] = static_cast<int>(total);
+    total += counts[i];
+  }
+  std::vector<std::int64_t> all(static_cast<std::size_t>(total));
+  check(MPI_Gatherv(mine.data(), count, MPI_INT64_T, all.data(), counts.data(), places.data(),
+                    MPI_INT64_T, 0, MPI_COMM_WORLD),
+        "MPI_Gatherv");
+  std::vector<std::vector<std::int64_t>> by_rank;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const auto begin = all.begin() + places[i];
+    by_rank.emplace_back(begin, begin + counts[i]);
+  }
+  return by_rank;
+}
+
 void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root) {
   const ByteSpan span(static_cast<std::int64_t>(bytes.size()));
   MPI_Request request = MPI_REQUEST_NULL;

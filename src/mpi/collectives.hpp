@@ -35,6 +35,9 @@ std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::
 /// The least that any rank has, value by value and in place, by ceil(log2 size) messages from each
 /// rank: a fraction of what a nonblocking MPI_Iallreduce takes over TCP.
 void allreduce_min(MPI_Comm communicator, std::span<std::int64_t> values);
+/// What every rank of MPI_COMM_WORLD gives, to its rank 0, by its rank; nothing elsewhere. By MPI's own gather, for the end
+/// of a program.
+std::vector<std::vector<std::int64_t>> gather_in_world(std::span<const std::int64_t> mine);
 enum class Reduction { min, max };
 /// Raw bytes from `root` to all.
 void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root);

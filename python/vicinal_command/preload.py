@@ -1,0 +1,134 @@
+"""`vicinal preload -- COMMAND`: run a program that knows nothing of vicinal with the preload library before it.
+
+What is started, a launcher or a program, gets the library by LD_PRELOAD, as all that it starts; only what calls MPI notices. Leaving
+the command out undoes it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import vicinal
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+
+from .outputs import CommandError
+
+LIBRARY = "libvicinal_mpi.so"
+ABIS = {"libmpi.so.12": "mpich", "libmpich.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so": "abi"}
+"""Builds by how the names of the MPI libraries begin that they fit."""
+TO_BE_PASSED_ON = ("LD_PRELOAD", "VICINAL_")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be run, and where the report goes."""
+
+    command: Sequence[str]
+    report: str | None
+
+
+def library() -> Path:
+    """The preload library."""
+    for folder in map(Path, vicinal.__path__):
+        if (folder / LIBRARY).exists():
+            return folder / LIBRARY
+    raise CommandError(f"{LIBRARY} is not installed with vicinal; it is built on Linux, with binutils' objcopy")
+
+
+def built_for(path: Path) -> list[str]:
+    """The ABIs for which there are builds beside the library."""
+    stem = path.stem + "-"
+    return sorted(each.stem.removeprefix(stem) for each in path.parent.glob(f"{stem}*.so"))
+
+
+@dataclass(frozen=True)
+class Binary:
+    """What an executable says of itself."""
+
+    is_static: bool
+    mpi: str | None  # the name of the MPI library that it asks for by itself
+
+
+def binary_at(path: str) -> Binary | None:
+    """None where there is no ELF executable."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(4) != b"\x7fELF":
+                return None
+            elf = ELFFile(file)
+            needed = [
+                tag.needed
+                for section in elf.iter_sections() if isinstance(section, DynamicSection)
+                for tag in section.iter_tags("DT_NEEDED")
+            ]
+            is_static = all(segment.header.p_type != "PT_INTERP" for segment in elf.iter_segments())
+    except (OSError, ELFError):
+        return None
+    return Binary(is_static, next((name for name in needed if name.startswith("libmpi")), None))
+
+
+def objections(command: Iterable[str], builds: Sequence[str]) -> list[str]:
+    """What of a command line the library will not serve, in words."""
+    found = []
+    for word in command:
+        path = shutil.which(word)
+        binary = binary_at(path) if path else None
+        if binary is None:
+            continue
+        if binary.is_static:
+            found.append(f"{word} is linked statically, so nothing can be put before it; it runs without vicinal")
+        elif binary.mpi is not None:
+            abi = next((abi for name, abi in ABIS.items() if binary.mpi.startswith(name)), None)
+            if abi not in builds:
+                known = ", ".join(builds) or "none"
+                found.append(f"{word} uses {binary.mpi}, for which vicinal was not built (it was for: {known})")
+    return found
+
+
+def environment_for(request: Request, path: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the command: what is preloaded already stays, after ours."""
+    environment = dict(given)
+    before = environment.get("LD_PRELOAD", "")
+    environment["LD_PRELOAD"] = f"{path}:{before}" if before else str(path)
+    if request.report is not None:
+        environment["VICINAL_REPORT"] = str(Path(request.report).absolute())
+    return environment
+
+
+def with_environment_passed_on(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Open MPI's launchers give other nodes those variables only that they are told of; those of MPICH and SLURM give all."""
+    name = Path(shutil.which(command[0]) or command[0]).resolve().name
+    if not any(part in name for part in ("openmpi", "orterun", "prterun")) and not _is_openmpi_launcher(command[0]):
+        return list(command)
+    names = sorted(name for name in environment if name.startswith(TO_BE_PASSED_ON))
+    return [command[0], *(word for name in names for word in ("-x", name)), *command[1:]]
+
+
+def _is_openmpi_launcher(word: str) -> bool:
+    path = shutil.which(word)
+    if path is None or Path(path).name not in ("mpiexec", "mpirun"):
+        return False
+    prefix = Path(path).absolute().parent.parent
+    return any((prefix / folder / "libmpi.so.40").exists() for folder in ("lib", "lib64"))
+
+
+def preload(request: Request) -> int:
+    """Become the command. Returns only where that cannot be started."""
+    if not request.command:
+        raise CommandError("no command given: `vicinal preload -- mpiexec -n 4 ./program`")
+    path = library()
+    if shutil.which(request.command[0]) is None:
+        raise CommandError(f"{request.command[0]}: no such command")
+    for objection in objections(request.command, built_for(path)):
+        print("vicinal:", objection, file=sys.stderr)
+    environment = environment_for(request, path, os.environ)
+    line = with_environment_passed_on(request.command, environment)
+    sys.stdout.flush()
+    os.execvpe(line[0], line, environment)

@@ -1,0 +1,172 @@
+// What is noted during the program, and each rank's record at its end.
+#include "interpose/ledger.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <sstream>
+
+#include "base/log.hpp"
+#include "base/setting.hpp"
+#include "execute/agreed_plan.hpp"
+#include "interpose/own.hpp"
+#include "interpose/report.hpp"
+#include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
+#include "plan/checks.hpp"
+
+namespace vicinal::interpose {
+namespace {
+
+/// Never destroyed: the program may end MPI in the destructor of a static object.
+struct Books {
+  Mutex mutex;
+  std::vector<std::shared_ptr<Ledger>> all VICINAL_GUARDED_BY(mutex);
+  std::map<std::pair<std::string, std::string>, std::int64_t> left VICINAL_GUARDED_BY(mutex);
+  std::string progress VICINAL_GUARDED_BY(mutex);
+};
+
+Books& books() {
+  static auto* const it = new Books;
+  return *it;
+}
+
+bool is_asked_for() {
+  static const bool is = environment_value("vicinal_report").has_value();
+  return is;
+}
+
+/// "main+0x1f3 of program".
+std::string name_of_place(const void* address) {
+  std::ostringstream text;
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "unknown";
+  const std::string_view path(info.dli_fname);
+  const void* const base = info.dli_sname != nullptr ? info.dli_saddr : info.dli_fbase;
+  if (info.dli_sname != nullptr) text << info.dli_sname;
+  text << "+0x" << std::hex << static_cast<const char*>(address) - static_cast<const char*>(base) << " of "
+       << path.substr(path.rfind('/') + 1);
+  return text.str();
+}
+
+std::string name_of_function(const void* ours) {
+  for (const Row& row : exchanges()) {
+    if (row.ours == ours) return "MPI_" + std::string(row.name);
+  }
+  return "unknown";
+}
+
+constexpr std::array kinds = {"alltoallv", "allgatherv", "alltoall", "allgather"};
+
+std::int64_t edges_to_other_ranks(const Neighborhood& ground, bool far) {
+  std::int64_t count = 0;
+  for (const int rank : ground.destinations) {
+    count += rank != ground.rank && ground.machine->same_region(rank, ground.rank) != far;
+  }
+  return count;
+}
+
+RankRecord record_of_rank() {
+  RankRecord record;
+  std::vector<std::shared_ptr<Ledger>> all;
+  {
+    const Lock lock(books().mutex);
+    all = books().all;
+    record.progress = books().progress;
+    for (const auto& [what, count] : books().left) record.left.push_back({what.first, what.second, count});
+  }
+  for (const auto& ledger : all) record.communicators.push_back(ledger->record());
+  return record;
+}
+
+}  // namespace
+
+std::shared_ptr<Ledger> Ledger::of(const std::shared_ptr<Graph>& graph, const char* made_by) {
+  if (!is_asked_for()) return nullptr;
+  CommunicatorRecord record;
+  record.number = graph->number();
+  record.made_by = made_by;
+  record.ranks = graph->neighborhood().machine->size();
+  record.regions = graph->neighborhood().machine->regions();
+  auto ledger = std::make_shared<Ledger>(graph, std::move(record));
+  const Lock lock(books().mutex);
+  books().all.push_back(ledger);
+  return ledger;
+}
+
+bool Ledger::is_mpis_turn(const void* ours) {
+  static const std::int64_t every = read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
+  if (every == 0) return false;
+  const Lock lock(mutex_);
+  return ++numbers_[ours] % every == 0;
+}
+
+void Ledger::note(const void* ours, const void* caller, std::chrono::steady_clock::duration time,
+                  bool by_mpi) {
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+  const Lock lock(mutex_);
+  Site& site = sites_[{ours, caller}];
+  (by_mpi ? site.calls_of_mpi : site.calls) += 1;
+  (by_mpi ? site.nanoseconds_of_mpi : site.nanoseconds) += nanoseconds;
+}
+
+void Ledger::note_plans() {
+  const auto graph = graph_.lock();
+  if (!graph) return;
+  record_.plans.clear();
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    const auto plan = graph->plan_in_use(static_cast<CallKind>(kind));
+    if (!plan) continue;
+    const Statistics sent = statistics(plan->forward());
+    record_.plans.push_back({kinds[kind], plan->forward().planner, plan->plans().reason,
+                             sent.non_local.messages, sent.local.messages,
+                             edges_to_other_ranks(graph->neighborhood(), true),
+                             edges_to_other_ranks(graph->neighborhood(), false)});
+  }
+}
+
+void Ledger::close() {
+  const Lock lock(mutex_);
+  note_plans();
+  graph_.reset();
+}
+
+CommunicatorRecord Ledger::record() {
+  const Lock lock(mutex_);
+  note_plans();
+  CommunicatorRecord record = record_;
+  for (const auto& [of, site] : sites_) {
+    record.sites.push_back({name_of_function(of.first), name_of_place(of.second), site.calls,
+                            site.nanoseconds, site.calls_of_mpi, site.nanoseconds_of_mpi});
+  }
+  return record;
+}
+
+void note_left(const char* made_by, std::string_view why) {
+  if (!is_asked_for()) return;
+  const Lock lock(books().mutex);
+  ++books().left[{made_by, std::string(why)}];
+}
+
+void note_progress(std::string_view who) {
+  const Lock lock(books().mutex);
+  books().progress = who;
+}
+
+void write_report() noexcept {
+  try {
+    if (!is_asked_for() || !mpi::is_alive()) return;
+    Words words;
+    WordWriter(words).write(record_of_rank());
+    std::vector<RankRecord> ranks;
+    for (const Words& of_rank : mpi::gather_in_world(words)) {
+      WordReader reader(of_rank, "a report", static_cast<int>(ranks.size()));
+      ranks.push_back(reader.read<RankRecord>());
+    }
+    if (!ranks.empty()) write_report_of(ranks, *environment_value("vicinal_report"));
+  } catch (const std::exception& reason) {
+    warn_once("the report that VICINAL_REPORT asks for is not written: ", reason.what());
+  }
+}
+
+}  // namespace vicinal::interpose

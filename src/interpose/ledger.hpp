@@ -1,0 +1,132 @@
+// What VICINAL_REPORT tells of: what a rank has seen of the program's exchanges. Nothing is noted where no report is asked for.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/guarded.hpp"
+#include "base/records.hpp"
+#include "collectives/graph.hpp"
+
+namespace vicinal::interpose {
+
+/// The calls of a function from one place of the program.
+struct SiteRecord {
+  std::string function;
+  std::string place;
+  std::int64_t calls = 0;
+  std::int64_t nanoseconds = 0;      ///< inside of them
+  std::int64_t calls_of_mpi = 0;     ///< carried out by MPI, for comparison
+  std::int64_t nanoseconds_of_mpi = 0;
+};
+void fields(auto&& take, Is<SiteRecord> auto& it) {
+  take(it.function, it.place, it.calls, it.nanoseconds, it.calls_of_mpi, it.nanoseconds_of_mpi);
+}
+
+/// The plan by which calls of a kind went at last, and what this rank does in an exchange by it.
+struct PlanRecord {
+  std::string kind;
+  std::string planner;
+  std::string reason;
+  std::int64_t messages_far = 0;   ///< sent to other regions
+  std::int64_t messages_near = 0;  ///< inside the region
+  std::int64_t edges_far = 0;      ///< what would be messages without a plan
+  std::int64_t edges_near = 0;
+};
+void fields(auto&& take, Is<PlanRecord> auto& it) {
+  take(it.kind, it.planner, it.reason, it.messages_far, it.messages_near, it.edges_far, it.edges_near);
+}
+
+struct CommunicatorRecord {
+  std::int64_t number = 0;  ///< the same on all ranks
+  std::string made_by;
+  std::int64_t ranks = 0;
+  std::int64_t regions = 0;
+  std::vector<SiteRecord> sites;
+  std::vector<PlanRecord> plans;
+};
+void fields(auto&& take, Is<CommunicatorRecord> auto& it) {
+  take(it.number, it.made_by, it.ranks, it.regions, it.sites, it.plans);
+}
+
+/// Communicators that are left to MPI.
+struct LeftRecord {
+  std::string made_by;
+  std::string why;
+  std::int64_t communicators = 0;
+};
+void fields(auto&& take, Is<LeftRecord> auto& it) { take(it.made_by, it.why, it.communicators); }
+
+struct RankRecord {
+  std::string progress;
+  std::vector<CommunicatorRecord> communicators;
+  std::vector<LeftRecord> left;
+};
+void fields(auto&& take, Is<RankRecord> auto& it) { take(it.progress, it.communicators, it.left); }
+
+/// What is noted of one communicator.
+class Ledger {
+ public:
+  /// Null where no report is asked for.
+  static std::shared_ptr<Ledger> of(const std::shared_ptr<Graph>& graph, const char* made_by);
+  Ledger(std::weak_ptr<Graph> graph, CommunicatorRecord record)
+      : graph_(std::move(graph)), record_(std::move(record)) {}
+
+  /// A call of the program's as it enters, of the function `ours` stands for. True where MPI is to carry it out, for
+  /// comparison: the same on all ranks. Of blocking ones alone.
+  [[nodiscard]] bool is_mpis_turn(const void* ours);
+  void note(const void* ours, const void* caller, std::chrono::steady_clock::duration time, bool by_mpi);
+  /// The communicator is about to be freed.
+  void close();
+  [[nodiscard]] CommunicatorRecord record();
+
+ private:
+  void note_plans() VICINAL_REQUIRES(mutex_);
+
+  struct Site {
+    std::int64_t calls = 0, nanoseconds = 0, calls_of_mpi = 0, nanoseconds_of_mpi = 0;
+  };
+  Mutex mutex_;
+  std::weak_ptr<Graph> graph_;
+  CommunicatorRecord record_ VICINAL_GUARDED_BY(mutex_);
+  std::map<std::pair<const void*, const void*>, Site> sites_ VICINAL_GUARDED_BY(mutex_);
+  std::map<const void*, std::int64_t> numbers_ VICINAL_GUARDED_BY(mutex_);
+};
+
+/// Notes calls while it lives.
+class Noted {
+ public:
+  Noted(Ledger* ledger, const void* ours, const void* caller, bool by_mpi = false)
+      : ledger_(ledger), ours_(ours), caller_(caller), by_mpi_(by_mpi) {
+    if (ledger_ != nullptr) begin_ = std::chrono::steady_clock::now();
+  }
+  Noted(const Noted&) = delete;
+  Noted& operator=(const Noted&) = delete;
+  ~Noted() {
+    if (ledger_ == nullptr) return;
+    ledger_->note(ours_, caller_, std::chrono::steady_clock::now() - begin_, by_mpi_);
+  }
+
+ private:
+  Ledger* ledger_;
+  const void* ours_;
+  const void* caller_;
+  bool by_mpi_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+/// A communicator is left to MPI.
+void note_left(const char* made_by, std::string_view why);
+/// Who brings on what others depend on.
+void note_progress(std::string_view who);
+
+/// Writes the report, where one is asked for. Collective over MPI_COMM_WORLD, before MPI ends.
+void write_report() noexcept;
+
+}  // namespace vicinal::interpose

@@ -1,0 +1,139 @@
+"""`vicinal preload`, the report, and what happens where the library cannot serve a program: one line, and the program runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from launching import BUILD, QUIET, ROOT, abi_of, run_ranks
+from vicinal_command import preload
+from vicinal_command.launch import command, find_mpi
+
+LIBRARY = BUILD / "lib" / "libvicinal_mpi.so"
+pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="the preload library is built on Linux only")
+
+
+def program(name: str, mpi: str) -> Path:
+    return BUILD / "preload" / f"{name}_preload_{abi_of(mpi)}"
+
+
+def vicinal(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "vicinal_command", *map(str, words)]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **environment}
+    return subprocess.run(line, env=variables, capture_output=True, text=True, timeout=120)
+
+
+def test_runs_a_program_under_a_launcher(mpi: str, tmp_path: Path) -> None:
+    line, environment = command(find_mpi(mpi), 4, [str(program("requests", mpi))])
+    report = tmp_path / "report.json"
+    more = {**environment, **QUIET, "VICINAL_REGIONS": "blocks:2", "WITH_VICINAL": "1"}
+    result = vicinal("preload", "--report", report, "--", *line, **more)
+    assert result.returncode == 0, result.stderr
+    assert "right" in result.stdout.splitlines()
+    content = json.loads(report.read_text())
+    assert content["ranks"] == 4 and content["format"] == 1
+    assert any(each["plans"] for each in content["communicators"])
+
+
+def test_report(mpi: str, tmp_path: Path) -> None:
+    """Numbers of calls, and of messages: of all with all, 4 ranks in 2 regions send 8 messages between them without a plan."""
+    report = tmp_path / "report.json"
+    environment = {
+        "LD_PRELOAD": str(LIBRARY), "VICINAL_REGIONS": "blocks:2", "VICINAL_STRATEGY": "aggregate",
+        "VICINAL_REPORT": str(report), "VICINAL_REPORT_MPI": "4", **QUIET,
+    }
+    run_ranks(mpi, 4, [program("waiting", mpi), "barrier"], env=environment)
+    content = json.loads(report.read_text())
+    [used] = [each for each in content["communicators"] if each["calls"]]
+    assert (used["made_by"], used["ranks"], used["regions"]) == ("MPI_Dist_graph_create_adjacent", 4, 2)
+    calls = {each["function"]: each for each in used["calls"]}
+    assert calls["MPI_Neighbor_alltoallv"]["calls"] == 9  # of 12, each fourth is MPI's
+    assert calls["MPI_Neighbor_alltoallv"]["calls_of_mpi"] == 3
+    assert calls["MPI_Neighbor_alltoallv"]["seconds_of_mpi"] > 0
+    assert calls["MPI_Ineighbor_alltoallv"]["calls"] == 4
+    [plan] = used["plans"]
+    assert plan["kind"] == "alltoallv" and plan["planner"] == "aggregate"
+    assert plan["messages"] == {"to_other_regions": 2, "inside": 0}
+    assert plan["messages_without"] == {"to_other_regions": 8, "inside": 4}
+    table = report.with_name("report.json.txt").read_text()
+    assert "2 messages between regions in the place of 8" in table
+
+
+def test_report_of_what_is_left_to_mpi(mpi: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    environment = {"LD_PRELOAD": str(LIBRARY), "VICINAL_REPORT": str(report), **QUIET}
+    run_ranks(mpi, 2, [program("waiting", mpi), "barrier"], env=environment)
+    content = json.loads(report.read_text())
+    assert content["communicators"] == []
+    [left] = content["left_to_mpi"]
+    assert left["why"] == "all its ranks are in one region"
+
+
+def test_report_that_cannot_be_written(mpi: str, tmp_path: Path) -> None:
+    environment = {"LD_PRELOAD": str(LIBRARY), "VICINAL_REPORT": str(tmp_path / "no" / "report"), **QUIET}
+    result = run_ranks(mpi, 2, [program("waiting", mpi), "barrier"], env=environment)
+    assert "right" in result.output.splitlines()
+    assert result.output.count("cannot be written") == 1
+
+
+def test_no_build_for_the_mpi(mpi: str, tmp_path: Path) -> None:
+    """The library alone, as where it was built for another MPI."""
+    alone = tmp_path / LIBRARY.name
+    shutil.copy(LIBRARY, alone)
+    result = run_ranks(mpi, 3, [program("waiting", mpi), "barrier"], env={"LD_PRELOAD": str(alone), **QUIET})
+    assert "right" in result.output.splitlines()
+    assert result.output.count("vicinal: its build for this MPI cannot be loaded") == 1
+    assert result.output.count("the program runs without vicinal") == 1
+
+
+def test_a_library_that_is_missing(mpi: str) -> None:
+    result = run_ranks(mpi, 2, [program("waiting", mpi), "barrier"], env={"LD_PRELOAD": "/no/libvicinal_mpi.so", **QUIET})
+    assert "right" in result.output.splitlines()  # the loader says so by itself
+
+
+def test_static_binary(tmp_path: Path) -> None:
+    source, binary = tmp_path / "hello.c", tmp_path / "hello"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 3; }\n')
+    built = subprocess.run(["cc", "-static", str(source), "-o", str(binary)], capture_output=True)
+    if built.returncode != 0:
+        pytest.skip("there is no static C library")
+    result = vicinal("preload", "--", binary)
+    assert (result.returncode, result.stdout) == (3, "hello\n")
+    assert result.stderr.count("\n") == 1 and "linked statically" in result.stderr
+
+
+def test_program_of_another_mpi(mpi: str) -> None:
+    [found] = preload.objections([str(program("waiting", mpi))], ["something"])
+    assert "for which vicinal was not built (it was for: something)" in found
+    assert preload.objections([str(program("waiting", mpi))], [abi_of(mpi)]) == []
+
+
+def test_faults_of_the_command_line() -> None:
+    for words, text in ((["preload"], "no command given"), (["preload", "--", "no-such-command"], "no such command")):
+        result = vicinal(*words)
+        assert result.returncode == 2
+        assert result.stderr.count("\n") == 1 and text in result.stderr
+
+
+def test_environment() -> None:
+    request = preload.Request(["env"], "report")
+    made = preload.environment_for(request, LIBRARY, {"LD_PRELOAD": "/other.so", "HOME": "/"})
+    assert made["LD_PRELOAD"] == f"{LIBRARY}:/other.so" and made["HOME"] == "/"
+    assert made["VICINAL_REPORT"] == str(Path("report").absolute())
+
+
+def test_open_mpi_is_told_what_to_pass_on(mpi: str) -> None:
+    launcher = str(find_mpi(mpi).mpiexec)
+    line = preload.with_environment_passed_on([launcher, "-n", "2"], {"LD_PRELOAD": "x", "VICINAL_REPORT": "y", "A": "b"})
+    passed = ["-x", "LD_PRELOAD", "-x", "VICINAL_REPORT"] if abi_of(mpi) == "openmpi" else []
+    assert line == [launcher, *passed, "-n", "2"]
+
+
+def test_prints_where_the_library_is() -> None:
+    result = vicinal("preload", "--library")
+    assert Path(result.stdout.strip()).name == LIBRARY.name
