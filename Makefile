@@ -111,7 +111,7 @@ install-check: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## install into a sc
 	@$(RUN) tools/check_install.py $(BUILD)
 
 clean: ## remove what was built
-	rm -rf build dist python/vicinal/*.so python/vicinal/_core.pyi
+	rm -rf build dist python/vicinal/*.so python/vicinal/_preload python/vicinal/_core.pyi
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
 distclean: clean ## remove what was built and what was fetched

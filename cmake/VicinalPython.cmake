@@ -42,10 +42,9 @@ if(mpi_bindings)
   endforeach()
 endif()
 
-# The preload library and its builds lie beside the modules; `vicinal preload` finds them there.
+# The preload library and its builds lie in a folder of the package, where `vicinal preload` finds them.
 foreach(target IN LISTS vicinal_preload_targets)
-  install(TARGETS ${target} LIBRARY DESTINATION vicinal COMPONENT python EXCLUDE_FROM_ALL)
-  list(APPEND python_modules ${target})
+  install(TARGETS ${target} LIBRARY DESTINATION vicinal/_preload COMPONENT python EXCLUDE_FROM_ALL)
 endforeach()
 
 # In development the package is imported from the source tree.  The modules are copied there by
@@ -55,13 +54,18 @@ foreach(module IN LISTS python_modules)
   list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:${module}>
                                      "${PROJECT_SOURCE_DIR}/python/vicinal")
 endforeach()
+foreach(target IN LISTS vicinal_preload_targets)
+  list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E make_directory "${PROJECT_SOURCE_DIR}/python/vicinal/_preload"
+                             COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:${target}>
+                                     "${PROJECT_SOURCE_DIR}/python/vicinal/_preload")
+endforeach()
 if(python_modules AND NOT SKBUILD)
   if(python_stubs)
     list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E copy_if_different ${python_stubs}
                                        "${PROJECT_SOURCE_DIR}/python/vicinal")
   endif()
   add_custom_target(vicinal_python ALL ${vicinal_copies} DEPENDS ${python_modules} ${python_stubs}
-                    COMMENT "Copying the Python modules into python/vicinal" VERBATIM)
+                    ${vicinal_preload_targets} COMMENT "Copying the Python modules into python/vicinal" VERBATIM)
 else()
-  add_custom_target(vicinal_python ALL DEPENDS ${python_modules} ${python_stubs})
+  add_custom_target(vicinal_python ALL DEPENDS ${python_modules} ${python_stubs} ${vicinal_preload_targets})
 endif()

@@ -38,6 +38,7 @@ OVER_MPI = {
     "execute": {"mpi", "discovery"},
     "choose": {"mpi", "discovery", "execute"},
     "collectives": {"mpi", "discovery", "execute", "choose"},
+    "interpose": {"mpi", "discovery", "execute", "choose", "collectives"},
 }
 ALLOWED = CORE | {
     layer: below if layer == "mpi" else below | set(CORE) for layer, below in OVER_MPI.items()

@@ -15,7 +15,8 @@ enum { batches = 15, most_peers = 512 };
 
 static int rank, ranks;
 static int degree, peers[most_peers], send_counts[most_peers], receive_counts[most_peers];
-static int sent_at[most_peers], received_at[most_peers], changed_send[most_peers], changed_receive[most_peers];
+static int sent_at[most_peers], received_at[most_peers], changed_send[most_peers],
+    changed_receive[most_peers];
 static double *sent, *received;
 static int turn;
 
@@ -74,28 +75,31 @@ static void tiny(void) {
 
 static MPI_Comm make_graph(void) {
   MPI_Comm graph;
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, peers, MPI_UNWEIGHTED, degree, peers, MPI_UNWEIGHTED,
-                                 MPI_INFO_NULL, 0, &graph);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, peers, MPI_UNWEIGHTED, degree, peers,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
   return graph;
 }
 
 static void call(const int* send, const int* receive, MPI_Comm graph) {
-  MPI_Neighbor_alltoallv(sent, send, sent_at, MPI_DOUBLE, received, receive, received_at, MPI_DOUBLE, graph);
+  MPI_Neighbor_alltoallv(sent, send, sent_at, MPI_DOUBLE, received, receive, received_at,
+                         MPI_DOUBLE, graph);
 }
 static void blocking(MPI_Comm graph) { call(send_counts, receive_counts, graph); }
 static void nonblocking(MPI_Comm graph) {
   MPI_Request request;
-  MPI_Ineighbor_alltoallv(sent, send_counts, sent_at, MPI_DOUBLE, received, receive_counts, received_at, MPI_DOUBLE,
-                          graph, &request);
+  MPI_Ineighbor_alltoallv(sent, send_counts, sent_at, MPI_DOUBLE, received, receive_counts,
+                          received_at, MPI_DOUBLE, graph, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 /* The edge from each rank to the next loses elements, as many as the call's number says. */
 static void one_edge_changes(MPI_Comm graph) {
   const int lost = turn++ % 7;
   for (int i = 0; i < degree; ++i) {
-    const int to_next = peers[i] == (rank + 1) % ranks, from_before = peers[i] == (rank + ranks - 1) % ranks;
+    const int to_next = peers[i] == (rank + 1) % ranks,
+              from_before = peers[i] == (rank + ranks - 1) % ranks;
     changed_send[i] = to_next && send_counts[i] > lost ? send_counts[i] - lost : send_counts[i];
-    changed_receive[i] = from_before && receive_counts[i] > lost ? receive_counts[i] - lost : receive_counts[i];
+    changed_receive[i] =
+        from_before && receive_counts[i] > lost ? receive_counts[i] - lost : receive_counts[i];
   }
   call(changed_send, changed_receive, graph);
 }
@@ -139,7 +143,7 @@ static void report(const char* name, int calls, const double* seconds, int count
 static void steady(const char* name, void (*run)(MPI_Comm), int calls) {
   MPI_Comm graph = make_graph();
   double seconds[batches];
-  timed(run, graph, 40);  /* the plan is in effect from call 8 on */
+  timed(run, graph, 40); /* the plan is in effect from call 8 on */
   for (int i = 0; i < batches; ++i) seconds[i] = timed(run, graph, calls);
   report(name, calls, seconds, batches);
   MPI_Comm_free(&graph);
@@ -150,13 +154,16 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const char* pattern = argc > 1 ? argv[1] : "random";
-  strcmp(pattern, "tiny") == 0 ? tiny() : strcmp(pattern, "stencil") == 0 ? stencil() : random_exchange();
+  strcmp(pattern, "tiny") == 0      ? tiny()
+  : strcmp(pattern, "stencil") == 0 ? stencil()
+                                    : random_exchange();
   int all_sent = 0, all_received = 0;
   for (int i = 0; i < degree; ++i) {
     sent_at[i] = all_sent, received_at[i] = all_received;
     all_sent += send_counts[i], all_received += receive_counts[i];
   }
-  sent = calloc((size_t)all_sent + 1, sizeof *sent), received = calloc((size_t)all_received + 1, sizeof *received);
+  sent = calloc((size_t)all_sent + 1, sizeof *sent),
+  received = calloc((size_t)all_received + 1, sizeof *received);
 
   double creation[batches], first[5];
   for (int i = 0; i < batches; ++i) {

@@ -11,9 +11,9 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
-import vicinal
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
@@ -36,9 +36,9 @@ class Request:
 
 def library() -> Path:
     """The preload library."""
-    for folder in map(Path, vicinal.__path__):
-        if (folder / LIBRARY).exists():
-            return folder / LIBRARY
+    path = Path(str(files("vicinal"))) / "_preload" / LIBRARY
+    if path.exists():
+        return path
     raise CommandError(f"{LIBRARY} is not installed with vicinal; it is built on Linux, with binutils' objcopy")
 
 
@@ -64,7 +64,7 @@ def binary_at(path: str) -> Binary | None:
                 return None
             elf = ELFFile(file)
             needed = [
-                tag.needed
+                str(tag.needed)  # type: ignore[attr-defined]
                 for section in elf.iter_sections() if isinstance(section, DynamicSection)
                 for tag in section.iter_tags("DT_NEEDED")
             ]

@@ -77,7 +77,8 @@ constexpr std::array table = std::to_array<Setting>({
     {"vicinal_report", "", "where the preload library writes what became of a program's exchanges",
      Form::special, "the name of a file", 0, 0, Scope::process, false},
     {"vicinal_report_mpi", "0",
-     "how often the preload library has MPI carry out a blocking exchange, to report its time: each "
+     "how often the preload library has MPI carry out a blocking exchange, to report its time: "
+     "each "
      "this many calls",
      Form::whole_number, "", 0, 1 << 30, Scope::process},
 });

@@ -179,7 +179,8 @@ std::shared_ptr<AgreedPlan> BlockQueue::ready_plan() {
 }
 
 std::shared_ptr<AgreedPlan> CountQueue::ready_plan() {
-  if (eras_.empty() || !eras_.front().review->over() || !eras_.front().review->plan()) return nullptr;
+  if (eras_.empty() || !eras_.front().review->over() || !eras_.front().review->plan())
+    return nullptr;
   return eras_.front().review->plan()->plan;
 }
 

@@ -73,12 +73,8 @@ int finalize() {
 
 std::span<const Row> completion() {
   static const std::array rows = {
-      row<&start>("Start"),
-      row<&startall>("Startall"),
-      row<&request_free>("Request_free"),
-      row<&wait>("Wait"),
-      row<&waitall>("Waitall"),
-      row<&finalize>("Finalize"),
+      row<&start>("Start"), row<&startall>("Startall"), row<&request_free>("Request_free"),
+      row<&wait>("Wait"),   row<&waitall>("Waitall"),   row<&finalize>("Finalize"),
   };
   return rows;
 }

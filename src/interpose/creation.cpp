@@ -38,7 +38,7 @@ enum class Progress : std::uint8_t {
 Progress progress_of_process() {
   static const Progress found = [] {
     const bool inside = progress_inside_mpi();
-    const Progress who = inside                  ? Progress::mpi
+    const Progress who = inside                   ? Progress::mpi
                          : mpi::thread_multiple() ? Progress::thread
                                                   : Progress::none;
     if (who == Progress::thread) need_progress_thread();
@@ -87,8 +87,10 @@ std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
 
 /// Whether everything is on one host, as far as that is known before anything is set up. Collective over the parent.
 bool is_on_one_host(MPI_Comm parent, const Settings& settings) {
-  const bool is_known = Served::on(parent) != nullptr || mpi::Communicator::known(parent) != nullptr;
-  const bool is_named = !settings.regions.empty() || environment_value("vicinal_regions").has_value();
+  const bool is_known =
+      Served::on(parent) != nullptr || mpi::Communicator::known(parent) != nullptr;
+  const bool is_named =
+      !settings.regions.empty() || environment_value("vicinal_regions").has_value();
   return !is_known && !is_named && mpi::on_one_host(parent);
 }
 
@@ -133,14 +135,14 @@ void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how, bool wrong 
   } catch (const std::exception&) {
     return;
   }
-  serve(parent, made, MPI_INFO_NULL, how, wrong, {std::move(topology.sources.ranks), std::move(topology.sources.order)},
+  serve(parent, made, MPI_INFO_NULL, how, wrong,
+        {std::move(topology.sources.ranks), std::move(topology.sources.order)},
         {std::move(topology.destinations.ranks), std::move(topology.destinations.order)});
 }
 
 int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources,
                                const int* sourceweights, int outdegree, const int* destinations,
-                               const int* destweights, MPI_Info info, int reorder,
-                               MPI_Comm* made) {
+                               const int* destweights, MPI_Info info, int reorder, MPI_Comm* made) {
   const int code =
       own<&dist_graph_create_adjacent>(parent, indegree, sources, sourceweights, outdegree,
                                        destinations, destweights, info, reorder, made);
@@ -159,9 +161,11 @@ std::vector<NamedEdge> named_edges(int count, const int* sources, const int* deg
   std::vector<NamedEdge> edges;
   require(count >= 0, Fault::argument, "MPI_Dist_graph_create was given ", count, " sources");
   require(count == 0 || (sources != nullptr && degrees != nullptr), Fault::argument,
-          "MPI_Dist_graph_create was given ", count, " sources, but a null array of them or of degrees");
+          "MPI_Dist_graph_create was given ", count,
+          " sources, but a null array of them or of degrees");
   for (int i = 0; i < count; ++i) {
-    require(degrees[i] >= 0, Fault::argument, "MPI_Dist_graph_create was given the degree ", degrees[i]);
+    require(degrees[i] >= 0, Fault::argument, "MPI_Dist_graph_create was given the degree ",
+            degrees[i]);
     for (int k = 0; k < degrees[i]; ++k) {
       const std::size_t at = edges.size();
       edges.push_back({sources[i], destinations[at], weights != nullptr ? weights[at] : 1});

@@ -23,9 +23,8 @@ struct Collective {
     const bool by_mpi = ledger != nullptr && ledger->is_mpis_turn(ours);
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
     if (by_mpi) return own<&Collective::blocking>(arguments..., comm);
-    return c_api::guarded(comm, [&] {
-      c_api::begin(served->graph(), Form::blocking, read(arguments...))->wait();
-    });
+    return c_api::guarded(
+        comm, [&] { c_api::begin(served->graph(), Form::blocking, read(arguments...))->wait(); });
   }
 
   static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
@@ -84,28 +83,29 @@ auto alltoall(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void*
 /// With counts and displacements of the types that MPI has for them in a form.
 template <class Count, class Displacement>
 struct Family {
-  using Alltoall = Collective<&alltoall<Count>, const void*, Count, MPI_Datatype, void*, Count,
-                              MPI_Datatype>;
+  using Alltoall =
+      Collective<&alltoall<Count>, const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype>;
   using Alltoallv = Collective<&c_api::alltoallv<Count, Displacement>, const void*, const Count*,
                                const Displacement*, MPI_Datatype, void*, const Count*,
                                const Displacement*, MPI_Datatype>;
-  using Alltoallw = Collective<&c_api::alltoallw<Count>, const void*, const Count*, const MPI_Aint*,
-                               const MPI_Datatype*, void*, const Count*, const MPI_Aint*,
-                               const MPI_Datatype*>;
+  using Alltoallw =
+      Collective<&c_api::alltoallw<Count>, const void*, const Count*, const MPI_Aint*,
+                 const MPI_Datatype*, void*, const Count*, const MPI_Aint*, const MPI_Datatype*>;
   using Allgather = Collective<&neighbor_allgather<Count>, const void*, Count, MPI_Datatype, void*,
                                Count, MPI_Datatype>;
-  using Allgatherv = Collective<&neighbor_allgatherv<Count, Displacement>, const void*, Count,
-                                MPI_Datatype, void*, const Count*, const Displacement*, MPI_Datatype>;
+  using Allgatherv =
+      Collective<&neighbor_allgatherv<Count, Displacement>, const void*, Count, MPI_Datatype, void*,
+                 const Count*, const Displacement*, MPI_Datatype>;
 };
 using Small = Family<int, int>;
 using Large = Family<MPI_Count, MPI_Aint>;
 
-#define VICINAL_ROWS(name, Type)                                    \
-  row<&Small::Type::blocking>("Neighbor_" name),                    \
-      row<&Small::Type::nonblocking>("Ineighbor_" name),            \
-      row<&Small::Type::persistent>("Neighbor_" name "_init"),      \
-      row<&Large::Type::blocking>("Neighbor_" name "_c"),           \
-      row<&Large::Type::nonblocking>("Ineighbor_" name "_c"),       \
+#define VICINAL_ROWS(name, Type)                               \
+  row<&Small::Type::blocking>("Neighbor_" name),               \
+      row<&Small::Type::nonblocking>("Ineighbor_" name),       \
+      row<&Small::Type::persistent>("Neighbor_" name "_init"), \
+      row<&Large::Type::blocking>("Neighbor_" name "_c"),      \
+      row<&Large::Type::nonblocking>("Ineighbor_" name "_c"),  \
       row<&Large::Type::persistent>("Neighbor_" name "_init_c")
 
 }  // namespace

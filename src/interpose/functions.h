@@ -3,51 +3,51 @@
 #ifndef VICINAL_INTERPOSE_FUNCTIONS_H
 #define VICINAL_INTERPOSE_FUNCTIONS_H
 
-#define VICINAL_FUNCTIONS(X)                                                                       \
-  X(Dist_graph_create, 9)                                                                          \
-  X(Dist_graph_create_adjacent, 10)                                                                \
-  X(Cart_create, 6)                                                                                \
-  X(Cart_sub, 3)                                                                                   \
-  X(Graph_create, 6)                                                                               \
-  X(Comm_dup, 2)                                                                                   \
-  X(Comm_dup_with_info, 3)                                                                         \
-  X(Neighbor_alltoall, 7)                                                                          \
-  X(Neighbor_alltoallv, 9)                                                                         \
-  X(Neighbor_alltoallw, 9)                                                                         \
-  X(Neighbor_allgather, 7)                                                                         \
-  X(Neighbor_allgatherv, 8)                                                                        \
-  X(Ineighbor_alltoall, 8)                                                                         \
-  X(Ineighbor_alltoallv, 10)                                                                       \
-  X(Ineighbor_alltoallw, 10)                                                                       \
-  X(Ineighbor_allgather, 8)                                                                        \
-  X(Ineighbor_allgatherv, 9)                                                                       \
-  X(Neighbor_alltoall_c, 7)                                                                        \
-  X(Neighbor_alltoallv_c, 9)                                                                       \
-  X(Neighbor_alltoallw_c, 9)                                                                       \
-  X(Neighbor_allgather_c, 7)                                                                       \
-  X(Neighbor_allgatherv_c, 8)                                                                      \
-  X(Ineighbor_alltoall_c, 8)                                                                       \
-  X(Ineighbor_alltoallv_c, 10)                                                                     \
-  X(Ineighbor_alltoallw_c, 10)                                                                     \
-  X(Ineighbor_allgather_c, 8)                                                                      \
-  X(Ineighbor_allgatherv_c, 9)                                                                     \
-  X(Start, 1)                                                                                      \
-  X(Startall, 2)                                                                                   \
-  X(Request_free, 1)                                                                               \
-  X(Wait, 2)                                                                                       \
-  X(Waitall, 3)                                                                                    \
+#define VICINAL_FUNCTIONS(X)        \
+  X(Dist_graph_create, 9)           \
+  X(Dist_graph_create_adjacent, 10) \
+  X(Cart_create, 6)                 \
+  X(Cart_sub, 3)                    \
+  X(Graph_create, 6)                \
+  X(Comm_dup, 2)                    \
+  X(Comm_dup_with_info, 3)          \
+  X(Neighbor_alltoall, 7)           \
+  X(Neighbor_alltoallv, 9)          \
+  X(Neighbor_alltoallw, 9)          \
+  X(Neighbor_allgather, 7)          \
+  X(Neighbor_allgatherv, 8)         \
+  X(Ineighbor_alltoall, 8)          \
+  X(Ineighbor_alltoallv, 10)        \
+  X(Ineighbor_alltoallw, 10)        \
+  X(Ineighbor_allgather, 8)         \
+  X(Ineighbor_allgatherv, 9)        \
+  X(Neighbor_alltoall_c, 7)         \
+  X(Neighbor_alltoallv_c, 9)        \
+  X(Neighbor_alltoallw_c, 9)        \
+  X(Neighbor_allgather_c, 7)        \
+  X(Neighbor_allgatherv_c, 8)       \
+  X(Ineighbor_alltoall_c, 8)        \
+  X(Ineighbor_alltoallv_c, 10)      \
+  X(Ineighbor_alltoallw_c, 10)      \
+  X(Ineighbor_allgather_c, 8)       \
+  X(Ineighbor_allgatherv_c, 9)      \
+  X(Start, 1)                       \
+  X(Startall, 2)                    \
+  X(Request_free, 1)                \
+  X(Wait, 2)                        \
+  X(Waitall, 3)                     \
   X(Finalize, 0)
 
-#define VICINAL_PERSISTENT_FUNCTIONS(X)                                                            \
-  X(Neighbor_alltoall_init, 9)                                                                     \
-  X(Neighbor_alltoallv_init, 11)                                                                   \
-  X(Neighbor_alltoallw_init, 11)                                                                   \
-  X(Neighbor_allgather_init, 9)                                                                    \
-  X(Neighbor_allgatherv_init, 10)                                                                  \
-  X(Neighbor_alltoall_init_c, 9)                                                                   \
-  X(Neighbor_alltoallv_init_c, 11)                                                                 \
-  X(Neighbor_alltoallw_init_c, 11)                                                                 \
-  X(Neighbor_allgather_init_c, 9)                                                                  \
+#define VICINAL_PERSISTENT_FUNCTIONS(X) \
+  X(Neighbor_alltoall_init, 9)          \
+  X(Neighbor_alltoallv_init, 11)        \
+  X(Neighbor_alltoallw_init, 11)        \
+  X(Neighbor_allgather_init, 9)         \
+  X(Neighbor_allgatherv_init, 10)       \
+  X(Neighbor_alltoall_init_c, 9)        \
+  X(Neighbor_alltoallv_init_c, 11)      \
+  X(Neighbor_alltoallw_init_c, 11)      \
+  X(Neighbor_allgather_init_c, 9)       \
   X(Neighbor_allgatherv_init_c, 10)
 
 #endif

@@ -44,8 +44,8 @@ std::string name_of_place(const void* address) {
   const std::string_view path(info.dli_fname);
   const void* const base = info.dli_sname != nullptr ? info.dli_saddr : info.dli_fbase;
   if (info.dli_sname != nullptr) text << info.dli_sname;
-  text << "+0x" << std::hex << static_cast<const char*>(address) - static_cast<const char*>(base) << " of "
-       << path.substr(path.rfind('/') + 1);
+  text << "+0x" << std::hex << static_cast<const char*>(address) - static_cast<const char*>(base)
+       << " of " << path.substr(path.rfind('/') + 1);
   return text.str();
 }
 
@@ -73,7 +73,8 @@ RankRecord record_of_rank() {
     const Lock lock(books().mutex);
     all = books().all;
     record.progress = books().progress;
-    for (const auto& [what, count] : books().left) record.left.push_back({what.first, what.second, count});
+    for (const auto& [what, count] : books().left)
+      record.left.push_back({what.first, what.second, count});
   }
   for (const auto& ledger : all) record.communicators.push_back(ledger->record());
   return record;
@@ -95,7 +96,8 @@ std::shared_ptr<Ledger> Ledger::of(const std::shared_ptr<Graph>& graph, const ch
 }
 
 bool Ledger::is_mpis_turn(const void* ours) {
-  static const std::int64_t every = read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
+  static const std::int64_t every =
+      read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
   if (every == 0) return false;
   const Lock lock(mutex_);
   return ++numbers_[ours] % every == 0;

@@ -21,8 +21,8 @@ struct SiteRecord {
   std::string function;
   std::string place;
   std::int64_t calls = 0;
-  std::int64_t nanoseconds = 0;      ///< inside of them
-  std::int64_t calls_of_mpi = 0;     ///< carried out by MPI, for comparison
+  std::int64_t nanoseconds = 0;   ///< inside of them
+  std::int64_t calls_of_mpi = 0;  ///< carried out by MPI, for comparison
   std::int64_t nanoseconds_of_mpi = 0;
 };
 void fields(auto&& take, Is<SiteRecord> auto& it) {
@@ -40,7 +40,8 @@ struct PlanRecord {
   std::int64_t edges_near = 0;
 };
 void fields(auto&& take, Is<PlanRecord> auto& it) {
-  take(it.kind, it.planner, it.reason, it.messages_far, it.messages_near, it.edges_far, it.edges_near);
+  take(it.kind, it.planner, it.reason, it.messages_far, it.messages_near, it.edges_far,
+       it.edges_near);
 }
 
 struct CommunicatorRecord {
@@ -81,7 +82,8 @@ class Ledger {
   /// A call of the program's as it enters, of the function `ours` stands for. True where MPI is to carry it out, for
   /// comparison: the same on all ranks. Of blocking ones alone.
   [[nodiscard]] bool is_mpis_turn(const void* ours);
-  void note(const void* ours, const void* caller, std::chrono::steady_clock::duration time, bool by_mpi);
+  void note(const void* ours, const void* caller, std::chrono::steady_clock::duration time,
+            bool by_mpi);
   /// The communicator is about to be freed.
   void close();
   [[nodiscard]] CommunicatorRecord record();

@@ -29,18 +29,21 @@ struct place {
 
 enum place_number {
 #define NUMBER_OF(name, arguments) at_MPI_##name, at_PMPI_##name,
-#define NUMBER_OF_PERSISTENT(name, arguments) NUMBER_OF(name, arguments) at_MPIX_##name, at_PMPIX_##name,
+#define NUMBER_OF_PERSISTENT(name, arguments) \
+  NUMBER_OF(name, arguments) at_MPIX_##name, at_PMPIX_##name,
   VICINAL_FUNCTIONS(NUMBER_OF) VICINAL_PERSISTENT_FUNCTIONS(NUMBER_OF_PERSISTENT) places_there_are
 };
 
 static struct place places[] = {
 #define PLACE_OF(name, arguments) {"MPI_" #name, NULL}, {"PMPI_" #name, NULL},
-#define PLACE_OF_PERSISTENT(name, arguments) PLACE_OF(name, arguments){"MPIX_" #name, NULL}, {"PMPIX_" #name, NULL},
+#define PLACE_OF_PERSISTENT(name, arguments) \
+  PLACE_OF(name, arguments){"MPIX_" #name, NULL}, {"PMPIX_" #name, NULL},
     VICINAL_FUNCTIONS(PLACE_OF) VICINAL_PERSISTENT_FUNCTIONS(PLACE_OF_PERSISTENT)};
 
 /* One line for each program, not for each rank, as far as launchers say which rank this is. */
 static void say(const char* what, const char* of) {
-  static const char* const ranks[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"};
+  static const char* const ranks[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                      "SLURM_PROCID"};
   for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
     const char* const rank = getenv(ranks[i]);
     if (rank != NULL && strcmp(rank, "0") != 0) return;
@@ -96,7 +99,6 @@ static const char* abi_of(void* mpi) {
 
 typedef void* (*answer_function)(const char* name, void* own);
 
-
 /* The function of vicinal's build for this MPI that says what stands in a name's place; NULL where there is none. */
 static answer_function answers_for(void* mpi) {
   Dl_info here;
@@ -134,7 +136,8 @@ static void fill_places(const void* caller) {
       void* own = mpi != NULL ? dlsym(mpi, places[i].name) : NULL;
       if (own == NULL) own = dlsym(RTLD_NEXT, places[i].name);
       void* const served = answer != NULL ? answer(places[i].name, own) : NULL;
-      __atomic_store_n(&places[i].function, (any_function)(served != NULL ? served : own), __ATOMIC_RELEASE);
+      __atomic_store_n(&places[i].function, (any_function)(served != NULL ? served : own),
+                       __ATOMIC_RELEASE);
     }
   }
   pthread_mutex_unlock(&finding);
@@ -146,7 +149,8 @@ static any_function find_place(int number, const void* caller) {
   fill_places(caller);
   function = __atomic_load_n(&places[number].function, __ATOMIC_ACQUIRE);
   if (function == NULL) {
-    fprintf(stderr, "vicinal: the program calls %s, which its MPI does not have\n", places[number].name);
+    fprintf(stderr, "vicinal: the program calls %s, which its MPI does not have\n",
+            places[number].name);
     abort();
   }
   return function;
@@ -173,14 +177,14 @@ static any_function find_place(int number, const void* caller) {
 #define ARGUMENTS_10 ARGUMENTS_9, j
 #define ARGUMENTS_11 ARGUMENTS_10, k
 
-#define DEFINE(name, arguments)                                                              \
-  EXPORTED long name(PARAMETERS_##arguments);                                                \
-  EXPORTED long name(PARAMETERS_##arguments) {                                               \
-    any_function function = __atomic_load_n(&places[at_##name].function, __ATOMIC_ACQUIRE);  \
-    if (__builtin_expect(function == NULL, 0)) {                                             \
-      function = find_place(at_##name, __builtin_return_address(0));                         \
-    }                                                                                        \
-    return ((long (*)(PARAMETERS_##arguments))function)(ARGUMENTS_##arguments);              \
+#define DEFINE(name, arguments)                                                             \
+  EXPORTED long name(PARAMETERS_##arguments);                                               \
+  EXPORTED long name(PARAMETERS_##arguments) {                                              \
+    any_function function = __atomic_load_n(&places[at_##name].function, __ATOMIC_ACQUIRE); \
+    if (__builtin_expect(function == NULL, 0)) {                                            \
+      function = find_place(at_##name, __builtin_return_address(0));                        \
+    }                                                                                       \
+    return ((long (*)(PARAMETERS_##arguments))function)(ARGUMENTS_##arguments);             \
   }
 #define DEFINE_BOTH(name, arguments) DEFINE(MPI_##name, arguments) DEFINE(PMPI_##name, arguments)
 #define DEFINE_PERSISTENT(name, arguments) \

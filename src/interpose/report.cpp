@@ -56,7 +56,8 @@ Communicators added_up(std::span<const RankRecord> ranks) {
         sum.calls = std::max(sum.calls, site.calls);
         sum.calls_of_mpi = std::max(sum.calls_of_mpi, site.calls_of_mpi);
         sum.seconds = std::max(sum.seconds, static_cast<double>(site.nanoseconds) * nano);
-        sum.seconds_of_mpi = std::max(sum.seconds_of_mpi, static_cast<double>(site.nanoseconds_of_mpi) * nano);
+        sum.seconds_of_mpi =
+            std::max(sum.seconds_of_mpi, static_cast<double>(site.nanoseconds_of_mpi) * nano);
       }
       for (const PlanRecord& plan : record.plans) {
         PlanOfAll& sum = it.plans[plan.kind];
@@ -118,22 +119,25 @@ void write_table(std::ostream& out, const RankRecord& first, std::size_t ranks,
                  const Communicators& all) {
   constexpr double micro = 1e6;
   out << "vicinal " << VICINAL_VERSION_STRING << ", " << mpi::library_version() << ", " << ranks
-      << " ranks\n" << std::fixed << std::setprecision(1);
+      << " ranks\n"
+      << std::fixed << std::setprecision(1);
   for (const auto& [number, it] : all) {
     if (it.sites.empty()) continue;
-    out << "\ncommunicator " << name_of(number) << " of " << it.made_by << ": " << it.ranks << " ranks in "
-        << it.regions << " regions\n";
+    out << "\ncommunicator " << name_of(number) << " of " << it.made_by << ": " << it.ranks
+        << " ranks in " << it.regions << " regions\n";
     for (const auto& [of, site] : it.sites) {
       out << "  " << of.first << " at " << of.second << ": " << site.calls << " calls of "
           << site.per_call() * micro << " us";
       if (site.calls_of_mpi > 0) {
-        out << "; MPI's own " << site.calls_of_mpi << " of " << site.per_call_of_mpi() * micro << " us";
+        out << "; MPI's own " << site.calls_of_mpi << " of " << site.per_call_of_mpi() * micro
+            << " us";
       }
       out << '\n';
     }
     for (const auto& [kind, plan] : it.plans) {
-      out << "  " << kind << " by " << plan.planner << ": " << plan.messages_far << " messages between regions in the place of "
-          << plan.edges_far << ", " << plan.messages_near << " inside in the place of " << plan.edges_near << '\n';
+      out << "  " << kind << " by " << plan.planner << ": " << plan.messages_far
+          << " messages between regions in the place of " << plan.edges_far << ", "
+          << plan.messages_near << " inside in the place of " << plan.edges_near << '\n';
       for (const std::string& reason : plan.reasons) out << "    " << reason << '\n';
     }
     if (it.plans.empty()) out << "  no plan: one message for each edge\n";
@@ -157,7 +161,8 @@ void write_file(const std::string& path, Write write) {
 void write_report_of(std::span<const RankRecord> ranks, const std::string& path) {
   const Communicators all = added_up(ranks);
   write_file(path, [&](std::ostream& out) { write_json(out, ranks.front(), ranks.size(), all); });
-  write_file(path + ".txt", [&](std::ostream& out) { write_table(out, ranks.front(), ranks.size(), all); });
+  write_file(path + ".txt",
+             [&](std::ostream& out) { write_table(out, ranks.front(), ranks.size(), all); });
 }
 
 }  // namespace vicinal::interpose

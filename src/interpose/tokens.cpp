@@ -86,7 +86,8 @@ void Token::end(int code) noexcept {
 
 void Token::describe(std::ostream& out) const {
   if (!under_way_) return;
-  out << "vicinal: rank " << mpi::world_rank() << " of MPI_COMM_WORLD: a request of the program waits for ";
+  out << "vicinal: rank " << mpi::world_rank()
+      << " of MPI_COMM_WORLD: a request of the program waits for ";
   request_->name_awaited(out);
   out << '\n';
 }

@@ -33,7 +33,8 @@ void* find_in_mpi(const char* name) {
 }
 
 struct Ways {
-  OpenMpiRegister open_mpi = reinterpret_cast<OpenMpiRegister>(find_in_mpi("opal_progress_register"));
+  OpenMpiRegister open_mpi =
+      reinterpret_cast<OpenMpiRegister>(find_in_mpi("opal_progress_register"));
   MpichStart mpich = reinterpret_cast<MpichStart>(find_in_mpi("MPIX_Async_start"));
 };
 

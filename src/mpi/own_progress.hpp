@@ -39,8 +39,9 @@ class Inside {
 
   static void enter() {
     int threads = threads_.load(std::memory_order_relaxed);
-    while (threads < 0 || !threads_.compare_exchange_weak(threads, threads + 1, std::memory_order_acquire,
-                                                          std::memory_order_relaxed)) {
+    while (threads < 0 ||
+           !threads_.compare_exchange_weak(threads, threads + 1, std::memory_order_acquire,
+                                           std::memory_order_relaxed)) {
       if (threads >= 0) continue;
       std::this_thread::yield();  // until what MPI has called is over: it waits for nobody
       threads = threads_.load(std::memory_order_relaxed);

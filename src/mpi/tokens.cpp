@@ -76,8 +76,7 @@ void SingleToken::complete(int code) noexcept {
 }
 
 PersistentToken::PersistentToken() : tag_(take_tag()) {
-  const int code =
-      MPI_Recv_init(nullptr, 0, MPI_BYTE, 0, tag_, self_communicator(), &handle_);
+  const int code = MPI_Recv_init(nullptr, 0, MPI_BYTE, 0, tag_, self_communicator(), &handle_);
   if (code != MPI_SUCCESS) give_tag_back(tag_);
   check(code, "MPI_Recv_init");
 }
@@ -89,7 +88,8 @@ void PersistentToken::complete(bool failed) noexcept {
   // It is received already, or will be when somebody looks: nobody is waited for.
   constexpr char nothing = 0;
   MPI_Request sent = MPI_REQUEST_NULL;
-  if (MPI_Isend(&nothing, failed ? 1 : 0, MPI_BYTE, 0, tag_, self_communicator(), &sent) == MPI_SUCCESS) {
+  if (MPI_Isend(&nothing, failed ? 1 : 0, MPI_BYTE, 0, tag_, self_communicator(), &sent) ==
+      MPI_SUCCESS) {
     MPI_Wait(&sent, MPI_STATUS_IGNORE);
   }
 }

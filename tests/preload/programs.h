@@ -10,11 +10,12 @@
 
 static int rank, ranks, wrong;
 
-#define CHECK(condition)                                                                        \
-  do {                                                                                          \
-    if (!(condition)) {                                                                         \
-      if (wrong++ < 5) fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, rank, #condition); \
-    }                                                                                           \
+#define CHECK(condition)                                                               \
+  do {                                                                                 \
+    if (!(condition)) {                                                                \
+      if (wrong++ < 5)                                                                 \
+        fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, rank, #condition); \
+    }                                                                                  \
   } while (0)
 
 /* MPI_THREAD_MULTIPLE where THREADS is set. */

@@ -22,7 +22,8 @@ static void check_blocks(const char* what, const Neighbours* it, const int* got,
       CHECK(got[i] == -1);
       continue;
     }
-    if (got[i] != block_of(from, it->entry_there[i], call)) fprintf(stderr, "%s, entry %d: ", what, i);
+    if (got[i] != block_of(from, it->entry_there[i], call))
+      fprintf(stderr, "%s, entry %d: ", what, i);
     CHECK(got[i] == block_of(from, it->entry_there[i], call));
   }
 }
@@ -47,13 +48,13 @@ static void exchange_all(const Neighbours* it, MPI_Comm comm) {
       MPI_Request request;
       for (int i = 0; i < most; ++i) send[i] = block_of(rank, i, call);
       int own = block_of(rank, 99, call);
-#define RUN(check, name, ...)                                             \
-  memset(got, 0xff, sizeof got);                                          \
-  if (blocking) {                                                         \
-    MPI_Neighbor_##name(__VA_ARGS__, comm);                               \
-  } else {                                                                \
+#define RUN(check, name, ...)                                              \
+  memset(got, 0xff, sizeof got);                                           \
+  if (blocking) {                                                          \
+    MPI_Neighbor_##name(__VA_ARGS__, comm);                                \
+  } else {                                                                 \
     MPI_Ineighbor_##name(__VA_ARGS__, comm, &request), wait_for(&request); \
-  }                                                                       \
+  }                                                                        \
   check(blocking ? #name : "i" #name, it, got, call)
       RUN(check_blocks, alltoall, send, 1, MPI_INT, got, 1, MPI_INT);
       RUN(check_blocks, alltoallv, send, ones, places, MPI_INT, got, ones, places, MPI_INT);
@@ -81,8 +82,8 @@ static MPI_Comm ring_on(MPI_Comm comm, const int* offsets, int count) {
     to[i] = (rank + offsets[i]) % ranks;
   }
   MPI_Comm made;
-  MPI_Dist_graph_create_adjacent(comm, count, from, MPI_UNWEIGHTED, count, to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                 &made);
+  MPI_Dist_graph_create_adjacent(comm, count, from, MPI_UNWEIGHTED, count, to, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &made);
   return made;
 }
 
@@ -91,7 +92,8 @@ static void named_by_others(void) {
   /* Each rank names the edges of the next one: two to the rank after it, one to the one behind it. */
   const int next = (rank + 1) % ranks;
   int sources[] = {next}, degrees[] = {3};
-  int to[] = {(next + 1) % ranks, (next + ranks - 1) % ranks, (next + 1) % ranks}, weights[] = {5, 6, 7};
+  int to[] = {(next + 1) % ranks, (next + ranks - 1) % ranks, (next + 1) % ranks},
+      weights[] = {5, 6, 7};
   MPI_Comm made;
   MPI_Dist_graph_create(MPI_COMM_WORLD, 1, sources, degrees, to, weights, MPI_INFO_NULL, 0, &made);
   int in, out, weighted, from[8], from_weights[8], to_weights[8], destinations[8];

@@ -23,7 +23,9 @@ static void send_all(int last, void (*receive)(int)) {
     if (i != last) MPI_Send(&token, 1, MPI_INT, i, 7, MPI_COMM_WORLD);
   }
 }
-static void by_recv(int last) { MPI_Recv(&token, 1, MPI_INT, last, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
+static void by_recv(int last) {
+  MPI_Recv(&token, 1, MPI_INT, last, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
 static void by_any_source(int last) {
   (void)last, MPI_Recv(&token, 1, MPI_INT, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
@@ -94,7 +96,8 @@ static void split(int last) {
 static void fence(int last) { (void)last, MPI_Win_fence(0, window); }
 static void window_made(int last) {
   MPI_Win another;
-  MPI_Win_create(window_memory, sizeof window_memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &another);
+  MPI_Win_create(window_memory, sizeof window_memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                 &another);
   (void)last, MPI_Win_free(&another);
 }
 static void graph_made(int last) {
@@ -111,17 +114,32 @@ static const struct {
   const char* name;
   void (*wait)(int last);
 } ways[] = {
-    {"barrier", barrier},     {"bcast", bcast},         {"allreduce", allreduce},   {"recv", recv},
-    {"any source", any_source}, {"probe", probe},       {"mprobe", mprobe},         {"waitany", waitany},
-    {"testing", testing},     {"iprobe", iprobe},       {"ssend", ssend},           {"large send", large_send},
-    {"sendrecv", sendrecv},   {"dup", dup},             {"split", split},           {"fence", fence},
-    {"window made", window_made}, {"graph made", graph_made}, {"nonblocking", nonblocking},
+    {"barrier", barrier},
+    {"bcast", bcast},
+    {"allreduce", allreduce},
+    {"recv", recv},
+    {"any source", any_source},
+    {"probe", probe},
+    {"mprobe", mprobe},
+    {"waitany", waitany},
+    {"testing", testing},
+    {"iprobe", iprobe},
+    {"ssend", ssend},
+    {"large send", large_send},
+    {"sendrecv", sendrecv},
+    {"dup", dup},
+    {"split", split},
+    {"fence", fence},
+    {"window made", window_made},
+    {"graph made", graph_made},
+    {"nonblocking", nonblocking},
 };
 
 int main(int argc, char** argv) {
   begin_program(&argc, &argv);
   MPI_Comm graph = all_with_all();
-  MPI_Win_create(window_memory, sizeof window_memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Win_create(window_memory, sizeof window_memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                 &window);
   MPI_Win_fence(0, window);
   Exchange it = make_exchange();
   int turn = 0;
