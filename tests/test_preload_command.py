@@ -81,6 +81,13 @@ def test_report_that_cannot_be_written(mpi: str, tmp_path: Path) -> None:
     assert result.output.count("cannot be written") == 1
 
 
+def test_a_setting_that_cannot_be_read(mpi: str) -> None:
+    environment = {"LD_PRELOAD": str(LIBRARY), "VICINAL_REGIONS": "blocks:2", "VICINAL_IN_FLIGHT": "99", **QUIET}
+    result = run_ranks(mpi, 4, [program("waiting", mpi), "barrier"], env=environment)
+    assert "right" in result.output.splitlines()
+    assert result.output.count("the program runs without vicinal: VICINAL_IN_FLIGHT is '99'") == 1
+
+
 def test_no_build_for_the_mpi(mpi: str, tmp_path: Path) -> None:
     """The library alone, as where it was built for another MPI."""
     alone = tmp_path / LIBRARY.name

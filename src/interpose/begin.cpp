@@ -17,7 +17,7 @@ void* answer(std::string_view name, void* own_function) {
   const std::array tables = {creation(), exchanges(), completion()};
   for (const auto& table : tables) {
     for (const Row& row : table) {
-      if (row.name != without_prefix(name)) continue;
+      if (row.name != without_prefix(name) && row.name != name) continue;
       // Of MPI_X and PMPI_X, which are one function to the program, the latter is called.
       if (own_function != nullptr && (*row.own == nullptr || name.starts_with('P'))) {
         *row.own = own_function;

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <atomic>
 #include <span>
 
 #include "interpose/ledger.hpp"
@@ -62,11 +63,23 @@ int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   return own<&waitall>(count, requests, statuses);
 }
 
-/// Takes the library's own thread out of MPI before MPI ends: see mpi/finalize.cpp.
-int finalize() {
+void end_program() {
+  static std::atomic_flag ended;
+  if (ended.test_and_set()) return;
   write_report();
+  // MPI may end only when no thread of ours is inside: see mpi/finalize.cpp.
   mpi::stop_threads_hook();
+}
+
+int finalize() {
+  end_program();
   return own<&finalize>();
+}
+
+/// Another library that has put itself before MPI calls this one from its own MPI_Finalize.
+int finalize_of_mpi() {
+  end_program();
+  return own<&finalize_of_mpi>();
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "execute/progress_thread.hpp"
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
+#include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/topology.hpp"
 
@@ -111,9 +112,14 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
         std::make_shared<Graph>(ground.communicator, std::move(sources), std::move(destinations),
                                 std::move(settings), std::move(fault));
     graph->wait_for_repetition();
-    mpi::attach(made, std::make_unique<Served>(made, graph, how));
+    mpi::attach(made, std::make_unique<Served>(made, graph, how, wrong));
   } catch (const std::exception& reason) {
     note_left(how, reason.what());
+    // What a person has set, and cannot be had.
+    const Fault fault = as_error(reason).fault();
+    if ((fault == Fault::info || fault == Fault::topology) && mpi::world_rank() == 0) {
+      warn_once("the program runs without vicinal: ", reason.what());
+    }
     log_line(LogLevel::info, [&](std::ostream& line) {
       line << "a communicator of " << how << " is left to MPI: " << reason.what();
     });
@@ -241,7 +247,7 @@ void serve_duplicate(MPI_Comm original, MPI_Comm made) noexcept {
         mpi::thread_multiple() ? mpi::Communicator::of(made) : graph.shared_communicator(),
         graph.sources(), graph.destinations(), graph.settings());
     copy->wait_for_repetition();
-    mpi::attach(made, std::make_unique<Served>(made, copy, "MPI_Comm_dup"));
+    mpi::attach(made, std::make_unique<Served>(made, copy, "MPI_Comm_dup", served->mpi_is_wrong()));
   } catch (const std::exception&) {
     // It is left to MPI, on all ranks.
   }

@@ -20,7 +20,7 @@ struct Collective {
     if (served == nullptr) return own<&Collective::blocking>(arguments..., comm);
     Ledger* const ledger = served->ledger();
     const void* const ours = reinterpret_cast<const void*>(&Collective::blocking);
-    const bool by_mpi = ledger != nullptr && ledger->is_mpis_turn(ours);
+    const bool by_mpi = ledger != nullptr && !served->mpi_is_wrong() && ledger->is_mpis_turn(ours);
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
     if (by_mpi) return own<&Collective::blocking>(arguments..., comm);
     return c_api::guarded(

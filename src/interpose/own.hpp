@@ -10,7 +10,7 @@ namespace vicinal::interpose {
 template <auto ours>
 inline decltype(ours) own = nullptr;
 
-/// A function of MPI's, without prefix.
+/// A function of MPI's: without prefix, if MPI_X and PMPI_X are one.
 struct Row {
   std::string_view name;
   void* ours;

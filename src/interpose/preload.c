@@ -134,7 +134,10 @@ static void fill_places(const void* caller) {
     const answer_function answer = mpi != NULL ? answers_for(mpi) : NULL;
     for (int i = places_there_are - 1; i >= 0; --i) {
       void* own = mpi != NULL ? dlsym(mpi, places[i].name) : NULL;
-      if (own == NULL) own = dlsym(RTLD_NEXT, places[i].name);
+      /* Libraries that have threads of their own in MPI wait for its end. */
+      const int others_wait = i == at_MPI_Finalize;
+      void* const next = own == NULL || others_wait ? dlsym(RTLD_NEXT, places[i].name) : NULL;
+      if (next != NULL) own = next;
       void* const served = answer != NULL ? answer(places[i].name, own) : NULL;
       __atomic_store_n(&places[i].function, (any_function)(served != NULL ? served : own),
                        __ATOMIC_RELEASE);

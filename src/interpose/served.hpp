@@ -19,9 +19,10 @@ struct ErrorHandling {
 
 class Served final : public mpi::Attachment {
  public:
-  /// `made_by`: the function of MPI's that has made it.
-  Served(MPI_Comm user, std::shared_ptr<Graph> graph, const char* made_by)
-      : graph_(std::move(graph)),
+  /// `made_by`: the function of MPI's that has made it; `mpi_is_wrong`: whether MPI would do something wrong.
+  Served(MPI_Comm user, std::shared_ptr<Graph> graph, const char* made_by, bool mpi_is_wrong)
+      : mpi_is_wrong_(mpi_is_wrong),
+        graph_(std::move(graph)),
         errors_(std::make_shared<ErrorHandling>()),
         ledger_(Ledger::of(graph_, made_by)) {
     errors_->communicator = user;
@@ -43,7 +44,10 @@ class Served final : public mpi::Attachment {
   /// Null where no report is asked for.
   [[nodiscard]] Ledger* ledger() const { return ledger_.get(); }
 
+  [[nodiscard]] bool mpi_is_wrong() const { return mpi_is_wrong_; }
+
  private:
+  bool mpi_is_wrong_;
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<ErrorHandling> errors_;
   std::shared_ptr<Ledger> ledger_;

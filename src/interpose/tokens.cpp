@@ -119,6 +119,7 @@ std::shared_ptr<Token> token_behind(MPI_Request request) {
 }
 
 void forget_token(MPI_Request request) {
+  if (tokens().count.load(std::memory_order_relaxed) == 0) return;
   std::shared_ptr<Token> last;  // destroyed after the lock
   const Lock lock(tokens().mutex);
   const auto found = tokens().all.find(request);
