@@ -35,6 +35,22 @@ function(vicinal_fetch_mpi name prefix)
   endif()
 endfunction()
 
+# The standard's own ABI (MPI 5.0, chapter 20), where the MPI in `prefix` has it beside its own: as `abi`, for the preload
+# library alone. Its header is mpi.h to whoever includes that.
+function(vicinal_import_standard_abi prefix)
+  if(TARGET vicinal_mpi_abi OR NOT EXISTS "${prefix}/include/mpi_abi.h")
+    return()
+  endif()
+  file(GLOB library "${prefix}/lib/libmpi_abi.so.[0-9]*")
+  if(NOT library)
+    return()
+  endif()
+  list(GET library 0 library)
+  set(folder "${PROJECT_BINARY_DIR}/standard-abi")
+  file(CONFIGURE OUTPUT "${folder}/mpi.h" CONTENT "#include \"mpi_abi.h\"\n")
+  vicinal_import_mpi(abi "${folder};${prefix}/include" "${library}")
+endfunction()
+
 function(vicinal_use_prefix name)
   set(VICINAL_MPI_PREFIX_${name} "" CACHE PATH "Where ${name} is installed; empty: .mpi/${name}, or fetch it")
   set(prefix "${VICINAL_MPI_PREFIX_${name}}")
@@ -51,6 +67,7 @@ function(vicinal_use_prefix name)
   endif()
   vicinal_import_mpi(${name} "${prefix}/include" "${library}")
   set(VICINAL_ABIS "${VICINAL_ABIS}" PARENT_SCOPE)
+  vicinal_import_standard_abi("${prefix}")
 endfunction()
 
 # The system's MPI, under the name of the ABI it has: MPICH and its derivatives share one.

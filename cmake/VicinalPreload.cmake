@@ -16,7 +16,12 @@ target_link_libraries(vicinal_mpi PRIVATE vicinal_flags ${CMAKE_DL_LIBS})
 set_source_files_properties(src/interpose/preload.c PROPERTIES COMPILE_OPTIONS -Wno-pedantic)
 list(APPEND vicinal_preload_targets vicinal_mpi)
 
-foreach(abi IN LISTS VICINAL_ABIS)
+set(vicinal_preload_abis ${VICINAL_ABIS})
+if(TARGET vicinal_mpi_abi)
+  list(APPEND vicinal_preload_abis abi)
+  vicinal_add_objects(abi)
+endif()
+foreach(abi IN LISTS vicinal_preload_abis)
   add_library(vicinal_interpose_${abi} OBJECT ${interpose_sources})
   target_link_libraries(vicinal_interpose_${abi} PUBLIC vicinal_flags vicinal_mpi_${abi})
 

@@ -49,6 +49,29 @@ def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tm
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+def test_standard_abi(name: str, tmp_path: Path) -> None:
+    """MPICH's build of it calls nobody from inside its progress: a thread of the library's own brings things on."""
+    binary = BUILD / "preload" / f"{name}_preload_abi"
+    if not binary.exists():
+        pytest.skip("no MPI of the standard ABI was there when vicinal was built")
+    environment = preloaded(tmp_path / "log", VICINAL_REGIONS="blocks:2", VICINAL_STRATEGY="aggregate")
+    result = run_ranks("mpich", 3, [binary], env=environment, timeout=120)
+    assert "right" in result.output.splitlines()
+    assert plans_in(tmp_path / "log")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_strict_progress_is_left_to_mpi(mpi: str, name: str, tmp_path: Path) -> None:
+    if (name, abi_of(mpi)) in WRONG_ALONE:
+        pytest.skip("this MPI is wrong by itself")
+    environment = preloaded(tmp_path / "log", VICINAL_REGIONS="blocks:2", VICINAL_PROGRESS="strict")
+    del environment["WITH_VICINAL"]
+    result = run_ranks(mpi, 4, [program(name, mpi)], env=environment, timeout=120)
+    assert "right" in result.output.splitlines()
+    assert not plans_in(tmp_path / "log")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_one_region_is_left_to_mpi(mpi: str, name: str, tmp_path: Path) -> None:
     """Nothing is to be gained there; but what the MPI does wrong is mended."""
     if (name, abi_of(mpi)) == ("requests", "mpich"):

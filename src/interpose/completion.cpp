@@ -1,6 +1,7 @@
-// What programs do with requests. Those of vicinal's are real ones, which MPI tests and waits for together with others
-// while it calls us from inside its progress (execute/activity.hpp); so most functions need not know of them. Waiting
-// for one is done here first because vicinal waits better: it polls what is due, and gives the core to others.
+// How programs begin and end MPI, and what they do with requests. Those of vicinal's are real ones, which MPI tests and waits
+// for together with others while it calls us from inside its progress (execute/activity.hpp); so most functions
+// need not know of them. Waiting for one is done here first because vicinal waits better: it polls what is due, and
+// gives the core to others.
 #include <mpi.h>
 
 #include <array>
@@ -71,6 +72,18 @@ void end_program() {
   mpi::stop_threads_hook();
 }
 
+int init_thread(int* argc, char*** argv, int required, int* provided) {
+  // Where MPI does not bring on what we have begun, a thread of ours does.
+  const bool needs_thread = !mpi::may_call_from_progress();
+  return own<&init_thread>(argc, argv, needs_thread ? MPI_THREAD_MULTIPLE : required, provided);
+}
+
+int init(int* argc, char*** argv) {
+  if (mpi::may_call_from_progress()) return own<&init>(argc, argv);
+  int provided = MPI_THREAD_SINGLE;
+  return own<&init_thread>(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+}
+
 int finalize() {
   end_program();
   return own<&finalize>();
@@ -86,8 +99,15 @@ int finalize_of_mpi() {
 
 std::span<const Row> completion() {
   static const std::array rows = {
-      row<&start>("Start"), row<&startall>("Startall"), row<&request_free>("Request_free"),
-      row<&wait>("Wait"),   row<&waitall>("Waitall"),   row<&finalize>("Finalize"),
+      row<&init>("Init"),
+      row<&init_thread>("Init_thread"),
+      row<&start>("Start"),
+      row<&startall>("Startall"),
+      row<&request_free>("Request_free"),
+      row<&wait>("Wait"),
+      row<&waitall>("Waitall"),
+      row<&finalize>("MPI_Finalize"),
+      row<&finalize_of_mpi>("PMPI_Finalize"),
   };
   return rows;
 }

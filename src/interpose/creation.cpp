@@ -111,6 +111,10 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
     const auto graph =
         std::make_shared<Graph>(ground.communicator, std::move(sources), std::move(destinations),
                                 std::move(settings), std::move(fault));
+    if (graph->settings().options.strict_progress) {
+      return note_left(how,
+                       "nobody brings on what others depend on while the program waits in MPI");
+    }
     graph->wait_for_repetition();
     mpi::attach(made, std::make_unique<Served>(made, graph, how, wrong));
   } catch (const std::exception& reason) {

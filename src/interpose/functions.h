@@ -4,6 +4,8 @@
 #define VICINAL_INTERPOSE_FUNCTIONS_H
 
 #define VICINAL_FUNCTIONS(X)        \
+  X(Init, 2)                        \
+  X(Init_thread, 4)                 \
   X(Dist_graph_create, 9)           \
   X(Dist_graph_create_adjacent, 10) \
   X(Cart_create, 6)                 \

@@ -163,7 +163,8 @@ static any_function find_place(int number, const void* caller) {
 #define PARAMETERS_1 long a
 #define PARAMETERS_2 PARAMETERS_1, long b
 #define PARAMETERS_3 PARAMETERS_2, long c
-#define PARAMETERS_6 PARAMETERS_3, long d, long e, long f
+#define PARAMETERS_4 PARAMETERS_3, long d
+#define PARAMETERS_6 PARAMETERS_4, long e, long f
 #define PARAMETERS_7 PARAMETERS_6, long g
 #define PARAMETERS_8 PARAMETERS_7, long h
 #define PARAMETERS_9 PARAMETERS_8, long i
@@ -173,7 +174,8 @@ static any_function find_place(int number, const void* caller) {
 #define ARGUMENTS_1 a
 #define ARGUMENTS_2 ARGUMENTS_1, b
 #define ARGUMENTS_3 ARGUMENTS_2, c
-#define ARGUMENTS_6 ARGUMENTS_3, d, e, f
+#define ARGUMENTS_4 ARGUMENTS_3, d
+#define ARGUMENTS_6 ARGUMENTS_4, e, f
 #define ARGUMENTS_7 ARGUMENTS_6, g
 #define ARGUMENTS_8 ARGUMENTS_7, h
 #define ARGUMENTS_9 ARGUMENTS_8, i

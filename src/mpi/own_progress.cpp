@@ -64,6 +64,8 @@ bool can_call_from_progress() {
   return ways().mpich != nullptr && is_alive() && !thread_multiple();
 }
 
+bool may_call_from_progress() { return ways().open_mpi != nullptr || ways().mpich != nullptr; }
+
 void call_from_progress(FromProgress what) {
   if (is_called.load(std::memory_order_relaxed) || !is_alive() || !can_call_from_progress()) return;
   if (is_called.exchange(true)) return;

@@ -14,6 +14,8 @@ namespace vicinal::mpi {
 /// Whether this MPI calls others from inside its progress, at the level of threads that it was initialized with:
 /// Open MPI does; MPICH from 4.3 on, unless several threads may call it.
 [[nodiscard]] bool can_call_from_progress();
+/// Whether it does at some level of threads. May be asked before MPI is initialized.
+[[nodiscard]] bool may_call_from_progress();
 
 /// What MPI calls: true where something has been, or may be, left to do.
 using FromProgress = bool (*)();

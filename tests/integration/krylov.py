@@ -1,0 +1,55 @@
+"""A Krylov solver of PETSc whose halo goes by `-sf_type neighbor`; it knows nothing of vicinal.
+
+Each of 18 ranks holds a block of a periodic grid with the 27-point stencil, and has 17 neighbours. Prints the residual
+of each iteration to the last bit.
+"""
+
+import itertools
+import sys
+
+import petsc4py
+
+petsc4py.init(["krylov", "-sf_type", "neighbor", *sys.argv[1:]])
+
+import numpy as np  # noqa: E402
+from petsc4py import PETSc  # noqa: E402
+
+RANKS = (3, 3, 2)
+EDGE = 4
+SIZES = [count * EDGE for count in RANKS]
+
+comm = PETSc.COMM_WORLD
+if comm.size != np.prod(RANKS):
+    sys.exit(f"{comm.size} ranks, but {np.prod(RANKS)} are expected")
+place = np.unravel_index(comm.rank, RANKS)
+
+
+def number(point):
+    """Of a point of the grid: those of a rank are consecutive."""
+    point = [at % size for at, size in zip(point, SIZES)]
+    rank = np.ravel_multi_index([at // EDGE for at in point], RANKS)
+    return int(rank) * EDGE**3 + int(np.ravel_multi_index([at % EDGE for at in point], (EDGE,) * 3))
+
+
+matrix = PETSc.Mat().createAIJ(((EDGE**3, None), (EDGE**3, None)), nnz=(27, 26), comm=comm)
+for inside in itertools.product(range(EDGE), repeat=3):
+    point = [rank * EDGE + at for rank, at in zip(place, inside)]
+    row = number(point)
+    for step in itertools.product((-1, 0, 1), repeat=3):
+        matrix.setValue(row, number([at + by for at, by in zip(point, step)]), -1.0 if any(step) else 26.5)
+matrix.assemble()
+solution, right = matrix.createVecs()
+first, last = right.getOwnershipRange()
+right.setArray(np.sin(np.arange(first, last) * 0.7) + np.arange(first, last) % 5)
+
+solver = PETSc.KSP().create(comm)
+solver.setOperators(matrix)
+solver.setType("cg")
+solver.getPC().setType("jacobi")
+solver.setTolerances(rtol=1e-12, max_it=200)
+history = []
+solver.setMonitor(lambda _, iteration, residual: history.append(residual))
+solver.solve(right, solution)
+if comm.rank == 0:
+    print(f"{sum(PETSc.Sys.getVersion()[:1])}: {len(history)} residuals")
+    print(" ".join(residual.hex() for residual in history))

@@ -1,0 +1,44 @@
+"""Poisson's equation with DOLFINx, which exchanges ghosts with its neighbours; it knows nothing of vicinal.
+
+Prints the norm of the solution, and how many values of ghosts were not their owners', to the last bit.
+"""
+
+import dolfinx
+import numpy as np
+import ufl
+from dolfinx import fem, mesh
+from dolfinx.fem.petsc import LinearProblem
+from mpi4py import MPI
+from petsc4py import PETSc
+
+TURNS = 200
+
+comm = MPI.COMM_WORLD
+cube = mesh.create_unit_cube(comm, 12, 12, 12)
+space = fem.FunctionSpace(cube, ("Lagrange", 1))
+trial, test = ufl.TrialFunction(space), ufl.TestFunction(space)
+x = ufl.SpatialCoordinate(cube)
+left = ufl.inner(ufl.grad(trial), ufl.grad(test)) * ufl.dx
+right = ufl.sin(5 * x[0]) * test * ufl.dx
+facets = mesh.locate_entities_boundary(cube, 2, lambda x: np.isclose(x[0], 0) | np.isclose(x[0], 1))
+fixed = fem.dirichletbc(PETSc.ScalarType(0), fem.locate_dofs_topological(space, 2, facets), space)
+options = {"ksp_type": "cg", "pc_type": "gamg", "ksp_rtol": 1e-10}
+solution = LinearProblem(left, right, bcs=[fixed], petsc_options=options).solve()
+norm = solution.vector.norm()
+
+ghosted = fem.Function(space)
+indices = space.dofmap.index_map
+owned = indices.size_local
+everywhere = indices.local_to_global(np.arange(owned + indices.num_ghosts, dtype=np.int32)).astype(float)
+wrong = 0
+for turn in range(TURNS):
+    due = everywhere + turn * indices.size_global
+    ghosted.x.array[:] = -1
+    ghosted.x.array[:owned] = due[:owned]
+    ghosted.x.scatter_forward()
+    wrong += int(np.count_nonzero(ghosted.x.array != due))
+wrong = comm.allreduce(wrong)
+ghosts = comm.allreduce(indices.num_ghosts)
+if comm.rank == 0:
+    print(f"DOLFINx {dolfinx.__version__}: {ghosts} ghosts")
+    print(f"norm {norm!r} wrong {wrong}")
