@@ -33,7 +33,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
+.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all integration fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -76,6 +76,10 @@ check-all: ## every check there is; hosts-test needs root
 fuzz: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## random programs against what must come of them (ARGS="--seconds 600")
 	@$(NINJA)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) tools/fuzz.py $(ARGS)
+
+integration: .mpi/openmpi/.ready .mpi/mpich/.ready $(BUILD)/build.ninja ## mpi4py, DOLFINx, PETSc and Fortran with the preload library (ARGS=PART for one)
+	@$(NINJA)
+	@VICINAL_BUILD_DIR=$(BUILD) $(RUN) tools/integration.py $(ARGS)
 
 mutants: .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a time, and see which tests notice (ARGS=NAME for one)
 	@$(RUN) tools/mutants.py $(ARGS)

@@ -10,6 +10,7 @@ nothing that anybody could notice says so (`equivalent`, and why), and is not tr
     hosts FILTER @ 4         the engine's on two hosts of network namespaces, half of the ranks on each (root only)
     fuzz FAMILY @ 3          ten seconds of the fuzzer
     program NAME WORD A=B @ 4  a program of tests/c with these arguments and variables, on MPICH
+    preload NAME WORD A=B @ 4  one of tests/preload, with the preload library, on Open MPI
 
 and run in that order until one fails; a test that does not end notices, too.  A bug that no test notices is
 a survivor, and wants a test.  Not part of `make test`: each bug costs a build and its tests.
@@ -52,6 +53,7 @@ TARGETS = {
     "hosts": ENGINE,
     "fuzz": f"vicinal_fuzz_{MPI}",
     "program": f"{{}}_{OTHER_MPI}",
+    "preload": f"{{}}_preload_{MPI} vicinal_mpi vicinal_preload_{MPI}",
 }
 ENVIRONMENT = {"OMPI_MCA_osc": "^ucx"}
 PATIENCE = 40.0
@@ -167,7 +169,7 @@ class Copy:
 
     def make(self, test: Test) -> str:
         """Build its program; "" or what the compiler says."""
-        words = [str(BIN / "cmake"), "--build", str(self.build), "--parallel", "2", "--target", test.target]
+        words = [str(BIN / "cmake"), "--build", str(self.build), "--parallel", "2", "--target", *test.target.split()]
         result = subprocess.run(words, capture_output=True, text=True)
         return "" if result.returncode == 0 else result.stdout[-3000:]
 
@@ -175,10 +177,13 @@ class Copy:
         """Run a test; "" where it passes, else what is wrong in a line."""
         program = [str(self.build / "bin" / test.target)]
         given: dict[str, str] = {}
-        if test.kind == "program":
+        if test.kind in ("program", "preload"):
             arguments = test.argument.split()[1:]
             given = dict(word.split("=", 1) for word in arguments if "=" in word)
-            program = [str(self.build / "c_tests" / test.target), *(word for word in arguments if "=" not in word)]
+            folder = self.build / ("c_tests" if test.kind == "program" else "preload")
+            program = [str(folder / test.target.split()[0]), *(word for word in arguments if "=" not in word)]
+            if test.kind == "preload":
+                given["LD_PRELOAD"] = str(self.build / "lib" / "libvicinal_mpi.so")
         elif test.kind == "fuzz":
             program += ["--seed", "1", "--seconds", "10", "--patience", "30"]
             program += ["--family", test.argument] if test.argument else []

@@ -26,17 +26,17 @@ place = np.unravel_index(comm.rank, RANKS)
 
 def number(point):
     """Of a point of the grid: those of a rank are consecutive."""
-    point = [at % size for at, size in zip(point, SIZES)]
+    point = [at % size for at, size in zip(point, SIZES, strict=True)]
     rank = np.ravel_multi_index([at // EDGE for at in point], RANKS)
     return int(rank) * EDGE**3 + int(np.ravel_multi_index([at % EDGE for at in point], (EDGE,) * 3))
 
 
 matrix = PETSc.Mat().createAIJ(((EDGE**3, None), (EDGE**3, None)), nnz=(27, 26), comm=comm)
 for inside in itertools.product(range(EDGE), repeat=3):
-    point = [rank * EDGE + at for rank, at in zip(place, inside)]
+    point = [rank * EDGE + at for rank, at in zip(place, inside, strict=True)]
     row = number(point)
     for step in itertools.product((-1, 0, 1), repeat=3):
-        matrix.setValue(row, number([at + by for at, by in zip(point, step)]), -1.0 if any(step) else 26.5)
+        matrix.setValue(row, number([at + by for at, by in zip(point, step, strict=True)]), -1.0 if any(step) else 26.5)
 matrix.assemble()
 solution, right = matrix.createVecs()
 first, last = right.getOwnershipRange()
@@ -51,5 +51,5 @@ history = []
 solver.setMonitor(lambda _, iteration, residual: history.append(residual))
 solver.solve(right, solution)
 if comm.rank == 0:
-    print(f"{sum(PETSc.Sys.getVersion()[:1])}: {len(history)} residuals")
+    print(f"PETSc {'.'.join(map(str, PETSc.Sys.getVersion()))}: {len(history)} residuals")
     print(" ".join(residual.hex() for residual in history))

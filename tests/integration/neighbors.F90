@@ -1,10 +1,9 @@
-! Neighborhood collectives of a Fortran program, which knows nothing of vicinal: every form of them, completed in Fortran
-! and in C, on a graph of all with all and on a periodic grid. Compiled once for each way in which Fortran has MPI:
+! Neighborhood collectives of a Fortran program, which knows nothing of vicinal: every form of them, completed in
+! Fortran and in C, on a graph of all with all and on a periodic grid. Compiled once for each way of having MPI:
 ! -DMPIF (mpif.h), -DMPI (use mpi) and -DMPI_F08 (use mpi_f08). Prints `right` where all values are.
 !
 ! -DALLTOALLW_FAILS_ON_GRIDS: the mpi_f08 of MPICH 4.0 takes each topology for a distributed graph there.
 ! -DINIT=NAME: the MPI's name of MPI_Neighbor_alltoallv_init, where this way of having MPI has one.
-! -DWAITING_ONLY: nothing is tested, nor waited for with MPI_Waitany; only MPI_Wait and MPI_Waitall.
 
 #if defined(MPI_F08)
 #define A_COMMUNICATOR type(MPI_Comm)
@@ -203,7 +202,7 @@ contains
     A_TYPE, intent(in), contiguous :: types(:)
     integer, allocatable, asynchronous :: targets(:, :)
     integer, asynchronous :: passed, message
-    integer :: gathered(size(got)), plain(7), order, i
+    integer :: gathered(size(got)), plain(7), i
     A_REQUEST :: requests(7)
 
     allocate (targets(size(source), 5))
@@ -222,11 +221,7 @@ contains
     call MPI_Ineighbor_allgatherv(own, own_count, MPI_INTEGER, targets(1, 5), gathered, places, MPI_INTEGER, comm, &
         requests(7), fault)
 
-    order = mod(turn, 6)
-#if defined(WAITING_ONLY)
-    if (order == 2 .or. order == 4) order = 0
-#endif
-    select case (order)
+    select case (mod(turn, 6))
     case (0)
       call MPI_Waitall(7, requests, MPI_STATUSES_IGNORE, fault)
     case (1)

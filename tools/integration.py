@@ -1,0 +1,398 @@
+"""`make integration`: programs of others, unchanged, with the preload library before them and without it.
+
+    python tools/integration.py [mpi4py] [dolfinx] [petsc] [fortran] [--no-install]
+
+mpi4py    mpi4py's own tests of neighborhood collectives, topologies, requests and what is persistent, on MPICH and
+          Open MPI: none may fail with the library that passes without it
+dolfinx   Poisson's equation, and ghosts that must be their owners' values (tests/integration/poisson.py)
+petsc     the residuals of a Krylov solver with `-sf_type neighbor`, to the last bit (krylov.py)
+fortran   mpif.h, `use mpi` and `use mpi_f08`, with C that completes their requests (neighbors.F90, complete.c)
+
+All run with regions of two ranks, since communicators on one host would be left to MPI, and the log has to show plans.
+What is missing is fetched from PyPI to build/integration, or installed with apt-get by root; a part that still lacks
+something is reported as not run, which is no success.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+for folder in (ROOT / "python", ROOT / "tests"):
+    sys.path.insert(0, str(folder))
+
+from launching import BUILD, QUIET, Result, run_command, wait_until  # noqa: E402  (found through the path set above)
+from vicinal_command.launch import LauncherError, Mpi, command, find_mpi  # noqa: E402
+
+WORK = ROOT / "build" / "integration"
+SOURCES = ROOT / "tests" / "integration"
+LIBRARY = "libvicinal_mpi.so"
+# In containers Open MPI 4 may not read another process's memory, and says so each time.
+ENVIRONMENT = {**QUIET, "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+
+MODULES = re.compile(r"test_(cco_ngh_\w+|cco_pr_\w+|comm_topo|request|p2p_buf|p2p_buf_part)\.py")
+NEIGHBORS = re.compile(r"test_cco_(pr_)?ngh_")
+TEST = re.compile(r"^(?:ok|FAIL|ERROR)?(\w+) \(([\w.]+)\)", re.MULTILINE)
+VERDICT = re.compile(r"\b(ok|FAIL|ERROR|skipped|expected failure)\b")
+NORM = re.compile(r"^norm (\S+) wrong (\d+)$", re.MULTILINE)
+RESIDUALS = re.compile(r"^0x1\..*$", re.MULTILINE)
+# No norm is known better than the residual to which the equation is solved.
+TOLERANCE = 1e-10
+
+
+class NotRunError(RuntimeError):
+    """Something is missing that this cannot install; the message says what."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run ended, and how many plans its log has."""
+
+    code: int
+    output: str
+    plans: int
+
+    @property
+    def ended(self) -> str:
+        return "ran past its time" if self.code == 124 else f"ended with {self.code}"
+
+
+@dataclass
+class Part:
+    """What came of a part, a line for each run."""
+
+    name: str
+    passed: int = 0
+    failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    not_run: list[str] = field(default_factory=list)
+
+    def report(self, run: str, faults: Sequence[str], figures: str) -> None:
+        self.passed += not faults
+        self.failures += [f"{run}: {fault}" for fault in faults]
+        print(f"{self.name}: {run}: {'FAILED: ' + '; '.join(faults) if faults else 'passed'} ({figures})", flush=True)
+
+
+# ---- what is needed -------------------------------------------------------------------------------
+
+
+@dataclass
+class Needs:
+    may_install: bool
+    updated: bool = False
+
+    def packages(self, *names: str) -> None:
+        missing = [name for name in names if not is_installed(name)]
+        if not missing:
+            return
+        print(f"vicinal: {', '.join(missing)} missing", flush=True)
+        if not self.may_install or os.geteuid() != 0 or shutil.which("apt-get") is None:
+            raise NotRunError(f"install {' '.join(missing)} (Debian, Ubuntu: apt install {' '.join(missing)})")
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        lines = [["apt-get", "install", "--yes", "--no-install-recommends", *missing]]
+        for line in lines if self.updated else [["apt-get", "update"], *lines]:
+            print(f"vicinal: {' '.join(line)}", flush=True)
+            done = run_command(line, environment, timeout=600)
+            if done.code != 0:
+                raise NotRunError(f"`{' '.join(line)}` failed: {last_words(done.output)}")
+        self.updated = True
+
+
+def is_installed(package: str) -> bool:
+    if shutil.which("dpkg-query") is None:
+        return False
+    line = ["dpkg-query", "--show", "--showformat=${Status}", package]
+    return "ok installed" in subprocess.run(line, capture_output=True, text=True).stdout
+
+
+def take_libraries() -> Path:
+    """Copies of what is built now, so that a build meanwhile changes nothing; the one to preload."""
+    folder = WORK / "lib"
+    folder.mkdir(parents=True, exist_ok=True)
+    names = (LIBRARY, "libvicinal_mpi-mpich.so", "libvicinal_mpi-openmpi.so")
+    built = [BUILD / "lib" / name for name in names]
+    # One that is being linked is missing for a moment.
+    if not wait_until(lambda: all(path.exists() for path in built), 20):
+        raise NotRunError(f"of {', '.join(names)} some are missing in {BUILD / 'lib'}: run `make build`")
+    for path in built:
+        shutil.copy2(path, folder)
+    return folder / LIBRARY
+
+
+def debian_mpi(name: str) -> Mpi:
+    """Debian's MPI of that name, which need not be the one that `mpiexec` is there."""
+    launcher = shutil.which(f"mpiexec.{name}")
+    if launcher is None:
+        raise NotRunError(f"mpiexec.{name} is missing")
+    prefix = WORK / "mpi" / name
+    link = prefix / "bin" / "mpiexec"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(launcher)
+    # Asked by that name what it is, and called by its own.
+    return replace(find_mpi(str(prefix)), mpiexec=Path(launcher))
+
+
+# ---- running --------------------------------------------------------------------------------------
+
+
+def run(mpi: Mpi, ranks: int, argv: Sequence[object], preload: Path | None, timeout: float,
+        more: Mapping[str, str] | None = None) -> Ran:
+    line, environment = command(mpi, ranks, [str(word) for word in argv])
+    environment = {name: value for name, value in environment.items() if not name.startswith("VICINAL_")}
+    log = WORK / "log"
+    log.unlink(missing_ok=True)
+    if preload is not None:
+        environment |= {"LD_PRELOAD": str(preload), "VICINAL_REGIONS": "blocks:2", "VICINAL_LOG": f"info:{log}"}
+    environment |= {**ENVIRONMENT, **(more or {})}
+    environment.pop("PYTHONPATH", None)
+    try:
+        done = run_command(line, environment, timeout)
+    except AssertionError as late:
+        done = Result(124, str(late))
+    plans = log.read_text().count(": plan ") if log.exists() else 0
+    return Ran(done.code, done.output, plans)
+
+
+def last_words(output: str) -> str:
+    said = [line.strip() for line in output.splitlines() if re.search(r"\w", line)]
+    telling = [line for line in said if re.search(r"rror|ignal|vicinal:|wrong", line)]
+    return (telling or said[-1:] or ["it printed nothing"])[0][:160]
+
+
+# ---- mpi4py ---------------------------------------------------------------------------------------
+
+
+def mpi4py_tests(needs: Needs) -> Path:
+    """The tests of the installed mpi4py, which only its source distribution has."""
+    name = f"mpi4py-{importlib.metadata.version('mpi4py')}"
+    folder = WORK / name / "test"
+    if folder.exists():
+        return folder
+    print(f"vicinal: the source of {name} missing", flush=True)
+    if not needs.may_install:
+        raise NotRunError(f"the source of {name} is missing")
+    options = ["--quiet", "--no-binary", "mpi4py", "--no-deps", "--dest", str(WORK)]
+    line = [sys.executable, "-m", "pip", "download", *options, name.replace("-", "==")]
+    done = run_command(line, os.environ, timeout=300)
+    archive = WORK / f"{name}.tar.gz"
+    if done.code != 0 or not archive.exists():
+        raise NotRunError(f"`{' '.join(line)}` failed: {last_words(done.output)}")
+    with tarfile.open(archive) as members:
+        members.extractall(WORK, filter="data")
+    return folder
+
+
+def verdicts(logs: Path) -> dict[str, str]:
+    """The worst that a rank says of each test; that it began, where a rank says no more."""
+    order = ["ok", "skipped", "expected failure", "began", "FAIL", "ERROR"]
+    found: dict[str, str] = {}
+    for log in logs.glob("*.log"):
+        text = log.read_text(errors="replace").split("\n======", 1)[0]  # what follows repeats those that failed
+        starts = [*TEST.finditer(text)]
+        for start, following in zip(starts, [*starts[1:], None], strict=True):
+            said = VERDICT.search(text, start.end(), following.start() if following else len(text))
+            verdict = said.group(1) if said else "began"
+            before = found.get(start.group(2), "ok")
+            found[start.group(2)] = max(before, verdict, key=order.index)
+    return found
+
+
+def run_module(mpi: Mpi, ranks: int, module: Path, preload: Path | None) -> tuple[Ran, dict[str, str]]:
+    """Each rank's report goes to a file of its own: on one stream they would be mixed."""
+    logs = WORK / "ranks"
+    shutil.rmtree(logs, ignore_errors=True)
+    logs.mkdir()
+    script = 'exec "$@" 2>"$RANK_LOGS/$$.log"'
+    argv = ["sh", "-c", script, "sh", sys.executable, module.parent / "main.py", "-v", "-i", rf"^{module.name}$"]
+    done = run(mpi, ranks, argv, preload, 100, {"RANK_LOGS": str(logs)})
+    return done, verdicts(logs)
+
+
+def mpi4py(part: Part, needs: Needs, preload: Path) -> None:
+    folder = mpi4py_tests(needs)
+    modules = sorted(path for path in folder.glob("test_*.py") if MODULES.fullmatch(path.name))
+    for name in ("openmpi", "mpich"):
+        try:
+            mpi = find_mpi(name)
+        except LauncherError as fault:
+            part.not_run.append(f"{name}: {fault}")
+            continue
+        for ranks in (1, 2, 4, 5):
+            plans = 0
+            for module in modules:
+                alone, before = run_module(mpi, ranks, module, None)
+                ours, after = run_module(mpi, ranks, module, preload)
+                plans += ours.plans
+                run_name = f"{name}, {ranks} ranks, {module.stem}"
+                good = {"ok", "skipped", "expected failure"}
+                bad_alone = sorted(test for test, verdict in before.items() if verdict not in good)
+                faults = [
+                    f"{test} {after.get(test, 'did not begin')}, alone {verdict}"
+                    for test, verdict in sorted(before.items()) if verdict in good and after.get(test) != verdict
+                ]
+                if ours.code != 0 and alone.code == 0:
+                    faults.append(f"it {ours.ended}: {last_words(ours.output)}")
+                if not before:
+                    faults.append(f"alone it {alone.ended} before any test: {last_words(alone.output)}")
+                part.notes += [f"{run_name}: {test} {before[test]} also alone" for test in bad_alone]
+                part.report(run_name, faults, f"{len(before)} tests, {len(bad_alone)} fail alone, {ours.plans} plans")
+            if ranks >= 4 and plans == 0:
+                part.report(f"{name}, {ranks} ranks", ["no plan was made"], "all modules")
+
+
+# ---- DOLFINx and PETSc ----------------------------------------------------------------------------
+
+
+def dolfinx(part: Part, needs: Needs, preload: Path) -> None:
+    needs.packages("python3-dolfinx", "openmpi-bin")
+    mpi = debian_mpi("openmpi")
+
+    def solve(ranks: int, before: Path | None) -> tuple[float | None, Ran, list[str]]:
+        done = run(mpi, ranks, [SYSTEM_PYTHON, SOURCES / "poisson.py"], before, 120)
+        said = NORM.search(done.output)
+        if done.code != 0 or said is None:
+            return None, done, [f"it {done.ended}: {last_words(done.output)}"]
+        wrong = int(said.group(2))
+        return float(said.group(1)), done, [f"{wrong} ghosts are not their owners' values"] if wrong else []
+
+    for ranks in (4, 8):
+        norms = []
+        for _ in range(3):
+            norm, _, faults = solve(ranks, None)
+            if norm is None or faults:
+                part.report(f"{ranks} ranks", [f"alone: {fault}" for fault in faults], "without the library")
+            else:
+                norms.append(norm)
+        if not norms:
+            continue
+        # The partition of the mesh, and with it the last digits, differ from run to run.
+        middle = sorted(norms)[len(norms) // 2]
+        spread = (max(norms) - min(norms)) / middle
+        for turn in range(2):
+            norm, done, faults = solve(ranks, preload)
+            away = abs(norm - middle) / middle if norm is not None else 0
+            if away > max(spread, TOLERANCE):
+                faults.append(f"the norm is {norm!r}, alone {middle!r}")
+            if norm is not None and done.plans == 0:
+                faults.append("no plan was made")
+            figures = f"norm {norm!r}, {away:.1e} from those alone, which differ by {spread:.1e}; {done.plans} plans"
+            part.report(f"{ranks} ranks, run {turn + 1}", faults, figures)
+
+
+def petsc(part: Part, needs: Needs, preload: Path) -> None:
+    needs.packages("python3-petsc4py", "openmpi-bin")
+    mpi = debian_mpi("openmpi")
+    ranks = 18
+    histories = []
+    for before in (None, None, preload, preload):
+        done = run(mpi, ranks, [SYSTEM_PYTHON, SOURCES / "krylov.py"], before, 120)
+        said = RESIDUALS.search(done.output)
+        faults = []
+        if done.code != 0 or said is None:
+            faults.append(f"it {done.ended}: {last_words(done.output)}")
+        else:
+            histories.append(said.group().split())
+            if histories[-1] != histories[0]:
+                faults.append("the residuals are not those of the first run")
+            if before is not None and done.plans == 0:
+                faults.append("no plan was made")
+        name = f"{ranks} ranks, {'with' if before is not None else 'without'} the library"
+        part.report(name, faults, f"{0 if faults else len(histories[-1])} residuals, {done.plans} plans")
+
+
+# ---- Fortran --------------------------------------------------------------------------------------
+
+BINDINGS = {"mpif.h": "MPIF", "mpi": "MPI", "mpi_f08": "MPI_F08"}
+# What the MPIs call MPI_Neighbor_alltoallv_init where they have it: Open MPI 4 only without a module.
+OPENMPI = {"mpif.h": ["-DINIT=MPIX_Neighbor_alltoallv_init"]}
+INIT = "-DINIT=MPI_Neighbor_alltoallv_init"
+MPICH = {"mpif.h": [INIT], "mpi": [INIT], "mpi_f08": [INIT, "-DALLTOALLW_FAILS_ON_GRIDS"]}
+
+
+def build_fortran(name: str, binding: str, given: Sequence[str]) -> Path:
+    folder = WORK / "fortran"
+    folder.mkdir(exist_ok=True)
+    of_c, program = folder / f"complete-{name}.o", folder / f"neighbors-{name}-{binding}"
+    options = ["-O2", "-fallow-argument-mismatch", f"-D{BINDINGS[binding]}", *given]
+    for line in (
+        [f"mpicc.{name}", "-O2", "-w", "-c", SOURCES / "complete.c", "-o", of_c],
+        [f"mpif90.{name}", *options, SOURCES / "neighbors.F90", of_c, "-o", program],
+    ):
+        words = [str(word) for word in line]
+        done = run_command(words, os.environ, timeout=120)
+        if done.code != 0:
+            raise NotRunError(f"`{' '.join(words)}` failed: {last_words(done.output)}")
+    return program
+
+
+def fortran(part: Part, needs: Needs, preload: Path) -> None:
+    packages = {"openmpi": ("libopenmpi-dev", "openmpi-bin"), "mpich": ("libmpich-dev", "mpich")}
+    for name, extras in (("openmpi", OPENMPI), ("mpich", MPICH)):
+        for binding in BINDINGS:
+            try:
+                needs.packages("gfortran", *packages[name])
+                mpi = debian_mpi(name)
+                program = build_fortran(name, binding, extras.get(binding, []))
+            except NotRunError as why:
+                part.not_run.append(f"{name}, {binding}: {why}")
+                continue
+            for ranks in (1, 2, 4, 5):
+                alone = run(mpi, ranks, [program], None, 30)
+                ours = run(mpi, ranks, [program], preload, 30)
+                faults = []
+                for what, done in (("alone it ", alone), ("it ", ours)):
+                    if done.code != 0 or "right" not in done.output.split():
+                        faults.append(f"{what}{done.ended}: {last_words(done.output)}")
+                if not faults and ranks >= 4 and ours.plans == 0:
+                    faults.append("no plan was made")
+                part.report(f"{name}, {binding}, {ranks} ranks", faults, f"{ours.plans} plans")
+
+
+PARTS: dict[str, Callable[[Part, Needs, Path], None]] = {
+    "mpi4py": mpi4py, "dolfinx": dolfinx, "petsc": petsc, "fortran": fortran,
+}
+
+
+def main(given: argparse.Namespace) -> int:
+    WORK.mkdir(parents=True, exist_ok=True)
+    preload = take_libraries()
+    needs = Needs(not given.no_install)
+    parts = [Part(name) for name in PARTS if name in (given.parts or PARTS)]
+    for part in parts:
+        try:
+            PARTS[part.name](part, needs, preload)
+        except (NotRunError, LauncherError) as why:
+            part.not_run.append(str(why))
+    print()
+    for part in parts:
+        ran = part.passed or part.failures
+        state = f"{part.passed} runs passed, {len(part.failures)} faults" if ran else "nothing was run"
+        print(f"{part.name:10}{state}{', some not run' if part.not_run else ''}")
+        for line in (*part.notes, *part.failures, *(f"not run: {why}" for why in part.not_run)):
+            print(f"{'':10}{line}")
+    return int(any(part.failures or part.not_run for part in parts))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"which (default: {', '.join(PARTS)})")
+    parser.add_argument("--no-install", action="store_true", help="use what is there, fetch nothing")
+    options = parser.parse_args()
+    for unknown in set(options.parts) - set(PARTS):
+        parser.error(f"there is no part {unknown!r}: choose from {', '.join(PARTS)}")
+    try:
+        sys.exit(main(options))
+    except NotRunError as missing:
+        sys.exit(f"vicinal: {missing}")
