@@ -325,7 +325,7 @@ def build_fortran(name: str, binding: str, given: Sequence[str]) -> Path:
     folder = WORK / "fortran"
     folder.mkdir(exist_ok=True)
     of_c, program = folder / f"complete-{name}.o", folder / f"neighbors-{name}-{binding}"
-    options = ["-O2", "-fallow-argument-mismatch", f"-D{BINDINGS[binding]}", *given]
+    options = ["-O2", "-fallow-argument-mismatch", "-ffree-line-length-none", f"-D{BINDINGS[binding]}", *given]
     for line in (
         [f"mpicc.{name}", "-O2", "-w", "-c", SOURCES / "complete.c", "-o", of_c],
         [f"mpif90.{name}", *options, SOURCES / "neighbors.F90", of_c, "-o", program],
