@@ -88,6 +88,18 @@ def test_a_setting_that_cannot_be_read(mpi: str) -> None:
     assert result.output.count("the program runs without vicinal: VICINAL_IN_FLIGHT is '99'") == 1
 
 
+@pytest.mark.parametrize("setting", ["VICINAL_REGIONS=blocks:2", "VICINAL_IN_FLIGHT=2"])
+def test_a_setting_of_one_rank_alone(mpi: str, setting: str) -> None:
+    """As where a launcher does not pass on the environment: it is told, and nobody waits."""
+    script = f'[ "${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}" = 1 ] && export {setting}; exec "$0" barrier'
+    environment = {"LD_PRELOAD": str(LIBRARY), **QUIET}
+    if "REGIONS" not in setting:
+        environment["VICINAL_REGIONS"] = "blocks:2"
+    result = run_ranks(mpi, 4, ["sh", "-c", script, program("waiting", mpi)], env=environment)
+    assert "right" in result.output.splitlines()
+    assert result.output.count("the program runs without vicinal") == 1, result.output
+
+
 def test_no_build_for_the_mpi(mpi: str, tmp_path: Path) -> None:
     """The library alone, as where it was built for another MPI."""
     alone = tmp_path / LIBRARY.name

@@ -81,7 +81,9 @@ class Part:
     def report(self, run: str, faults: Sequence[str], figures: str) -> None:
         self.passed += not faults
         self.failures += [f"{run}: {fault}" for fault in faults]
-        print(f"{self.name}: {run}: {'FAILED: ' + '; '.join(faults) if faults else 'passed'} ({figures})", flush=True)
+        more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
+        state = f"FAILED: {'; '.join(faults[:3])}{more}" if faults else "passed"
+        print(f"{self.name}: {run}: {state} ({figures})", flush=True)
 
 
 # ---- what is needed -------------------------------------------------------------------------------
@@ -150,13 +152,12 @@ def debian_mpi(name: str) -> Mpi:
 def run(mpi: Mpi, ranks: int, argv: Sequence[object], preload: Path | None, timeout: float,
         more: Mapping[str, str] | None = None) -> Ran:
     line, environment = command(mpi, ranks, [str(word) for word in argv])
-    environment = {name: value for name, value in environment.items() if not name.startswith("VICINAL_")}
+    environment = {name: text for name, text in environment.items() if not name.startswith(("VICINAL_", "PYTHONPATH"))}
     log = WORK / "log"
     log.unlink(missing_ok=True)
     if preload is not None:
         environment |= {"LD_PRELOAD": str(preload), "VICINAL_REGIONS": "blocks:2", "VICINAL_LOG": f"info:{log}"}
     environment |= {**ENVIRONMENT, **(more or {})}
-    environment.pop("PYTHONPATH", None)
     try:
         done = run_command(line, environment, timeout)
     except AssertionError as late:
@@ -201,7 +202,7 @@ def verdicts(logs: Path) -> dict[str, str]:
     for log in logs.glob("*.log"):
         text = log.read_text(errors="replace").split("\n======", 1)[0]  # what follows repeats those that failed
         starts = [*TEST.finditer(text)]
-        for start, following in zip(starts, [*starts[1:], None], strict=True):
+        for start, following in zip(starts, [*starts[1:], None], strict=False):
             said = VERDICT.search(text, start.end(), following.start() if following else len(text))
             verdict = said.group(1) if said else "began"
             before = found.get(start.group(2), "ok")
@@ -243,7 +244,7 @@ def mpi4py(part: Part, needs: Needs, preload: Path) -> None:
                     for test, verdict in sorted(before.items()) if verdict in good and after.get(test) != verdict
                 ]
                 if ours.code != 0 and alone.code == 0:
-                    faults.append(f"it {ours.ended}: {last_words(ours.output)}")
+                    faults.insert(0, f"it {ours.ended}: {last_words(ours.output)}")
                 if not before:
                     faults.append(f"alone it {alone.ended} before any test: {last_words(alone.output)}")
                 part.notes += [f"{run_name}: {test} {before[test]} also alone" for test in bad_alone]

@@ -68,17 +68,6 @@ Settings settings_from(MPI_Info info, std::optional<Error>& fault) {
   return settings;
 }
 
-/// What a graph is made on.
-struct Ground {
-  std::shared_ptr<mpi::Communicator> communicator;
-  bool has_regions;  ///< more than one
-};
-
-Ground ground_of(std::shared_ptr<mpi::Communicator> communicator, const Settings& settings) {
-  const bool has_regions = communicator->machine(settings.regions)->regions() > 1;
-  return {std::move(communicator), has_regions};
-}
-
 /// Over whose private communicator messages go for what is made from `parent`, with the same ranks.
 std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
   const Served* const served = Served::on(parent);
@@ -87,29 +76,27 @@ std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
 }
 
 /// Whether everything is on one host, as far as that is known before anything is set up. Collective over the parent.
-bool is_on_one_host(MPI_Comm parent, const Settings& settings) {
-  const bool is_known =
-      Served::on(parent) != nullptr || mpi::Communicator::known(parent) != nullptr;
-  const bool is_named =
-      !settings.regions.empty() || environment_value("vicinal_regions").has_value();
-  return !is_known && !is_named && mpi::on_one_host(parent);
+bool is_on_one_host(MPI_Comm parent) {
+  if (Served::on(parent) != nullptr || mpi::Communicator::known(parent) != nullptr) return false;
+  // Where some ranks lack a variable that others have, setting up says so.
+  return mpi::on_one_host(parent, environment_value("vicinal_regions").has_value());
 }
 
-/// Gives a communicator that MPI has made from `parent` a graph, unless all its ranks are in one region: there MPI's own exchanges
-/// are as fast, and nothing is to be gained; unless they are `wrong`. Where it fails MPI serves it, too. Collective over the parent.
+/// Gives a communicator that MPI has made from `parent` a graph, unless all its ranks are in one region by the environment: there
+/// MPI's own exchanges are as fast, and nothing is to be gained; unless they are `wrong`. `fault`: what this rank knows to
+/// be wrong with the neighbours. Where it fails MPI serves it, too. Collective over the parent.
 void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool wrong, Ends sources,
-           Ends destinations) noexcept {
+           Ends destinations, std::optional<Error> fault = std::nullopt) noexcept {
   const mpi::Inside inside;
   try {
-    std::optional<Error> fault;
-    Settings settings = settings_from(info, fault);
-    if (!wrong && is_on_one_host(parent, settings)) return note_left(how, on_one_host);
+    if (!wrong && is_on_one_host(parent)) return note_left(how, on_one_host);
     if (made == MPI_COMM_NULL) return;
-    const Ground ground = ground_of(
-        mpi::same_ranks(parent, made) ? home_of(parent) : mpi::Communicator::of(made), settings);
-    if (!wrong && !ground.has_regions) return note_left(how, on_one_host);
+    Settings settings = settings_from(info, fault);
+    const auto communicator =
+        mpi::same_ranks(parent, made) ? home_of(parent) : mpi::Communicator::of(made);
+    if (!wrong && communicator->machine()->regions() == 1) return note_left(how, on_one_host);
     const auto graph =
-        std::make_shared<Graph>(ground.communicator, std::move(sources), std::move(destinations),
+        std::make_shared<Graph>(communicator, std::move(sources), std::move(destinations),
                                 std::move(settings), std::move(fault));
     if (graph->settings().options.strict_progress) {
       return note_left(how,
@@ -120,8 +107,8 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
   } catch (const std::exception& reason) {
     note_left(how, reason.what());
     // What a person has set, and cannot be had.
-    const Fault fault = as_error(reason).fault();
-    if ((fault == Fault::info || fault == Fault::topology) && mpi::world_rank() == 0) {
+    const Fault kind = as_error(reason).fault();
+    if ((kind == Fault::info || kind == Fault::topology) && mpi::world_rank() == 0) {
       warn_once("the program runs without vicinal: ", reason.what());
     }
     log_line(LogLevel::info, [&](std::ostream& line) {
@@ -137,17 +124,19 @@ bool mixes_sides_up(int dimensions, const int* sizes, const int* periodic) {
   return mixed && is_open_mpi();
 }
 
-/// By the neighbours that MPI names. All ranks see the same topology, and whether it is one at all.
+/// By the neighbours that MPI names.
 void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how, bool wrong = false) noexcept {
   mpi::Topology topology;
+  std::optional<Error> fault;
   try {
     if (made != MPI_COMM_NULL) topology = mpi::topology_of(made);
-  } catch (const std::exception&) {
-    return;
+  } catch (...) {
+    fault = current_fault();
   }
   serve(parent, made, MPI_INFO_NULL, how, wrong,
         {std::move(topology.sources.ranks), std::move(topology.sources.order)},
-        {std::move(topology.destinations.ranks), std::move(topology.destinations.order)});
+        {std::move(topology.destinations.ranks), std::move(topology.destinations.order)},
+        std::move(fault));
 }
 
 int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources,

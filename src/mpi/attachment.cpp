@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/guarded.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/detect.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
@@ -63,13 +64,16 @@ bool same_ranks(MPI_Comm a, MPI_Comm b) {
   return result == MPI_CONGRUENT || result == MPI_IDENT;
 }
 
-bool on_one_host(MPI_Comm user) {
+bool on_one_host(MPI_Comm user, bool objects) {
   static const auto host = static_cast<std::int64_t>(std::hash<std::string>{}(detect_host()) >> 1U);
   // The largest and the smallest are the same.
-  const std::array<std::int64_t, 2> mine = {host, -host};
-  std::array<std::int64_t, 2> largest{};
-  check(MPI_Allreduce(mine.data(), largest.data(), 2, MPI_INT64_T, MPI_MAX, user), "MPI_Allreduce");
-  return largest[0] == -largest[1];
+  const std::array<std::int64_t, 3> mine = {host, -host, objects ? 1 : 0};
+  std::array<std::int64_t, 3> largest{};
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallreduce(mine.data(), largest.data(), 3, MPI_INT64_T, MPI_MAX, user, &request),
+        "MPI_Iallreduce");
+  wait(request, "MPI_Iallreduce", "the other ranks of its communicator");
+  return largest[0] == -largest[1] && largest[2] == 0;
 }
 
 bool between_groups(MPI_Comm user) {

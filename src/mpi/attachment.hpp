@@ -25,7 +25,8 @@ void attach(MPI_Comm user, std::unique_ptr<Attachment> what);
 [[nodiscard]] bool same_ranks(MPI_Comm a, MPI_Comm b);
 /// Whether it is one between two groups. Local.
 [[nodiscard]] bool between_groups(MPI_Comm user);
-/// Whether all ranks run on one host. Collective over `user`, by MPI's own allreduce on it.
-[[nodiscard]] bool on_one_host(MPI_Comm user);
+/// Whether all ranks run on one host, and none `objects`. Collective over `user`, by MPI's own allreduce on it; progresses
+/// what is active meanwhile.
+[[nodiscard]] bool on_one_host(MPI_Comm user, bool objects);
 
 }  // namespace vicinal::mpi

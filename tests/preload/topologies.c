@@ -130,6 +130,12 @@ static void graphs(void) {
   MPI_Comm_free(&from_graph);
   MPI_Comm_free(&copy_of_copy);
 
+  /* One in which rank 0 names all others, and they do not name it, on all ranks but the last: MPI makes it. */
+  int all_named[most], named[most];
+  for (int i = 0; i < most; ++i) all_named[i] = ranks > 2 ? ranks - 2 : 0, named[i] = i + 1;
+  MPI_Graph_create(MPI_COMM_WORLD, ranks > 1 ? ranks - 1 : 1, all_named, named, 0, &made);
+  if (made != MPI_COMM_NULL) MPI_Comm_free(&made);
+
   /* One of MPI_Graph_create, on all ranks but the last: a path. */
   const int nodes = ranks > 1 ? ranks - 1 : 1;
   int index[most], edges[2 * most], total = 0;
