@@ -77,9 +77,9 @@ fuzz: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## random programs again
 	@$(NINJA)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) tools/fuzz.py $(ARGS)
 
-integration: .mpi/openmpi/.ready .mpi/mpich/.ready $(BUILD)/build.ninja ## mpi4py, DOLFINx, PETSc and Fortran with the preload library (ARGS=PART for one)
+integration: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## mpi4py, DOLFINx, PETSc and Fortran with the preload library (ARGS=PART for one)
 	@$(NINJA)
-	@VICINAL_BUILD_DIR=$(BUILD) $(RUN) tools/integration.py $(ARGS)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) tools/integration.py $(ARGS)
 
 mutants: .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a time, and see which tests notice (ARGS=NAME for one)
 	@$(RUN) tools/mutants.py $(ARGS)

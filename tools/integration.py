@@ -224,7 +224,7 @@ def run_module(mpi: Mpi, ranks: int, module: Path, preload: Path | None) -> tupl
 def mpi4py(part: Part, needs: Needs, preload: Path) -> None:
     folder = mpi4py_tests(needs)
     modules = sorted(path for path in folder.glob("test_*.py") if MODULES.fullmatch(path.name))
-    for name in ("openmpi", "mpich"):
+    for name in os.environ.get("VICINAL_TEST_MPI", "openmpi,mpich").split(","):
         try:
             mpi = find_mpi(name)
         except LauncherError as fault:
