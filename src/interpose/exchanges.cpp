@@ -3,8 +3,14 @@
 #include <mpi.h>
 
 #include <array>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include "collectives/c_api_neighbor.hpp"
+#include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
 #include "interpose/tokens.hpp"
@@ -12,24 +18,74 @@
 namespace vicinal::interpose {
 namespace {
 
+/// Of forms with small counts: MPI has them.
+struct NoneSmaller {
+  struct Forms {
+    static int blocking();
+    static int nonblocking();
+    static int persistent();
+  };
+};
+/// The form with small counts, and how its arguments are made.
+template <class Small, auto arguments>
+struct Smaller {
+  using Forms = Small;
+  static constexpr auto small = arguments;
+};
+
 /// The forms of a collective whose arguments are these, before those that follow from the form.
-template <auto read, class... Arguments>
+template <class SmallerForm, auto read, class... Arguments>
 struct Collective {
+  /// By MPI's own function `ours` stands for; where it has none of that name, by the smaller one, `small`, with
+  /// what is behind the arguments in both. `request`: of what goes on after the call, or null.
+  template <auto ours, auto small, class... Rest>
+  static int by_mpi(MPI_Request* request, Arguments... arguments, MPI_Comm comm, Rest... rest) {
+    if constexpr (!std::is_same_v<SmallerForm, NoneSmaller>) {
+      if (own<ours> == nullptr) {
+        std::optional<SmallNumbers> numbers;
+        decltype(SmallerForm::small(*numbers, arguments...)) in_small;
+        const int wrong = c_api::guarded(comm, [&] {
+          require(own<small> != nullptr, Fault::unsupported, "this MPI does not have the function");
+          in_small = SmallerForm::small(numbers.emplace(comm), arguments...);
+        });
+        if (wrong != MPI_SUCCESS) return wrong;
+        const int code =
+            std::apply([&](auto... all) { return own<small>(all..., comm, rest...); }, in_small);
+        if (code == MPI_SUCCESS && request != nullptr) keep_for(*request, std::move(*numbers));
+        return code;
+      }
+    }
+    return own<ours>(arguments..., comm, rest...);
+  }
+  static int blocking_of_mpi(Arguments... arguments, MPI_Comm comm) {
+    return by_mpi<&Collective::blocking, &SmallerForm::Forms::blocking>(nullptr, arguments...,
+                                                                        comm);
+  }
+  static int nonblocking_of_mpi(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
+    return by_mpi<&Collective::nonblocking, &SmallerForm::Forms::nonblocking, MPI_Request*>(
+        request, arguments..., comm, request);
+  }
+  static int persistent_of_mpi(Arguments... arguments, MPI_Comm comm, MPI_Info info,
+                               MPI_Request* request) {
+    return by_mpi<&Collective::persistent, &SmallerForm::Forms::persistent, MPI_Info, MPI_Request*>(
+        request, arguments..., comm, info, request);
+  }
+
   static int blocking(Arguments... arguments, MPI_Comm comm) {
     const Served* const served = Served::on(comm);
-    if (served == nullptr) return own<&Collective::blocking>(arguments..., comm);
+    if (served == nullptr) return blocking_of_mpi(arguments..., comm);
     Ledger* const ledger = served->ledger();
     const void* const ours = reinterpret_cast<const void*>(&Collective::blocking);
     const bool by_mpi = ledger != nullptr && !served->mpi_is_wrong() && ledger->is_mpis_turn(ours);
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
-    if (by_mpi) return own<&Collective::blocking>(arguments..., comm);
+    if (by_mpi) return blocking_of_mpi(arguments..., comm);
     return c_api::guarded(
         comm, [&] { c_api::begin(served->graph(), Form::blocking, read(arguments...))->wait(); });
   }
 
   static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
     const Served* const served = Served::on(comm);
-    if (served == nullptr) return own<&Collective::nonblocking>(arguments..., comm, request);
+    if (served == nullptr) return nonblocking_of_mpi(arguments..., comm, request);
     const Noted noted(served->ledger(), reinterpret_cast<const void*>(&Collective::nonblocking),
                       __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
@@ -41,7 +97,7 @@ struct Collective {
   static int persistent(Arguments... arguments, MPI_Comm comm, MPI_Info info,
                         MPI_Request* request) {
     const Served* const served = Served::on(comm);
-    if (served == nullptr) return own<&Collective::persistent>(arguments..., comm, info, request);
+    if (served == nullptr) return persistent_of_mpi(arguments..., comm, info, request);
     const Noted noted(served->ledger(), reinterpret_cast<const void*>(&Collective::persistent),
                       __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
@@ -80,25 +136,29 @@ auto alltoall(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void*
   return c_api::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
 }
 
-/// With counts and displacements of the types that MPI has for them in a form.
-template <class Count, class Displacement>
+/// With counts and displacements of the types that MPI has for them in a form; of each collective, what is smaller.
+template <class Count, class Displacement, class Blocks, class V, class W, class Gather,
+          class GatherV>
 struct Family {
-  using Alltoall =
-      Collective<&alltoall<Count>, const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype>;
-  using Alltoallv = Collective<&c_api::alltoallv<Count, Displacement>, const void*, const Count*,
+  using Alltoall = Collective<Blocks, &alltoall<Count>, const void*, Count, MPI_Datatype, void*,
+                              Count, MPI_Datatype>;
+  using Alltoallv = Collective<V, &c_api::alltoallv<Count, Displacement>, const void*, const Count*,
                                const Displacement*, MPI_Datatype, void*, const Count*,
                                const Displacement*, MPI_Datatype>;
   using Alltoallw =
-      Collective<&c_api::alltoallw<Count>, const void*, const Count*, const MPI_Aint*,
+      Collective<W, &c_api::alltoallw<Count>, const void*, const Count*, const MPI_Aint*,
                  const MPI_Datatype*, void*, const Count*, const MPI_Aint*, const MPI_Datatype*>;
-  using Allgather = Collective<&neighbor_allgather<Count>, const void*, Count, MPI_Datatype, void*,
-                               Count, MPI_Datatype>;
+  using Allgather = Collective<Gather, &neighbor_allgather<Count>, const void*, Count, MPI_Datatype,
+                               void*, Count, MPI_Datatype>;
   using Allgatherv =
-      Collective<&neighbor_allgatherv<Count, Displacement>, const void*, Count, MPI_Datatype, void*,
-                 const Count*, const Displacement*, MPI_Datatype>;
+      Collective<GatherV, &neighbor_allgatherv<Count, Displacement>, const void*, Count,
+                 MPI_Datatype, void*, const Count*, const Displacement*, MPI_Datatype>;
 };
-using Small = Family<int, int>;
-using Large = Family<MPI_Count, MPI_Aint>;
+using Small = Family<int, int, NoneSmaller, NoneSmaller, NoneSmaller, NoneSmaller, NoneSmaller>;
+using Large =
+    Family<MPI_Count, MPI_Aint, Smaller<Small::Alltoall, &small_blocks>,
+           Smaller<Small::Alltoallv, &small_alltoallv>, Smaller<Small::Alltoallw, &small_alltoallw>,
+           Smaller<Small::Allgather, &small_blocks>, Smaller<Small::Allgatherv, &small_allgatherv>>;
 
 #define VICINAL_ROWS(name, Type)                               \
   row<&Small::Type::blocking>("Neighbor_" name),               \
