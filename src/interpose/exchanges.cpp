@@ -21,9 +21,9 @@ namespace {
 /// Of forms with small counts: MPI has them.
 struct NoneSmaller {
   struct Forms {
-    static int blocking();
-    static int nonblocking();
-    static int persistent();
+    static int blocking() { return MPI_ERR_INTERN; }
+    static int nonblocking() { return MPI_ERR_INTERN; }
+    static int persistent() { return MPI_ERR_INTERN; }
   };
 };
 /// The form with small counts, and how its arguments are made.
