@@ -54,18 +54,24 @@ foreach(module IN LISTS python_modules)
   list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:${module}>
                                      "${PROJECT_SOURCE_DIR}/python/vicinal")
 endforeach()
-foreach(target IN LISTS vicinal_preload_targets)
-  list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E make_directory "${PROJECT_SOURCE_DIR}/python/vicinal/_preload"
-                             COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:${target}>
-                                     "${PROJECT_SOURCE_DIR}/python/vicinal/_preload")
-endforeach()
 if(python_modules AND NOT SKBUILD)
   if(python_stubs)
     list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E copy_if_different ${python_stubs}
                                        "${PROJECT_SOURCE_DIR}/python/vicinal")
   endif()
   add_custom_target(vicinal_python ALL ${vicinal_copies} DEPENDS ${python_modules} ${python_stubs}
-                    ${vicinal_preload_targets} COMMENT "Copying the Python modules into python/vicinal" VERBATIM)
+                    COMMENT "Copying the Python modules into python/vicinal" VERBATIM)
 else()
-  add_custom_target(vicinal_python ALL DEPENDS ${python_modules} ${python_stubs} ${vicinal_preload_targets})
+  add_custom_target(vicinal_python ALL DEPENDS ${python_modules} ${python_stubs})
 endif()
+
+# Beside that, since most of what uses the modules has no use for it.
+set(vicinal_copies "")
+if(NOT SKBUILD)
+  foreach(target IN LISTS vicinal_preload_targets)
+    list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:${target}>
+                                       "${PROJECT_SOURCE_DIR}/python/vicinal/_preload")
+  endforeach()
+  list(PREPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E make_directory "${PROJECT_SOURCE_DIR}/python/vicinal/_preload")
+endif()
+add_custom_target(vicinal_python_preload ALL ${vicinal_copies} DEPENDS ${vicinal_preload_targets} VERBATIM)

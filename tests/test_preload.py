@@ -7,24 +7,18 @@ from pathlib import Path
 
 import pytest
 from launching import BUILD, QUIET, ROOT, abi_of, run_ranks
+from preloading import needs_library, preloaded, program
 
-LIBRARY = BUILD / "lib" / "libvicinal_mpi.so"
 PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "preload").glob("*.c"))
 WRONG_ALONE = {("topologies", "openmpi"), ("requests", "mpich")}
 """What these show the MPI itself does wrong."""
 
-pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="the preload library is built on Linux only")
+pytestmark = needs_library
 
 
-def program(name: str, mpi: str) -> Path:
-    return BUILD / "preload" / f"{name}_preload_{abi_of(mpi)}"
-
-
-def preloaded(log: Path | None = None, **more: str) -> dict[str, str]:
-    environment = {"LD_PRELOAD": str(LIBRARY), "WITH_VICINAL": "1", **QUIET, **more}
-    if log is not None:
-        environment["VICINAL_LOG"] = f"info:{log}"
-    return environment
+def logging(log: Path, **more: str) -> dict[str, str]:
+    """What is served has plans in the log."""
+    return preloaded(VICINAL_LOG=f"info:{log}", **more)
 
 
 def plans_in(log: Path) -> list[str]:
@@ -38,7 +32,7 @@ def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tm
     """By leaders, on which other ranks depend wherever they wait."""
     if abi_of(mpi) == "mpich" and ranks == 7 and threads:
         ranks = 3  # its ranks and our threads do not give the core to each other
-    environment = preloaded(tmp_path / "log", VICINAL_REGIONS=regions, VICINAL_STRATEGY="aggregate")
+    environment = logging(tmp_path / "log", VICINAL_REGIONS=regions, VICINAL_STRATEGY="aggregate", WITH_VICINAL="1")
     if threads:
         environment["THREADS"] = threads
     result = run_ranks(mpi, ranks, [program(name, mpi)], env=environment, timeout=120)
@@ -54,7 +48,7 @@ def test_standard_abi(name: str, tmp_path: Path) -> None:
     binary = BUILD / "preload" / f"{name}_preload_abi"
     if not binary.exists():
         pytest.skip("no MPI of the standard ABI was there when vicinal was built")
-    environment = preloaded(tmp_path / "log", VICINAL_REGIONS="blocks:2", VICINAL_STRATEGY="aggregate")
+    environment = logging(tmp_path / "log", VICINAL_STRATEGY="aggregate", WITH_VICINAL="1")
     result = run_ranks("mpich", 3, [binary], env=environment, timeout=120)
     assert "right" in result.output.splitlines()
     assert plans_in(tmp_path / "log")
@@ -64,8 +58,7 @@ def test_standard_abi(name: str, tmp_path: Path) -> None:
 def test_strict_progress_is_left_to_mpi(mpi: str, name: str, tmp_path: Path) -> None:
     if (name, abi_of(mpi)) in WRONG_ALONE:
         pytest.skip("this MPI is wrong by itself")
-    environment = preloaded(tmp_path / "log", VICINAL_REGIONS="blocks:2", VICINAL_PROGRESS="strict")
-    del environment["WITH_VICINAL"]
+    environment = logging(tmp_path / "log", VICINAL_PROGRESS="strict")
     result = run_ranks(mpi, 4, [program(name, mpi)], env=environment, timeout=120)
     assert "right" in result.output.splitlines()
     assert not plans_in(tmp_path / "log")
@@ -76,8 +69,8 @@ def test_one_region_is_left_to_mpi(mpi: str, name: str, tmp_path: Path) -> None:
     """Nothing is to be gained there; but what the MPI does wrong is mended."""
     if (name, abi_of(mpi)) == ("requests", "mpich"):
         pytest.skip("MPICH fails in MPI_Testall of persistent collectives")
-    environment = preloaded(tmp_path / "log")
-    del environment["WITH_VICINAL"]
+    environment = logging(tmp_path / "log")
+    del environment["VICINAL_REGIONS"]
     result = run_ranks(mpi, 4, [program(name, mpi)], env=environment, timeout=120)
     assert "right" in result.output.splitlines()
     plans = plans_in(tmp_path / "log") if (tmp_path / "log").exists() else []

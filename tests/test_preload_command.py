@@ -10,16 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from launching import BUILD, QUIET, ROOT, abi_of, run_ranks
+from launching import QUIET, ROOT, abi_of, requested_mpis, run_ranks
+from preloading import LIBRARY, needs_library, preloaded, program
+from vicinal import _core
 from vicinal_command import preload
 from vicinal_command.launch import command, find_mpi
 
-LIBRARY = BUILD / "lib" / "libvicinal_mpi.so"
-pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="the preload library is built on Linux only")
-
-
-def program(name: str, mpi: str) -> Path:
-    return BUILD / "preload" / f"{name}_preload_{abi_of(mpi)}"
+pytestmark = needs_library
 
 
 def vicinal(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -43,10 +40,7 @@ def test_runs_a_program_under_a_launcher(mpi: str, tmp_path: Path) -> None:
 def test_report(mpi: str, tmp_path: Path) -> None:
     """Numbers of calls, and of messages: of all with all, 4 ranks in 2 regions send 8 messages between them without a plan."""
     report = tmp_path / "report.json"
-    environment = {
-        "LD_PRELOAD": str(LIBRARY), "VICINAL_REGIONS": "blocks:2", "VICINAL_STRATEGY": "aggregate",
-        "VICINAL_REPORT": str(report), "VICINAL_REPORT_MPI": "4", **QUIET,
-    }
+    environment = preloaded(VICINAL_STRATEGY="aggregate", VICINAL_REPORT=str(report), VICINAL_REPORT_MPI="4")
     run_ranks(mpi, 4, [program("waiting", mpi), "barrier"], env=environment)
     content = json.loads(report.read_text())
     [used] = [each for each in content["communicators"] if each["calls"]]
@@ -82,19 +76,38 @@ def test_report_that_cannot_be_written(mpi: str, tmp_path: Path) -> None:
 
 
 def test_a_setting_that_cannot_be_read(mpi: str) -> None:
-    environment = {"LD_PRELOAD": str(LIBRARY), "VICINAL_REGIONS": "blocks:2", "VICINAL_IN_FLIGHT": "99", **QUIET}
-    result = run_ranks(mpi, 4, [program("waiting", mpi), "barrier"], env=environment)
+    result = run_ranks(mpi, 4, [program("waiting", mpi), "barrier"], env=preloaded(VICINAL_IN_FLIGHT="99"))
     assert "right" in result.output.splitlines()
     assert result.output.count("the program runs without vicinal: VICINAL_IN_FLIGHT is '99'") == 1
+
+
+def test_edges_named_by_others_where_a_setting_cannot_be_read(tmp_path: Path) -> None:
+    """MPI finds them then, as it does without vicinal. (Open MPI alone does not get through this program.)"""
+    if "mpich" not in requested_mpis():
+        pytest.skip("MPICH is not among the MPIs")
+    result = run_ranks("mpich", 4, [program("topologies", "mpich")], env=preloaded(VICINAL_IN_FLIGHT="99"))
+    assert "right" in result.output.splitlines()
+
+
+def test_edges_named_by_others_where_ranks_have_other_profiles(tmp_path: Path) -> None:
+    """Which method finds them follows from the profile: all must go by the same one, or by none."""
+    if "mpich" not in requested_mpis():
+        pytest.skip("MPICH is not among the MPIs")
+    profile = tmp_path / "profile.json"
+    profile.write_text(_core.Profile.default().to_json().replace("Lassen", "another machine"))
+    script = f'[ "$PMI_RANK" = 1 ] && export VICINAL_PROFILE={profile}; exec "$0"'
+    result = run_ranks("mpich", 4, ["sh", "-c", script, program("topologies", "mpich")], env=preloaded())
+    assert "right" in result.output.splitlines()
+    assert "the program runs without vicinal" in result.output
 
 
 @pytest.mark.parametrize("setting", ["VICINAL_REGIONS=blocks:2", "VICINAL_IN_FLIGHT=2"])
 def test_a_setting_of_one_rank_alone(mpi: str, setting: str) -> None:
     """As where a launcher does not pass on the environment: it is told, and nobody waits."""
     script = f'[ "${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}" = 1 ] && export {setting}; exec "$0" barrier'
-    environment = {"LD_PRELOAD": str(LIBRARY), **QUIET}
-    if "REGIONS" not in setting:
-        environment["VICINAL_REGIONS"] = "blocks:2"
+    environment = preloaded()
+    if "REGIONS" in setting:
+        del environment["VICINAL_REGIONS"]
     result = run_ranks(mpi, 4, ["sh", "-c", script, program("waiting", mpi)], env=environment)
     assert "right" in result.output.splitlines()
     assert result.output.count("the program runs without vicinal") == 1, result.output

@@ -8,6 +8,7 @@
 
 #include "base/letters.hpp"
 #include "discovery/exchange.hpp"
+#include "discovery/findings.hpp"
 
 namespace vicinal {
 
@@ -49,10 +50,13 @@ Adjacency adjacency_of(mpi::Communicator& communicator, std::span<const NamedEdg
   std::optional<Finding> finding;
   if (fault) finding.emplace(std::move(*fault));
   std::vector<Letter> letters;
-  attempt(finding, [&] { letters = letters_for(edges, communicator.size()); });
+  attempt(finding, [&] {
+    communicator.machine(settings.regions);
+    letters = letters_for(edges, communicator.size());
+  });
+  agree_on(communicator, given_settings(settings, communicator.default_regions()), finding);
   std::vector<EdgeEnd> ends;
-  for (const Letter& letter :
-       exchange_letters(communicator, letters, exchange_options(settings), finding)) {
+  for (const Letter& letter : exchange_letters(communicator, letters, exchange_options(settings))) {
     const auto told = contents_of<EdgeEnds>(letter).ends;
     ends.insert(ends.end(), told.begin(), told.end());
   }

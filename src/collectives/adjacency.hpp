@@ -25,9 +25,9 @@ struct Adjacency {
   std::vector<int> destination_weights;
 };
 
-/// What all ranks name, by a sparse exchange: a few messages of each rank, whatever their number. Collective.
-/// `fault`: what the caller already knows to be wrong; it is told to the others, then thrown. Throws a rank
-/// fault for an end that there is not.
+/// What all ranks name, by a sparse exchange: a few messages of each rank, whatever their number. Collective; the ranks
+/// make sure that they agree on the settings. `fault`: what the caller already knows to be wrong. Throws on every rank where
+/// one brings a fault, or names an end that there is not, or where settings differ.
 [[nodiscard]] Adjacency adjacency_of(mpi::Communicator& communicator,
                                      std::span<const NamedEdge> edges, const Settings& settings,
                                      std::optional<Error> fault = std::nullopt);

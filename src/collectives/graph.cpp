@@ -7,24 +7,16 @@
 #include <string_view>
 
 #include "base/guarded.hpp"
-#include "base/letters.hpp"
 #include "base/log.hpp"
 #include "choose/choose.hpp"
+#include "collectives/adjacency.hpp"
 #include "collectives/call_queue.hpp"
-#include "discovery/exchange.hpp"
 #include "execute/progress_thread.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal {
 
 namespace {
-
-/// To a rank that does not know its edges: how many of them lead here.
-struct EdgeCount {
-  static constexpr std::string_view name = "number of edges";
-  std::int64_t edges = 0;
-};
-void fields(auto&& take, Is<EdgeCount> auto& it) { take(it.edges); }
 
 void check_neighbours(std::span<const int> ranks, int size, const char* what) {
   for (const int rank : ranks) {
@@ -110,26 +102,19 @@ std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
 std::shared_ptr<Graph> Graph::from_one_side(MPI_Comm user, std::vector<int> known, bool are_sources,
                                             Settings settings, std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
-  std::vector<Letter> letters;
-  std::optional<Finding> finding;
-  if (fault) finding.emplace(*fault);
-  attempt(finding, [&] {
-    communicator->machine(settings.regions);
+  const int self = communicator->rank();
+  std::vector<NamedEdge> edges;
+  try {
     check_neighbours(known, communicator->size(), are_sources ? "source" : "destination");
-    std::map<int, std::int64_t> edges;
-    for (const int rank : known) ++edges[rank];
-    for (const auto& [rank, count] : edges) letters.push_back(letter_to(rank, EdgeCount{count}));
-  });
-  agree_on(*communicator, given_settings(settings, communicator->default_regions()), finding);
-  std::vector<int> found;
-  for (const Letter& letter :
-       exchange_letters(*communicator, letters, exchange_options(settings), std::nullopt)) {
-    found.insert(found.end(), static_cast<std::size_t>(contents_of<EdgeCount>(letter).edges),
-                 letter.peer);
+    for (const int rank : known)
+      edges.push_back(are_sources ? NamedEdge{rank, self} : NamedEdge{self, rank});
+  } catch (...) {
+    if (!fault) fault = current_fault();
   }
-  std::sort(found.begin(), found.end());
-  if (!are_sources) known.swap(found);
-  return std::make_shared<Graph>(user, std::move(known), std::move(found), std::move(settings));
+  Adjacency all = adjacency_of(*communicator, edges, settings, std::move(fault));
+  (are_sources ? all.sources : all.destinations) = std::move(known);  // in the user's order
+  return std::make_shared<Graph>(user, std::move(all.sources), std::move(all.destinations),
+                                 std::move(settings));
 }
 
 std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,

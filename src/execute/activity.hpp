@@ -96,7 +96,8 @@ void progress() noexcept;
 [[nodiscard]] int active_count();
 
 /// From now on what is active goes on while the program waits in any function of MPI's, and not in calls of the
-/// library alone. False where this MPI has no way to do so. All that enters the library must be `mpi::Inside` then.
+/// library alone. False where this MPI has no way to do so. All that enters the library must be `mpi::Inside`, and
+/// counted, from before on.
 bool progress_inside_mpi();
 
 /// How often whoever waits looks in a row, and how often while nothing but flags is looked at.

@@ -17,13 +17,14 @@
 #include "base/log.hpp"
 #include "base/setting.hpp"
 #include "collectives/adjacency.hpp"
-#include "collectives/c_api_shared.hpp"
+#include "collectives/c_api_arguments.hpp"
 #include "execute/activity.hpp"
 #include "execute/progress_thread.hpp"
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/own_progress.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal::interpose {
@@ -50,6 +51,8 @@ Progress progress_of_process() {
 }
 
 constexpr const char* on_one_host = "all its ranks are in one region";
+constexpr const char* nobody_progresses =
+    "nobody brings on what others depend on while the program waits in MPI";
 
 bool is_open_mpi() {
   static const bool is = mpi::library_version().starts_with("Open MPI");
@@ -82,28 +85,12 @@ bool is_on_one_host(MPI_Comm parent) {
   return mpi::on_one_host(parent, environment_value("vicinal_regions").has_value());
 }
 
-/// Gives a communicator that MPI has made from `parent` a graph, unless all its ranks are in one region by the environment: there
-/// MPI's own exchanges are as fast, and nothing is to be gained; unless they are `wrong`. `fault`: what this rank knows to
-/// be wrong with the neighbours. Where it fails MPI serves it, too. Collective over the parent.
-void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool wrong, Ends sources,
-           Ends destinations, std::optional<Error> fault = std::nullopt) noexcept {
+/// Runs what has a communicator served. Where it fails, on all ranks, MPI serves it.
+template <class Body>
+void or_leave_to_mpi(const char* how, Body body) noexcept {
   const mpi::Inside inside;
   try {
-    if (!wrong && is_on_one_host(parent)) return note_left(how, on_one_host);
-    if (made == MPI_COMM_NULL) return;
-    Settings settings = settings_from(info, fault);
-    const auto communicator =
-        mpi::same_ranks(parent, made) ? home_of(parent) : mpi::Communicator::of(made);
-    if (!wrong && communicator->machine()->regions() == 1) return note_left(how, on_one_host);
-    const auto graph =
-        std::make_shared<Graph>(communicator, std::move(sources), std::move(destinations),
-                                std::move(settings), std::move(fault));
-    if (graph->settings().options.strict_progress) {
-      return note_left(how,
-                       "nobody brings on what others depend on while the program waits in MPI");
-    }
-    graph->wait_for_repetition();
-    mpi::attach(made, std::make_unique<Served>(made, graph, how, wrong));
+    body();
   } catch (const std::exception& reason) {
     note_left(how, reason.what());
     // What a person has set, and cannot be had.
@@ -115,6 +102,32 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
       line << "a communicator of " << how << " is left to MPI: " << reason.what();
     });
   }
+}
+
+/// From now on the graph serves the communicator; `wrong`: MPI would do it wrong.
+void serve_by(const std::shared_ptr<Graph>& graph, MPI_Comm made, const char* how, bool wrong) {
+  graph->wait_for_repetition();
+  mpi::attach(made, std::make_unique<Served>(made, graph, how, wrong));
+}
+
+/// Serves a communicator that MPI has made from `parent`, unless all its ranks are in one region by the environment: there MPI's
+/// own exchanges are as fast, and nothing is to be gained; unless they are `wrong`. `fault`: what this rank knows to be
+/// wrong with the neighbours. Collective over the parent.
+void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool wrong, Ends sources,
+           Ends destinations, std::optional<Error> fault = std::nullopt) noexcept {
+  or_leave_to_mpi(how, [&] {
+    if (!wrong && is_on_one_host(parent)) return note_left(how, on_one_host);
+    if (made == MPI_COMM_NULL) return;
+    Settings settings = settings_from(info, fault);
+    const auto communicator =
+        mpi::same_ranks(parent, made) ? home_of(parent) : mpi::Communicator::of(made);
+    if (!wrong && communicator->machine()->regions() == 1) return note_left(how, on_one_host);
+    const auto graph =
+        std::make_shared<Graph>(communicator, std::move(sources), std::move(destinations),
+                                std::move(settings), std::move(fault));
+    if (graph->settings().options.strict_progress) return note_left(how, nobody_progresses);
+    serve_by(graph, made, how, wrong);
+  });
 }
 
 /// Open MPI mixes up what comes from both sides of a dimension where these are one rank, in calls that are not blocking.
@@ -157,14 +170,11 @@ int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources
 
 std::vector<NamedEdge> named_edges(int count, const int* sources, const int* degrees,
                                    const int* destinations, const int* weights) {
+  c_api::check_list(sources, count, "sources");
+  c_api::check_list(degrees, count, "degrees");
   std::vector<NamedEdge> edges;
-  require(count >= 0, Fault::argument, "MPI_Dist_graph_create was given ", count, " sources");
-  require(count == 0 || (sources != nullptr && degrees != nullptr), Fault::argument,
-          "MPI_Dist_graph_create was given ", count,
-          " sources, but a null array of them or of degrees");
   for (int i = 0; i < count; ++i) {
-    require(degrees[i] >= 0, Fault::argument, "MPI_Dist_graph_create was given the degree ",
-            degrees[i]);
+    c_api::check_list(destinations, degrees[i], "destinations");
     for (int k = 0; k < degrees[i]; ++k) {
       const std::size_t at = edges.size();
       edges.push_back({sources[i], destinations[at], weights != nullptr ? weights[at] : 1});
@@ -173,32 +183,36 @@ std::vector<NamedEdge> named_edges(int count, const int* sources, const int* deg
   return edges;
 }
 
-/// By a sparse exchange of vicinal's, after which each rank knows its edges. Open MPI's own may deadlock.
+/// By a sparse exchange of vicinal's, after which each rank knows its edges: Open MPI's own may deadlock. Where it fails, it
+/// fails on all ranks, and is left to MPI, which says what is wrong with the arguments if anything is.
 int dist_graph_create(MPI_Comm parent, int count, const int* sources, const int* degrees,
                       const int* destinations, const int* weights, MPI_Info info, int reorder,
                       MPI_Comm* made) {
   const bool weighted = weights != MPI_UNWEIGHTED;
-  Adjacency mine;
-  const int code = c_api::guarded(parent, [&] {
+  std::optional<Adjacency> mine;
+  or_leave_to_mpi("MPI_Dist_graph_create", [&] {
     std::optional<Error> fault;
     const Settings settings = settings_from(info, fault);
     std::vector<NamedEdge> edges;
-    try {
-      edges = named_edges(count, sources, degrees, destinations, weighted ? weights : nullptr);
-    } catch (const std::exception&) {
-      fault = current_fault();
+    if (!fault) {
+      fault = c_api::fault_of([&] {
+        edges = named_edges(count, sources, degrees, destinations, weighted ? weights : nullptr);
+      });
     }
     mine = adjacency_of(*home_of(parent), edges, settings, std::move(fault));
   });
-  if (code != MPI_SUCCESS) return code;
+  if (!mine) {
+    return own<&dist_graph_create>(parent, count, sources, degrees, destinations, weights, info,
+                                   reorder, made);
+  }
   const auto weights_of = [&](const std::vector<int>& all) -> const int* {
     if (!weighted) return MPI_UNWEIGHTED;
     return all.empty() ? MPI_WEIGHTS_EMPTY : all.data();
   };
   return dist_graph_create_adjacent(
-      parent, static_cast<int>(mine.sources.size()), mine.sources.data(),
-      weights_of(mine.source_weights), static_cast<int>(mine.destinations.size()),
-      mine.destinations.data(), weights_of(mine.destination_weights), info, reorder, made);
+      parent, static_cast<int>(mine->sources.size()), mine->sources.data(),
+      weights_of(mine->source_weights), static_cast<int>(mine->destinations.size()),
+      mine->destinations.data(), weights_of(mine->destination_weights), info, reorder, made);
 }
 
 int cart_create(MPI_Comm parent, int dimensions, const int* sizes, const int* periodic, int reorder,
@@ -233,17 +247,14 @@ int graph_create(MPI_Comm parent, int nodes, const int* index, const int* edges,
 void serve_duplicate(MPI_Comm original, MPI_Comm made) noexcept {
   const Served* const served = Served::on(original);
   if (served == nullptr) return;
-  const mpi::Inside inside;
-  try {
+  constexpr const char* how = "MPI_Comm_dup";
+  or_leave_to_mpi(how, [&] {
     const Graph& graph = *served->graph();
     const auto copy = std::make_shared<Graph>(
         mpi::thread_multiple() ? mpi::Communicator::of(made) : graph.shared_communicator(),
         graph.sources(), graph.destinations(), graph.settings());
-    copy->wait_for_repetition();
-    mpi::attach(made, std::make_unique<Served>(made, copy, "MPI_Comm_dup", served->mpi_is_wrong()));
-  } catch (const std::exception&) {
-    // It is left to MPI, on all ranks.
-  }
+    serve_by(copy, made, how, served->mpi_is_wrong());
+  });
 }
 
 int comm_dup(MPI_Comm original, MPI_Comm* made) {

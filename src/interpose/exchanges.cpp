@@ -20,15 +20,13 @@ namespace {
 
 /// Of forms with small counts: MPI has them.
 struct NoneSmaller {
-  struct Forms {
-    static int blocking() { return MPI_ERR_INTERN; }
-    static int nonblocking() { return MPI_ERR_INTERN; }
-    static int persistent() { return MPI_ERR_INTERN; }
-  };
+  template <class Self>
+  using Forms = Self;
 };
 /// The form with small counts, and how its arguments are made.
 template <class Small, auto arguments>
 struct Smaller {
+  template <class Self>
   using Forms = Small;
   static constexpr auto small = arguments;
 };
@@ -57,17 +55,17 @@ struct Collective {
     }
     return own<ours>(arguments..., comm, rest...);
   }
+  using Small = typename SmallerForm::template Forms<Collective>;
   static int blocking_of_mpi(Arguments... arguments, MPI_Comm comm) {
-    return by_mpi<&Collective::blocking, &SmallerForm::Forms::blocking>(nullptr, arguments...,
-                                                                        comm);
+    return by_mpi<&Collective::blocking, &Small::blocking>(nullptr, arguments..., comm);
   }
   static int nonblocking_of_mpi(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
-    return by_mpi<&Collective::nonblocking, &SmallerForm::Forms::nonblocking, MPI_Request*>(
+    return by_mpi<&Collective::nonblocking, &Small::nonblocking, MPI_Request*>(
         request, arguments..., comm, request);
   }
   static int persistent_of_mpi(Arguments... arguments, MPI_Comm comm, MPI_Info info,
                                MPI_Request* request) {
-    return by_mpi<&Collective::persistent, &SmallerForm::Forms::persistent, MPI_Info, MPI_Request*>(
+    return by_mpi<&Collective::persistent, &Small::persistent, MPI_Info, MPI_Request*>(
         request, arguments..., comm, info, request);
   }
 

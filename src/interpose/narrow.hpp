@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -13,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/guarded.hpp"
+#include "collectives/c_api_arguments.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal::interpose {
@@ -26,7 +26,7 @@ class SmallNumbers {
     out_ = topology.destinations.ranks.size();
   }
   [[nodiscard]] static int one(MPI_Count value) {
-    require(value <= std::numeric_limits<int>::max(), Fault::count, "the number ", value,
+    require(std::in_range<int>(value), Fault::count, "the number ", value,
             " was given to a form with large counts, which this MPI does not have");
     return static_cast<int>(value);
   }
@@ -42,6 +42,7 @@ class SmallNumbers {
  private:
   template <class Number>
   const int* list(const Number* values, std::size_t count) {
+    c_api::check_list(values, static_cast<std::int64_t>(count), "counts or displacements");
     std::vector<int>& small = lists_.emplace_back();
     for (std::size_t i = 0; i < count; ++i) small.push_back(one(values[i]));
     return small.data();

@@ -1,11 +1,10 @@
 /* libvicinal_mpi.so, which is put before a program by LD_PRELOAD. It is of no ABI and knows nothing of MPI: it has the
  * names of the functions of MPI's that are served. The first call of one of them finds out which MPI the program uses,
- * loads the part of vicinal that was built for that (libvicinal_mpi-mpich.so, -openmpi.so, which lie beside this
- * file), and asks it which function stands in each one's place. Where that part does not answer, it is MPI's own, so the program runs as
- * if vicinal were not there. A process that calls none of them, a shell or a launcher, loads nothing.
+ * loads vicinal's build for that (libvicinal_mpi-mpich.so, -openmpi.so, -abi.so, which lie beside this file), and asks it which
+ * function stands in each one's place. Where there is none it is MPI's own, so the program runs as if vicinal were not
+ * there. A process that calls none of them, a shell or a launcher, loads nothing.
  *
- * Both MPI_X and PMPI_X are taken, since the Fortran bindings of some MPIs call the latter. What the library itself
- * calls are other functions, or those that it is given here (vicinal_preload_own). */
+ * Both MPI_X and PMPI_X are taken, since the Fortran bindings of some MPIs call the latter. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>

@@ -3,7 +3,8 @@
 // wherever MPI allows it, and what the rank relays goes on.
 //
 // What is called from there must not run into what the same thread, or one that waits for MPI's own locks, is in
-// the middle of. So all that enters the library is `Inside`, and MPI's call does something only while nobody is.
+// the middle of. So all that enters the library is `Inside`, and MPI's call does something only while nobody is. Who is inside
+// is counted in processes that may be called (the preload library's); elsewhere it costs a look.
 #pragma once
 
 #include <atomic>
@@ -27,14 +28,16 @@ void call_from_progress(FromProgress what);
 /// A thread that works in the library.
 class Inside {
  public:
-  Inside() {
-    if (depth_++ == 0) enter();
+  Inside() : counted_(counts_.load(std::memory_order_relaxed)) {
+    if (counted_ && depth_++ == 0) enter();
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
   ~Inside() {
-    if (--depth_ == 0) threads_.fetch_sub(1, std::memory_order_release);
+    if (counted_ && --depth_ == 0) threads_.fetch_sub(1, std::memory_order_release);
   }
+  /// From now on, before anybody has entered.
+  static void count() { counts_ = true; }
 
  private:
   friend class Alone;
@@ -50,6 +53,8 @@ class Inside {
     }
   }
 
+  const bool counted_;
+  static inline std::atomic<bool> counts_ = false;
   static inline std::atomic<int> threads_ = 0;  ///< that are inside; -1 while MPI calls
   static inline thread_local int depth_ = 0;
 };
