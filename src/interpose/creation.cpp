@@ -144,7 +144,7 @@ void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how, bool wrong 
   try {
     if (made != MPI_COMM_NULL) topology = mpi::topology_of(made);
   } catch (...) {
-    fault = current_fault();
+    fault.emplace(Fault::unsupported, current_fault().what());  // by vicinal: MPI allows it
   }
   serve(parent, made, MPI_INFO_NULL, how, wrong,
         {std::move(topology.sources.ranks), std::move(topology.sources.order)},
