@@ -54,6 +54,8 @@ def test_report(mpi: str, tmp_path: Path) -> None:
     assert plan["kind"] == "alltoallv" and plan["planner"] == "aggregate"
     assert plan["messages"] == {"to_other_regions": 2, "inside": 0}
     assert plan["messages_without"] == {"to_other_regions": 8, "inside": 4}
+    assert plan["bytes_to_other_regions"] >= 8 * 8  # at least a value for each edge
+    assert 0 < plan["expected_seconds"] < plan["expected_seconds_without"]
     table = report.with_name("report.json.txt").read_text()
     assert "2 messages between regions in the place of 8" in table
 

@@ -2,14 +2,17 @@
  * without, in turn (tools/bench_preload.py). Each line is a name, how many calls, and seconds per call of each batch, of
  * the slowest rank.
  *
- *   unmodified [random|stencil|tiny]    64 values per rank, each needed by any other rank with probability 0.2; or a
+ *   unmodified [random|stencil|tiny|calls]
+ *                                       64 values per rank, each needed by any other rank with probability 0.2; or a
  *                                       27-point stencil on a periodic grid of ranks, with faces of 64 values, edges of 8, corners of 1;
- *                                       or one value with each neighbour in a ring */
+ *                                       or one value with each neighbour in a ring; or, on one rank, calls that have nothing to
+ *                                       do, in processor time */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* GCC takes MPI_UNWEIGHTED for an array. */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -154,11 +157,46 @@ static void steady(const char* name, void (*run)(MPI_Comm), int calls) {
   MPI_Comm_free(&graph);
 }
 
+static void neighbor_alltoallv(MPI_Comm graph) { call(send_counts, receive_counts, graph); }
+static void wait_for_nothing(MPI_Comm graph) {
+  (void)graph;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void wait_for_eight(MPI_Comm graph) {
+  MPI_Request requests[8];
+  for (int i = 0; i < 8; ++i) MPI_Irecv(NULL, 0, MPI_CHAR, MPI_PROC_NULL, 0, graph, &requests[i]);
+  MPI_Waitall(8, requests, MPI_STATUSES_IGNORE);
+}
+
+static void take_processor_time(const char* name, void (*run)(MPI_Comm), MPI_Comm graph) {
+  enum { calls = 200000 };
+  double seconds[batches];
+  for (int i = -1; i < batches; ++i) {
+    const clock_t begin = clock();
+    for (int k = 0; k < calls; ++k) run(graph);
+    if (i >= 0) seconds[i] = (double)(clock() - begin) / CLOCKS_PER_SEC / calls;
+  }
+  report(name, calls, seconds, batches);
+}
+
+/* What standing between a program and its MPI costs. */
+static int calls_of_nothing(void) {
+  MPI_Comm graph = make_graph();
+  take_processor_time("alltoallv", neighbor_alltoallv, graph);
+  take_processor_time("wait", wait_for_nothing, graph);
+  take_processor_time("waitall-of-8", wait_for_eight, graph);
+  MPI_Comm_free(&graph);
+  MPI_Finalize();
+  return 0;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const char* pattern = argc > 1 ? argv[1] : "random";
+  if (strcmp(pattern, "calls") == 0) return calls_of_nothing();
   strcmp(pattern, "tiny") == 0      ? tiny()
   : strcmp(pattern, "stencil") == 0 ? stencil()
                                     : random_exchange();

@@ -88,21 +88,17 @@ Trial::Trial(const std::shared_ptr<AgreedPlan>& plan, std::int64_t element_bytes
 bool Trial::execute(Direction& direction) {
   if (!direction.execution) return false;
   Execution& execution = *direction.execution;
-  bool good = false;
-  if (direction.binding) {
-    try {
-      execution.start(*direction.binding);
-      execution.wait();
-      good = true;
-    } catch (const std::exception&) {
-      // This rank's fault or another's: either way all are in step.
-    }
-  } else {
+  if (!direction.binding) {
     execution.start_at_fault();
+    return false;
   }
-  // Whoever executes the plan next, in the same channel, would take what is left of this for its own.
-  if (!good) execution.wait_idle();
-  return good;
+  try {
+    execution.start(*direction.binding);
+    execution.wait();
+  } catch (const std::exception&) {
+    return false;  // this rank's fault or another's: either way all are in step
+  }
+  return true;
 }
 
 std::int64_t Trial::run(int times) {

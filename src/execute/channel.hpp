@@ -16,6 +16,8 @@
 
 namespace vicinal {
 
+class Turns;
+
 class Channel {
  public:
   /// `headers` are this rank's own slots, in the order of the plan's owned shared buffers.
@@ -34,6 +36,9 @@ class Channel {
   }
   [[nodiscard]] Run& run() { return run_; }
   [[nodiscard]] const Run& run() const { return run_; }
+
+  /// Who drives the run, as long as anything is under way or may be begun: one, whoever executes (turns.hpp).
+  std::weak_ptr<Turns> turns;
 
  private:
   BoundPlan bound_;

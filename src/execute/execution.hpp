@@ -12,6 +12,8 @@
 
 namespace vicinal {
 
+class Turns;
+
 class Execution {
  public:
   /// Who progresses an execution that others depend on.
@@ -54,8 +56,6 @@ class Execution {
   void name_awaited(std::ostream& out) const;
 
  private:
-  class Turns;
-
   std::shared_ptr<Turns> turns_;
   std::atomic<bool> in_flight_ = false;  ///< written by who executes; a dump may look
   bool listed_ = false;                  ///< among the active ones, while it is in flight

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cmath>
 #include <sstream>
 
 #include "base/log.hpp"
@@ -66,6 +67,8 @@ std::int64_t edges_to_other_ranks(const Neighborhood& ground, bool far) {
   return count;
 }
 
+std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
+
 RankRecord record_of_rank() {
   RankRecord record;
   std::vector<std::shared_ptr<Ledger>> all;
@@ -119,11 +122,15 @@ void Ledger::note_plans() {
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     const auto plan = graph->plan_in_use(static_cast<CallKind>(kind));
     if (!plan) continue;
-    const Statistics sent = statistics(plan->forward());
-    record_.plans.push_back({kinds[kind], plan->forward().planner, plan->plans().reason,
+    const Plans& plans = plan->plans();
+    const Statistics sent = statistics(plans.forward);
+    record_.plans.push_back({kinds[kind], plans.forward.planner, plans.reason,
                              sent.non_local.messages, sent.local.messages,
                              edges_to_other_ranks(graph->neighborhood(), true),
-                             edges_to_other_ranks(graph->neighborhood(), false)});
+                             edges_to_other_ranks(graph->neighborhood(), false),
+                             sent.non_local.elements * plans.element_bytes,
+                             nanoseconds(plans.forecast.by_plan),
+                             nanoseconds(plans.forecast.by_message)});
   }
 }
 

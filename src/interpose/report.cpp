@@ -31,6 +31,8 @@ struct PlanOfAll {
   std::string planner;
   std::set<std::string> reasons;
   std::int64_t messages_far = 0, messages_near = 0, edges_far = 0, edges_near = 0;
+  std::int64_t bytes_far = 0;
+  double expected = 0, expected_by_message = 0;  ///< seconds, of the slowest region
 };
 
 struct Communicator {
@@ -67,6 +69,10 @@ Communicators added_up(std::span<const RankRecord> ranks) {
         sum.messages_near += plan.messages_near;
         sum.edges_far += plan.edges_far;
         sum.edges_near += plan.edges_near;
+        sum.bytes_far += plan.bytes_far;
+        sum.expected = std::max(sum.expected, static_cast<double>(plan.planned_ns) * nano);
+        sum.expected_by_message =
+            std::max(sum.expected_by_message, static_cast<double>(plan.by_message_ns) * nano);
       }
     }
   }
@@ -102,7 +108,9 @@ void write_json(std::ostream& out, const RankRecord& first, std::size_t ranks,
       json.key("to_other_regions").value(plan.messages_far).key("inside").value(plan.messages_near);
       json.end_object().key("messages_without").begin_object();
       json.key("to_other_regions").value(plan.edges_far).key("inside").value(plan.edges_near);
-      json.end_object().end_object();
+      json.end_object().key("bytes_to_other_regions").value(plan.bytes_far);
+      json.key("expected_seconds").value(plan.expected);
+      json.key("expected_seconds_without").value(plan.expected_by_message).end_object();
     }
     json.end_array().end_object();
   }
@@ -137,7 +145,12 @@ void write_table(std::ostream& out, const RankRecord& first, std::size_t ranks,
     for (const auto& [kind, plan] : it.plans) {
       out << "  " << kind << " by " << plan.planner << ": " << plan.messages_far
           << " messages between regions in the place of " << plan.edges_far << ", "
-          << plan.messages_near << " inside in the place of " << plan.edges_near << '\n';
+          << plan.messages_near << " inside in the place of " << plan.edges_near << "; "
+          << plan.bytes_far << " bytes between regions\n";
+      if (plan.expected > 0) {
+        out << "    by the profile it takes " << plan.expected * micro << " us between regions, "
+            << plan.expected_by_message * micro << " us with one message for each edge\n";
+      }
       for (const std::string& reason : plan.reasons) out << "    " << reason << '\n';
     }
     if (it.plans.empty()) out << "  no plan: one message for each edge\n";

@@ -64,11 +64,19 @@ struct PlanRequest {
   std::optional<Error> fault;
 };
 
+/// What the busiest rank of this rank's region is expected to take with all other regions, in seconds.
+struct Forecast {
+  double by_plan = 0;     ///< 0 where the planner foresees nothing
+  double by_message = 0;  ///< with one message for each edge
+};
+
 struct Plans {
   Plan forward;
   std::optional<Plan> reverse;
   std::string reason =
       {};  ///< why it is as it is, for people; "" where the planner's name says all
+  Index element_bytes = 1;  ///< for which it was decided
+  Forecast forecast = {};
 };
 
 struct Planner {

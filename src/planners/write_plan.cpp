@@ -333,7 +333,7 @@ Plan write_plan(Transfers transfers, int rank, int size, std::string_view planne
 Plans write_plans(Transfers transfers, const PlanRequest& request, std::string_view planner,
                   std::string reason) {
   const int rank = request.neighborhood.rank, size = request.neighborhood.machine->size();
-  Plans plans{Plan(), std::nullopt, std::move(reason)};
+  Plans plans{Plan(), std::nullopt, std::move(reason), request.options.element_bytes};
   if (request.options.with_reverse) {
     plans.reverse = write_plan(reverse_of(transfers), rank, size, planner);
   }

@@ -1,26 +1,31 @@
 """A Krylov solver of PETSc whose halo goes by `-sf_type neighbor`; it knows nothing of vicinal.
 
-Each of 18 ranks holds a block of a periodic grid with the 27-point stencil, and has 17 neighbours. Prints the residual
-of each iteration to the last bit.
+Each of 18 or 32 ranks holds a block of a periodic grid with the 27-point stencil, and has 17 neighbours. Prints the residual
+of each iteration to the last bit; with `--time` also what the slowest rank takes for a product with the matrix, which is a
+scatter and little else, and for an iteration of the solver (a name, how many of them a batch has, and each batch's seconds).
+What PETSc's log says of scatters is no measure here: a rank that is early waits there for those that are still in the reduction before.
 """
 
 import itertools
 import sys
+import time
 
 import petsc4py
 
-petsc4py.init(["krylov", "-sf_type", "neighbor", *sys.argv[1:]])
+petsc4py.init(["krylov", "-sf_type", "neighbor"])
 
 import numpy as np  # noqa: E402
 from petsc4py import PETSc  # noqa: E402
 
-RANKS = (3, 3, 2)
+BATCHES = 15
+PRODUCTS = 100
 EDGE = 4
-SIZES = [count * EDGE for count in RANKS]
 
 comm = PETSc.COMM_WORLD
-if comm.size != np.prod(RANKS):
-    sys.exit(f"{comm.size} ranks, but {np.prod(RANKS)} are expected")
+RANKS = {18: (3, 3, 2), 32: (4, 4, 2)}.get(comm.size)
+if RANKS is None:
+    sys.exit(f"{comm.size} ranks, but 18 or 32 are expected")
+SIZES = [count * EDGE for count in RANKS]
 place = np.unravel_index(comm.rank, RANKS)
 
 
@@ -53,3 +58,24 @@ solver.solve(right, solution)
 if comm.rank == 0:
     print(f"PETSc {'.'.join(map(str, PETSc.Sys.getVersion()))}: {len(history)} residuals")
     print(" ".join(residual.hex() for residual in history))
+
+
+def timed(act, times):
+    comm.barrier()
+    begun = time.perf_counter()
+    for _ in range(times):
+        act()
+    return (time.perf_counter() - begun) / times
+
+
+if "--time" in sys.argv:
+    solver.cancelMonitor()
+    iterations = solver.getIterationNumber()
+    batches = []
+    for _ in range(BATCHES):
+        product = timed(lambda: matrix.mult(right, solution), PRODUCTS)
+        batches.append((product, timed(lambda: solver.solve(right, solution), 1) / iterations))
+    batches = comm.tompi4py().gather(batches)
+    if comm.rank == 0:
+        for which, (name, count) in enumerate((("product", PRODUCTS), ("iteration", iterations))):
+            print(name, count, *(max(rank[batch][which] for rank in batches) for batch in range(BATCHES)))

@@ -27,6 +27,7 @@ struct LinkView {
 struct RegionView {
   std::vector<LinkView> out;  ///< by link, in the order of the neighborhood's
   std::vector<LinkView> in;
+  Forecast forecast = {};  ///< where the other regions see it in the same way
 };
 
 /// `summaries` has one of each active rank. Ranks without neighbours are not active, hence never leaders.

@@ -26,7 +26,9 @@ Task<Plans> RelayNegotiation::run(std::string_view planner) {
                   join_self(rank_, out_links_, in_links_, faults_));
   send_led();
   if (faults_.good()) check_covered();
-  co_return finish(planner, reason());
+  Plans plans = finish(planner, reason());
+  if (view_) plans.forecast = view_->forecast;
+  co_return plans;
 }
 
 RelayNegotiation::RelayNegotiation(PlanRequest& request, const RelayPolicy& policy)

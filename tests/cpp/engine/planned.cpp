@@ -2,7 +2,9 @@
 // says, forward and in reverse, execution after execution, with several in flight.
 #include <mpi.h>
 
+#include <chrono>
 #include <sstream>
+#include <thread>
 
 #include "arrays.hpp"
 #include "check.hpp"
@@ -160,17 +162,58 @@ void exchange_everything(unsigned seed) {
   }
 }
 
+/// Every rank has one element, which every other wants.
+Pattern one_element_for_all() {
+  Pattern pattern;
+  for (int other = 0; other < world_size(); ++other) {
+    if (other == world_rank()) continue;
+    pattern.in.push_back({other, 1, {{0, static_cast<Index>(pattern.in.size()), 1}}});
+    pattern.out.push_back({other, {{0, 0, 1}}});
+  }
+  return pattern;
+}
+
 }  // namespace
+
+TEST(who_executes_after_one_at_fault_in_the_same_channel_goes_on_behind_it) {
+  const int rank = world_rank(), size = world_size();
+  if (size < 2) testing::skip("needs 2 ranks");
+  const Pattern pattern = one_element_for_all();
+  const auto graph = graph_of(pattern, size < 4 ? "blocks:1" : "blocks:2");
+  std::vector<std::int64_t> expected;
+  for (const auto& edge : pattern.in) expected.push_back(edge.rank);
+  const std::vector<std::int64_t> source{rank};
+  for (const Planner& planner : planners()) {
+    if (planner.name != std::string("direct") && planner.name != std::string("aggregate")) continue;
+    const auto plan = graph->plan(pattern, planner, {}, std::nullopt, 1);
+    for (int round = 0; round < 20; ++round) {
+      std::vector<std::int64_t> target(expected.size(), untouched);
+      if (rank == 0) {
+        Execution(plan, false, 0).start_at_fault();
+      } else {
+        // What rank 0 does for this rank's sake is under way while rank 0 goes on.
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        Execution first(plan, false, 0);
+        first.start(binding_of(source, target, 1));
+        try {
+          first.wait();
+        } catch (const Error& error) {
+          CHECK(error.fault() == Fault::elsewhere);
+        }
+      }
+      target.assign(expected.size(), untouched);
+      Execution second(plan, false, 0);
+      second.start(binding_of(source, target, 1));
+      second.wait();
+      CHECK(target == expected);
+    }
+  }
+}
 
 TEST(a_lost_plan_keeps_its_fault) {
   const int rank = world_rank(), size = world_size();
   if (size < 2) testing::skip("needs 2 ranks");
-  Pattern pattern;
-  for (int other = 0; other < size; ++other) {
-    if (other == rank) continue;
-    pattern.in.push_back({other, 1, {{0, static_cast<Index>(pattern.in.size()), 1}}});
-    pattern.out.push_back({other, {{0, 0, 1}}});
-  }
+  const Pattern pattern = one_element_for_all();
   const auto graph = graph_of(pattern, size < 4 ? "blocks:1" : "blocks:2");
   const std::vector<std::int64_t> source{rank};
   std::vector<std::int64_t> target(static_cast<std::size_t>(size) - 1);
