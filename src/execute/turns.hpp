@@ -19,7 +19,8 @@ namespace vicinal {
 class Turns final : public Activity {
  public:
   /// Those of channel `index`: the same for all who execute in it, as long as anything is under way there.
-  static std::shared_ptr<Turns> of(const std::shared_ptr<AgreedPlan>& plan, bool reverse, int index);
+  static std::shared_ptr<Turns> of(const std::shared_ptr<AgreedPlan>& plan, bool reverse,
+                                   int index);
 
   Turns(std::shared_ptr<AgreedPlan> plan, bool reverse, int channel)
       : plan_(std::move(plan)),

@@ -124,13 +124,12 @@ void Ledger::note_plans() {
     if (!plan) continue;
     const Plans& plans = plan->plans();
     const Statistics sent = statistics(plans.forward);
-    record_.plans.push_back({kinds[kind], plans.forward.planner, plans.reason,
-                             sent.non_local.messages, sent.local.messages,
-                             edges_to_other_ranks(graph->neighborhood(), true),
-                             edges_to_other_ranks(graph->neighborhood(), false),
-                             sent.non_local.elements * plans.element_bytes,
-                             nanoseconds(plans.forecast.by_plan),
-                             nanoseconds(plans.forecast.by_message)});
+    record_.plans.push_back(
+        {kinds[kind], plans.forward.planner, plans.reason, sent.non_local.messages,
+         sent.local.messages, edges_to_other_ranks(graph->neighborhood(), true),
+         edges_to_other_ranks(graph->neighborhood(), false),
+         sent.non_local.elements * plans.element_bytes, nanoseconds(plans.forecast.by_plan),
+         nanoseconds(plans.forecast.by_message)});
   }
 }
 

@@ -38,8 +38,9 @@ struct PlanRecord {
   std::int64_t messages_near = 0;  ///< inside the region
   std::int64_t edges_far = 0;      ///< what would be messages without a plan
   std::int64_t edges_near = 0;
-  std::int64_t bytes_far = 0;      ///< of those messages, as large as was planned for
-  std::int64_t planned_ns = 0;     ///< what its region was expected to take with others; 0 where nothing was
+  std::int64_t bytes_far = 0;  ///< of those messages, as large as was planned for
+  std::int64_t planned_ns =
+      0;  ///< what its region was expected to take with others; 0 where nothing was
   std::int64_t by_message_ns = 0;  ///< the same with one message for each edge
 };
 void fields(auto&& take, Is<PlanRecord> auto& it) {
