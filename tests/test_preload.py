@@ -26,12 +26,12 @@ def plans_in(log: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("threads", ["", "1"], ids=["", "threads"])
-@pytest.mark.parametrize(("ranks", "regions"), [(2, "blocks:1"), (4, "blocks:2"), (7, "round-robin:3")])
+@pytest.mark.parametrize(("ranks", "regions"), [(3, "blocks:2"), (4, "blocks:2"), (7, "round-robin:3")])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tmp_path: Path) -> None:
     """By leaders, on which other ranks depend wherever they wait."""
     if abi_of(mpi) == "mpich" and ranks == 7 and threads:
-        ranks = 3  # its ranks and our threads do not give the core to each other
+        ranks, regions = 3, "round-robin:2"  # its ranks and our threads do not give the core to each other
     environment = logging(tmp_path / "log", VICINAL_REGIONS=regions, VICINAL_STRATEGY="aggregate", WITH_VICINAL="1")
     if threads:
         environment["THREADS"] = threads
@@ -39,8 +39,7 @@ def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tm
     assert "right" in result.output.splitlines()
     assert "runs without vicinal" not in result.output  # what is left to MPI is nobody's fault
     plans = plans_in(tmp_path / "log")
-    assert plans
-    assert ranks == 2 or any("through shared memory" in plan for plan in plans)
+    assert any("through shared memory" in plan for plan in plans)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -70,6 +70,32 @@ def test_report_of_what_is_left_to_mpi(mpi: str, tmp_path: Path) -> None:
     assert left["why"] == "all its ranks are in one region"
 
 
+RING = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+peers = [(world.rank - 1) % world.size, (world.rank + 1) % world.size]
+ring = world.Create_dist_graph_adjacent(peers, peers)
+for call in range(12):
+    assert ring.neighbor_allgather((world.rank, call)) == [(peer, call) for peer in peers]
+    assert ring.neighbor_alltoall([(world.rank, peer, call) for peer in peers]) == [
+        (peer, world.rank, call) for peer in peers
+    ]
+ring.Free()
+"""
+
+
+@pytest.mark.parametrize(("regions", "is_left"), [("blocks:1", True), ("blocks:2", False)])
+def test_edges_that_cannot_be_joined_are_left_to_mpi(mpi: str, regions: str, is_left: bool, tmp_path: Path) -> None:
+    """A ring has one edge between two neighbouring regions; but of two regions each has both ends of both."""
+    report = tmp_path / "report.json"
+    environment = preloaded(VICINAL_REGIONS=regions, VICINAL_REPORT=str(report))
+    run_ranks(mpi, 4, [sys.executable, "-c", RING], env=environment)
+    content = json.loads(report.read_text())
+    assert bool(content["communicators"]) != is_left
+    whys = [left["why"] for left in content["left_to_mpi"]]
+    assert whys == (["no two of its regions have more than one edge between them in a direction"] if is_left else [])
+
+
 def test_report_that_cannot_be_written(mpi: str, tmp_path: Path) -> None:
     environment = {"LD_PRELOAD": str(LIBRARY), "VICINAL_REPORT": str(tmp_path / "no" / "report"), **QUIET}
     result = run_ranks(mpi, 2, [program("waiting", mpi), "barrier"], env=environment)

@@ -8,6 +8,7 @@
 // What cannot be served stays with MPI alone, on all ranks: a fault in making a graph is known to all.
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
 #include "mpi/backoff.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/own_progress.hpp"
 #include "mpi/topology.hpp"
@@ -51,6 +53,8 @@ Progress progress_of_process() {
 }
 
 constexpr const char* on_one_host = "all its ranks are in one region";
+constexpr const char* nothing_to_join =
+    "no two of its regions have more than one edge between them in a direction";
 constexpr const char* nobody_progresses =
     "nobody brings on what others depend on while the program waits in MPI";
 
@@ -85,6 +89,26 @@ bool is_on_one_host(MPI_Comm parent) {
   return mpi::on_one_host(parent, environment_value("vicinal_regions").has_value());
 }
 
+/// Whether several edges of this rank's region lead to one other region, or come from one: else there is nothing to join.
+bool has_edges_to_join(const Neighborhood& ground) {
+  const auto several = [&](const std::vector<RegionLink>& links, const std::vector<int>& peers) {
+    return std::any_of(links.begin(), links.end(), [&](const RegionLink& link) {
+      const auto of_this_rank = std::count_if(peers.begin(), peers.end(), [&](int peer) {
+        return ground.machine->region_of(peer) == link.region;
+      });
+      return link.members.size() > 1 || of_this_rank > 1;
+    });
+  };
+  return several(ground.out(), ground.destinations) || several(ground.in(), ground.sources);
+}
+
+/// Whether any region has. Collective over the graph.
+bool is_worth_serving(const Graph& graph) {
+  std::array<std::int64_t, 1> nowhere{has_edges_to_join(graph.neighborhood()) ? 0 : 1};
+  mpi::allreduce_min(graph.shared_communicator()->handle(), nowhere);
+  return nowhere.front() == 0;
+}
+
 /// Runs what has a communicator served. Where it fails, on all ranks, MPI serves it.
 template <class Body>
 void or_leave_to_mpi(const char* how, Body body) noexcept {
@@ -110,8 +134,8 @@ void serve_by(const std::shared_ptr<Graph>& graph, MPI_Comm made, const char* ho
   mpi::attach(made, std::make_unique<Served>(made, graph, how, wrong));
 }
 
-/// Serves a communicator that MPI has made from `parent`, unless all its ranks are in one region by the environment: there MPI's
-/// own exchanges are as fast, and nothing is to be gained; unless they are `wrong`. `fault`: what this rank knows to be
+/// Serves a communicator that MPI has made from `parent`, unless nothing is to be gained: all its ranks are in one region, or
+/// there are no edges to join. There MPI's own exchanges are as fast; unless they are `wrong`. `fault`: what this rank knows to be
 /// wrong with the neighbours. Collective over the parent.
 void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool wrong, Ends sources,
            Ends destinations, std::optional<Error> fault = std::nullopt) noexcept {
@@ -126,6 +150,7 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
         std::make_shared<Graph>(communicator, std::move(sources), std::move(destinations),
                                 std::move(settings), std::move(fault));
     if (graph->settings().options.strict_progress) return note_left(how, nobody_progresses);
+    if (!wrong && !is_worth_serving(*graph)) return note_left(how, nothing_to_join);
     serve_by(graph, made, how, wrong);
   });
 }
