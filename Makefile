@@ -33,7 +33,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all integration fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
+.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all integration simgrid fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -80,6 +80,10 @@ fuzz: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## random programs again
 integration: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## mpi4py, DOLFINx, PETSc and Fortran with the preload library (ARGS=PART for one)
 	@$(NINJA)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) tools/integration.py $(ARGS)
+
+simgrid: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## the price of plans compared with SimGrid's time for them (ARGS=--all for each program)
+	@$(NINJA) --target vicinal_python
+	@$(RUN) tools/confirm_prices.py $(ARGS)
 
 mutants: .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a time, and see which tests notice (ARGS=NAME for one)
 	@$(RUN) tools/mutants.py $(ARGS)

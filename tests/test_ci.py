@@ -19,7 +19,7 @@ TOOLS = {
     "make": MAKE,
     "id": "#!/bin/sh\necho $FAKE_ID\n",
     "unshare": "#!/bin/sh\nexit $FAKE_UNSHARE\n",
-    **dict.fromkeys(("ip", "tc", "nsenter", "spin", "clang++-16"), "#!/bin/sh\n"),
+    **dict.fromkeys(("ip", "tc", "nsenter", "spin", "smpirun", "clang++-16"), "#!/bin/sh\n"),
 }
 
 

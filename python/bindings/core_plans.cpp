@@ -95,12 +95,7 @@ Traffic received(const Plan& plan) {
   return traffic;
 }
 
-nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Index element_bytes) {
-  Price found;
-  {
-    const nb::gil_scoped_release released;
-    found = price(*set.plans, *set.machine, profile ? *profile : default_profile(), element_bytes);
-  }
+nb::dict described(Price found) {
   nb::dict phases;
   for (std::size_t i = 0; i < phase_count; ++i) {
     if (found.phases[i] > 0) phases[name(static_cast<Phase>(i))] = found.phases[i];
@@ -111,6 +106,93 @@ nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Ind
   result["busiest"] = found.busiest;
   result["busy"] = new_array(std::move(found.busy));
   result["finished"] = new_array(std::move(found.finished));
+  return result;
+}
+
+nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Index element_bytes) {
+  Price found;
+  {
+    const nb::gil_scoped_release released;
+    found = price(*set.plans, *set.machine, profile ? *profile : default_profile(), element_bytes);
+  }
+  return described(std::move(found));
+}
+
+template <class Label>
+nb::list names(std::size_t count) {
+  nb::list result;
+  for (std::size_t i = 0; i < count; ++i) result.append(name(static_cast<Label>(i)));
+  return result;
+}
+
+/// Ranks by phases.
+auto array_of(const std::vector<Timeline::ByPhase>& ranks) {
+  std::vector<double> values;
+  for (const Timeline::ByPhase& rank : ranks) {
+    values.insert(values.end(), rank.begin(), rank.end());
+  }
+  return new_array(std::move(values), {ranks.size(), phase_count});
+}
+
+/// What the plans say of their operations, and what became of these.
+nb::dict operations_of(const std::vector<Plan>& plans, Timeline& timeline, Index element_bytes) {
+  std::vector<int> first{0}, peer;
+  std::vector<std::uint8_t> kind, phase;
+  Numbers bytes;
+  for (const Plan& plan : plans) {
+    first.push_back(first.back() + static_cast<int>(plan.operations.size()));
+    for (const Operation& it : plan.operations) {
+      const bool message = it.kind == OperationKind::send || it.kind == OperationKind::receive;
+      kind.push_back(static_cast<std::uint8_t>(it.kind));
+      phase.push_back(static_cast<std::uint8_t>(it.phase));
+      peer.push_back(message ? it.peer : -1);
+      bytes.push_back((message ? it.count : total(it.runs)) * element_bytes);
+    }
+  }
+  nb::dict result;
+  result["first"] = new_array(std::move(first));
+  result["kind"] = new_array(std::move(kind));
+  result["phase"] = new_array(std::move(phase));
+  result["peer"] = new_array(std::move(peer));
+  result["bytes"] = new_array(std::move(bytes));
+  result["ready"] = new_array(std::move(timeline.ready));
+  result["begun"] = new_array(std::move(timeline.begun));
+  result["done"] = new_array(std::move(timeline.done));
+  result["complete"] = new_array(std::move(timeline.complete));
+  result["cause"] = new_array(std::move(timeline.cause));
+  return result;
+}
+
+nb::dict chain_of(const std::vector<Timeline::Link>& chain) {
+  std::vector<int> operation;
+  std::vector<double> since, until;
+  for (const Timeline::Link& it : chain) {
+    operation.push_back(it.operation);
+    since.push_back(it.since);
+    until.push_back(it.until);
+  }
+  nb::dict result;
+  result["operation"] = new_array(std::move(operation));
+  result["since"] = new_array(std::move(since));
+  result["until"] = new_array(std::move(until));
+  return result;
+}
+
+nb::dict simulation_of(const PlanSet& set, const std::optional<Profile>& profile,
+                       Index element_bytes) {
+  Simulation found;
+  {
+    const nb::gil_scoped_release released;
+    found =
+        simulate(*set.plans, *set.machine, profile ? *profile : default_profile(), element_bytes);
+  }
+  nb::dict result = described(std::move(found.price));
+  result["kinds"] = names<OperationKind>(static_cast<std::size_t>(OperationKind::notify) + 1);
+  result["phase_names"] = names<Phase>(phase_count);
+  result["busy_by_phase"] = array_of(found.timeline.busy);
+  result["waiting_by_phase"] = array_of(found.timeline.waiting);
+  result["chain"] = chain_of(found.timeline.chain);
+  result["operations"] = operations_of(*set.plans, found.timeline, element_bytes);
   return result;
 }
 
@@ -225,6 +307,16 @@ void bind_plans(nb::module_& module) {
           "waited for what that ends last, which add up to them; \"busy\" and \"finished\", for "
           "each rank how "
           "long it occupies its processor and when it is done; and the \"busiest\" rank.")
+      .def("simulate", &simulation_of, "profile"_a = nb::none(), "element_bytes"_a = 8,
+           "The same as `price`, with what happened meanwhile, in seconds. \"busy_by_phase\" and "
+           "\"waiting_by_phase\": arrays of ranks by \"phase_names\", which add up to when each "
+           "rank "
+           "is done. \"operations\": arrays over all operations, those of rank r from first[r] to "
+           "first[r + 1] - 1, of their kind (its number in \"kinds\"), phase, peer, bytes, when "
+           "each "
+           "was ready, had begun on its processor, was done there and complete, and its cause, the "
+           "operation that it waited for last, or -1. \"chain\": from the begin to the end, the "
+           "operation to which the time since ... until belongs.")
       .def("region_traffic", &count_region_traffic,
            "Messages and elements that really are sent from each region (row) to each other region "
            "(column).")

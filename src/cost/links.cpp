@@ -1,4 +1,4 @@
-// A rank sends one message at a time, so a port knows a message by its rank.
+// A link is a port that one rank has to itself.
 #include "cost/links.hpp"
 
 #include <algorithm>
@@ -13,36 +13,49 @@ Links::Links(const Program& program, const Machine& machine, const Profile& prof
       profile_(profile),
       steps_(steps),
       agenda_(agenda),
-      links_(static_cast<std::size_t>(program.ranks())),
-      ports_(2 * static_cast<std::size_t>(machine.hosts())) {}
+      held_(static_cast<std::size_t>(program.operations())),
+      ports_(2 * static_cast<std::size_t>(machine.hosts()) +
+             static_cast<std::size_t>(program.ranks())) {}
+
+std::int64_t Links::pair_of(int send) const {
+  return std::int64_t{program_.rank_of[send]} * machine_.size() + steps_[send].peer;
+}
 
 void Links::join(int send) {
-  Link& its = links_[program_.rank_of[send]];
-  if (its.sending < 0) {
+  const auto [its, is_first] = in_order_.try_emplace(pair_of(send));
+  if (is_first) {
     begin(send);
   } else {
-    its.waiting.push_back(send);
+    its->second.push_back(send);
   }
+}
+
+int Links::leave(int send) {
+  const auto its = in_order_.find(pair_of(send));
+  if (its->second.empty()) {
+    in_order_.erase(its);
+    return -1;
+  }
+  const int after = its->second.front();
+  its->second.pop_front();
+  begin(after);
+  return after;
 }
 
 void Links::begin(int send) {
   const int rank = program_.rank_of[send];
   const Step& step = steps_[send];
   const auto bytes = static_cast<double>(step.bytes);
-  Link& its = links_[rank];
-  its.sending = send;
-  its.let_past = agenda_.now() + bytes * steps_.protocol(send).seconds_per_byte;
-  if (step.level != Level::network) {
-    agenda_.foresee(its.let_past, Happening::left, rank);
-    return;
-  }
-  its.ports = 2;
-  const int out = 2 * machine_.host_of(rank);
-  const int in = 2 * machine_.host_of(step.peer) + 1;
-  for (const int port : {out, in}) {
-    ports_[port].enter(agenda_.now(), rank, bytes * profile_.port_seconds_per_byte);
-    foresee(port);
-  }
+  enter(2 * machine_.hosts() + rank, send, bytes * steps_.protocol(send).seconds_per_byte);
+  if (step.level != Level::network) return;
+  enter(2 * machine_.host_of(rank), send, bytes * profile_.port_seconds_per_byte);
+  enter(2 * machine_.host_of(step.peer) + 1, send, bytes * profile_.port_seconds_per_byte);
+}
+
+void Links::enter(int port, int send, double seconds) {
+  ++held_[send];
+  ports_[port].enter(agenda_.now(), send, seconds);
+  foresee(port);
 }
 
 /// A port's next message may be through later than foreseen, when others have come: then that is looked at again.
@@ -56,27 +69,11 @@ void Links::foresee(int port) {
 
 void Links::look_at_port(int port) {
   Port& it = ports_[port];
-  for (int rank = it.leave(agenda_.now()); rank >= 0; rank = it.leave(agenda_.now())) {
-    Link& its = links_[rank];
-    if (--its.ports > 0) continue;
-    agenda_.foresee(std::max(agenda_.now(), its.let_past), Happening::left, rank);
+  for (int send = it.leave(agenda_.now()); send >= 0; send = it.leave(agenda_.now())) {
+    if (--held_[send] == 0) agenda_.foresee(agenda_.now(), Happening::left, send);
   }
   if (it.looked_at <= agenda_.now()) it.looked_at = std::numeric_limits<double>::infinity();
   foresee(port);
-}
-
-Links::Left Links::leave(int rank) {
-  Link& its = links_[rank];
-  const int send = its.sending;
-  if (its.next < its.waiting.size()) {
-    const int after = its.waiting[its.next++];
-    begin(after);
-    return {send, after};
-  }
-  its.waiting.clear();
-  its.next = 0;
-  its.sending = -1;
-  return {send, -1};
 }
 
 }  // namespace vicinal::detail

@@ -1,8 +1,8 @@
 // A host's port, shared fairly by the messages that pass it (max-rate: Gropp, Olson and Samfass 2016): n
 // messages get an nth of its rate each, from when one begins to pass or ends to.
 //
-// A message passes its sender's link, the out-port of one host and the in-port of another at the same time, and is
-// through when the slowest of the three has passed all of its bytes. Each port shares as if its
+// A message passes its sender's link, which is a port of its rank alone, the out-port of one host and the in-port of
+// another at the same time, and is through when the slowest of the three has passed all of its bytes. Each port shares as if its
 // messages were held up by nothing else, so what is slow elsewhere leaves no gap: a port never idles while
 // it has bytes to pass, and no message is through before a port could have passed its share. A fair
 // share over all ports at once (max-min) would need the rates of all messages that can be reached from one

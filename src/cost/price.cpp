@@ -28,11 +28,6 @@ std::vector<int> receives_of(std::span<const Plan> plans) {
   return result;
 }
 
-struct Moment {
-  double time = 0;
-  int cause = -1;  ///< the moment that it waited for last, or -1
-};
-
 class TimedRun {
  public:
   TimedRun(const Program& program, const Machine& machine, const Profile& profile,
@@ -44,8 +39,7 @@ class TimedRun {
         processors_(machine, profile.cores),
         links_(program, machine, profile, steps_, agenda_),
         posted_(profile.search > 0 ? receives_of(program.plans) : std::vector<int>()),
-        place_(profile.search > 0 ? program.operations() : 0),
-        moments_(2 * static_cast<std::size_t>(program.operations())) {
+        place_(profile.search > 0 ? program.operations() : 0) {
     price_.busy.assign(program.plans.size(), 0.0);
     price_.finished.assign(program.plans.size(), 0.0);
   }
@@ -68,11 +62,13 @@ class TimedRun {
     return std::move(price_);
   }
 
+  [[nodiscard]] const Steps& steps() const { return steps_; }
+  /// The moment at which all is over, or -1.
+  [[nodiscard]] int last() const { return last_; }
+
  private:
-  // The moments of an operation: its processor's part is over, and with that all but a send; a send's
-  // bytes have left.
-  static int done(int id) { return 2 * id; }
-  static int gone(int send) { return done(send) + 1; }
+  static int done(int id) { return Steps::done(id); }
+  static int gone(int send) { return Steps::gone(send); }
   [[nodiscard]] int rank_of(int id) const { return program_.rank_of[id]; }
 
   void happen(const Event& event) {
@@ -115,9 +111,9 @@ class TimedRun {
     const std::size_t before = progress_.ready.size();
     progress_.complete(id);
     for (std::size_t i = before; i < progress_.ready.size(); ++i) {
-      moments_[done(progress_.ready[i])].cause = moment;
+      steps_.moment(done(progress_.ready[i])).cause = moment;
     }
-    moments_[moment].time = agenda_.now();
+    steps_.moment(moment).time = agenda_.now();
     price_.finished[rank_of(id)] = agenda_.now();
     last_ = moment;
   }
@@ -136,8 +132,9 @@ class TimedRun {
       if (!it.has_work()) continue;
       const Task task = it.take();
       const int id = it.running = task.operation;
-      if (task.ready < agenda_.now()) moments_[done(id)].cause = done(it.previous);
+      if (task.ready < agenda_.now()) steps_.moment(done(id)).cause = done(it.previous);
       const double seconds = begin_work(id) / it.speed;
+      steps_[id].begun = agenda_.now();
       price_.busy[rank_of(id)] += seconds;
       agenda_.foresee(agenda_.now() + seconds, Happening::processed, number);
     }
@@ -163,7 +160,7 @@ class TimedRun {
     const int id = processor.previous = processor.running;
     processor.running = -1;
     touched_.push_back(number);
-    moments_[done(id)].time = agenda_.now();
+    steps_.moment(done(id)).time = agenda_.now();
     if (steps_[id].kind == OperationKind::send) {
       inject(id);
       return;
@@ -178,7 +175,7 @@ class TimedRun {
   // ---- messages ---------------------------------------------------------------------------------
 
   void inject(int send) {
-    moments_[gone(send)].cause = done(send);
+    steps_.moment(gone(send)).cause = done(send);
     if (!steps_.protocol(send).rendezvous) {
       links_.join(send);
     } else if (progress_.meet(send)) {
@@ -191,7 +188,7 @@ class TimedRun {
     if (!progress_.meet(receive)) return;
     const int send = program_.counterpart[receive];
     if (steps_.protocol(send).rendezvous) {
-      moments_[gone(send)].cause = moments_[done(receive)].cause;
+      steps_.moment(gone(send)).cause = steps_.moment(done(receive)).cause;
       agree(send);
     } else {
       enqueue(receive);
@@ -203,9 +200,9 @@ class TimedRun {
     agenda_.foresee(agenda_.now() + latency, Happening::agreed, send);
   }
 
-  void leave(int rank) {
-    const auto [send, after] = links_.leave(rank);
-    if (after >= 0) moments_[gone(after)].cause = gone(send);
+  void leave(int send) {
+    const int after = links_.leave(send);
+    if (after >= 0) steps_.moment(gone(after)).cause = gone(send);
     complete(send, gone(send));
     const Protocol& protocol = steps_.protocol(send);
     if (protocol.rendezvous) {
@@ -218,7 +215,7 @@ class TimedRun {
   /// A message whose receive was posted before it came.
   void take_in(int send) {
     const int receive = program_.counterpart[send];
-    moments_[done(receive)].cause = gone(send);
+    steps_.moment(done(receive)).cause = gone(send);
     enqueue(receive);
   }
 
@@ -233,7 +230,7 @@ class TimedRun {
   void show(int signal) {
     progress_.raise(signal);
     progress_.for_each_over(signal, [&](int await) {
-      moments_[done(await)].cause = done(signal);
+      steps_.moment(done(await)).cause = done(signal);
       notice(await);
     });
   }
@@ -249,11 +246,11 @@ class TimedRun {
 
   void follow_chain() {
     if (last_ < 0) return;
-    price_.seconds = moments_[last_].time;
-    for (int at = last_; at >= 0; at = moments_[at].cause) {
-      const Moment& moment = moments_[at];
-      const double since = moment.cause < 0 ? 0 : moments_[moment.cause].time;
-      const Phase phase = program_.operation(at / 2).phase;
+    price_.seconds = steps_.moment(last_).time;
+    for (int at = last_; at >= 0; at = steps_.moment(at).cause) {
+      const Moment& moment = steps_.moment(at);
+      const double since = moment.cause < 0 ? 0 : steps_.moment(moment.cause).time;
+      const Phase phase = program_.operation(Steps::operation(at)).phase;
       price_.phases[static_cast<std::size_t>(phase)] += moment.time - since;
     }
   }
@@ -268,21 +265,33 @@ class TimedRun {
   PostedReceives posted_;
   std::vector<int> place_;    ///< by operation: of receives, in `posted_`
   std::vector<int> touched_;  ///< processors that may have nothing to do
-  std::vector<Moment> moments_;
-  int last_ = -1;  ///< the last moment
+  int last_ = -1;             ///< the last moment
   Price price_;
 };
+
+void check(std::span<const Plan> plans, const Machine& machine, Index element_bytes) {
+  require(plans.size() == static_cast<std::size_t>(machine.size()), Fault::argument, "there are ",
+          plans.size(), " plans, but the machine has ", machine.size(), " ranks");
+  require(element_bytes >= 1, Fault::argument, "elements of ", element_bytes,
+          " bytes were given; they must have at least one");
+}
 
 }  // namespace
 
 Price price(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
             Index element_bytes) {
-  require(plans.size() == static_cast<std::size_t>(machine.size()), Fault::argument, "there are ",
-          plans.size(), " plans, but the machine has ", machine.size(), " ranks");
-  require(element_bytes >= 1, Fault::argument, "elements of ", element_bytes,
-          " bytes were given; they must have at least one");
+  check(plans, machine, element_bytes);
   const Program program(plans);
   return TimedRun(program, machine, profile, element_bytes).run();
+}
+
+Simulation simulate(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
+                    Index element_bytes) {
+  check(plans, machine, element_bytes);
+  const Program program(plans);
+  TimedRun run(program, machine, profile, element_bytes);
+  Price price = run.run();
+  return {std::move(price), timeline_of(program, run.steps(), run.last())};
 }
 
 }  // namespace vicinal

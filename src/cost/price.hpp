@@ -4,19 +4,25 @@
 //
 // The execution is one of many. All ranks begin it at time 0, with the acknowledgements of the execution before in
 // place. What takes time:
-//  - A rank has one processor, which does one thing at a time, in the order in which things became ready. Where the
-//    profile has fewer cores than a host has ranks, the ranks share that many processors in turn.
-//  - Sending occupies it for the overhead at the message's level. A rank's messages then leave one after
-//    another, at the rate of their protocol or, between hosts, at the share of both hosts' ports that is theirs,
-//    where that is less (port.hpp), and arrive one latency later. An eager send is complete when its bytes have left.
-//  - With rendezvous nothing leaves before one latency after the receive has been posted, too. Sending is
-//    complete when the bytes have left, which is when they arrive: the latency of a protocol is all that a
-//    message takes besides its bytes.
+//  - An operation is ready when those before it in its plan are complete. A receive is posted at that moment, which
+//    takes no time, and needs the processor only when its message has come, too.
+//  - A rank has one processor, which does one thing at a time and to its end, in the order in which things became ready
+//    for it; of what becomes ready at one time, the operation that stands first in the plan is first. Where the
+//    profile has fewer cores than a host has ranks, the ranks share that many processors in turn, and of
+//    several ranks the lower one is first.
+//  - Sending occupies it for the overhead at the message's level. The message then leaves, at the rate of its protocol,
+//    which it shares with those that its rank is sending to others (to one rank they leave one after another), or, between hosts, at the share of both hosts' ports
+//    that is its own, where that is less. It takes its share of both ports from when it begins to leave until it is
+//    through, the receiver's too, a latency before anything arrives there; shares are equal (port.hpp). An eager message arrives one latency after its last byte has left, and its send is complete when
+//    that has left.
+//  - With rendezvous a message may leave one latency after its sending has been paid for and its receive is
+//    posted, whichever is later. Sending is complete when the bytes have left, which is when they arrive: the
+//    latency of a protocol is all that a message takes besides its bytes.
 //  - Receiving what has arrived and was posted occupies the processor for the overhead, and for the
 //    search of the receives that were posted before and are not taken yet.
 //  - Copying and reducing occupies it for the bytes. A signal takes no time; an await of it is over one handover later.
 //    Where processors are shared the handover is the awaiting rank's processor time, from when the
-//    flag is set: it has to get its turn to see it.
+//    flag is set: it has to get its turn to see it. Triggers and notifications take no time.
 // Not in it: a processor's work for posting and testing beyond the overheads, cache and NUMA effects, the
 // topology of the network.
 #pragma once
@@ -26,6 +32,7 @@
 #include <vector>
 
 #include "cost/profile.hpp"
+#include "cost/timeline.hpp"
 #include "locality/machine.hpp"
 #include "plan/plan.hpp"
 
@@ -48,5 +55,14 @@ struct Price {
 /// Throws what Program throws for plans that do not fit together, and for a deadlock the internal fault of the proof.
 Price price(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
             Index element_bytes);
+
+struct Simulation {
+  Price price;
+  Timeline timeline;
+};
+
+/// The same, with all that happened meanwhile: some 40 bytes more for each operation.
+Simulation simulate(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
+                    Index element_bytes);
 
 }  // namespace vicinal

@@ -1,25 +1,32 @@
 // Ranks of a host are dealt out to its processors in turn, as a scheduler does that has nothing to go by.
 #include "cost/processors.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <utility>
+#include <functional>
 
 namespace vicinal::detail {
 
 void Processor::add(Task task) {
-  waiting_.push_back(task);
-  // Mostly it stays there: what becomes ready at one time mostly does in the order of operations.
-  for (std::size_t i = waiting_.size() - 1; i > next_; --i) {
-    Task& before = waiting_[i - 1];
-    if (before.ready < task.ready || before.operation < task.operation) break;
-    std::swap(before, waiting_[i]);
+  // Mostly what becomes ready at one time does in the order of operations, and costs no logarithm.
+  if (next_ == in_order_.size() || task > in_order_.back()) {
+    in_order_.push_back(task);
+  } else {
+    others_.push_back(task);
+    std::push_heap(others_.begin(), others_.end(), std::greater<>());
   }
 }
 
 Task Processor::take() {
-  const Task first = waiting_[next_++];
-  if (next_ == waiting_.size()) {
-    waiting_.clear();
+  if (next_ == in_order_.size() || (!others_.empty() && in_order_[next_] > others_.front())) {
+    const Task first = others_.front();
+    std::pop_heap(others_.begin(), others_.end(), std::greater<>());
+    others_.pop_back();
+    return first;
+  }
+  const Task first = in_order_[next_++];
+  if (next_ == in_order_.size()) {
+    in_order_.clear();
     next_ = 0;
   }
   return first;

@@ -12,6 +12,9 @@ namespace vicinal::detail {
 struct Task {
   double ready = 0;
   int operation = -1;
+  friend bool operator>(const Task& a, const Task& b) {
+    return a.ready != b.ready ? a.ready > b.ready : a.operation > b.operation;
+  }
 };
 
 class Processor {
@@ -24,11 +27,14 @@ class Processor {
   void add(Task task);
   /// Takes out what became ready first, of that the lowest operation.
   Task take();
-  [[nodiscard]] bool has_work() const { return running < 0 && next_ < waiting_.size(); }
+  [[nodiscard]] bool has_work() const {
+    return running < 0 && (next_ < in_order_.size() || !others_.empty());
+  }
 
  private:
-  std::vector<Task> waiting_;  ///< in the order in which they will be taken
-  std::size_t next_ = 0;       ///< in `waiting_`
+  std::vector<Task> in_order_;  ///< those that came in the order in which they will be taken
+  std::size_t next_ = 0;        ///< in `in_order_`
+  std::vector<Task> others_;    ///< a heap, the first to be taken on top
 };
 
 class Processors {

@@ -11,8 +11,8 @@ Clocks::Clocks(const Machine& machine, const Profile& profile)
       profile_(profile),
       handover_(picoseconds(profile.handover)),
       now_(static_cast<std::size_t>(machine.size())),
-      link_(now_.size()),
       slowness_(static_cast<std::size_t>(machine.hosts()), 1.0),
+      link_(now_.size()),
       out_(slowness_.size()),
       in_(slowness_.size()) {
   // As in cost/processors.hpp: the ranks of a host are dealt out to its processors in turn.
@@ -61,27 +61,25 @@ void Clocks::begin(Message& it) {
   const Level level = machine_.level(it.from, it.to);
   const LevelCost& cost = profile_.at(level);
   work(it.from, picoseconds(cost.send_overhead));
-  Picoseconds& link = link_[static_cast<std::size_t>(it.from)];
-  it.leaves = std::max(link, at(it.from));
-  link = it.leaves + picoseconds(it.bytes, cost.protocol(it.bytes).seconds_per_byte);
+  it.leaves = at(it.from);
+  link_[static_cast<std::size_t>(it.from)].enter(
+      it.leaves, picoseconds(it.bytes, cost.protocol(it.bytes).seconds_per_byte));
   if (level != Level::network) return;
   for (Port* const port : {&out_[host_of(it.from)], &in_[host_of(it.to)]}) {
-    ++port->messages;
-    port->busy =
-        std::max(port->busy, it.leaves) + picoseconds(it.bytes, profile_.port_seconds_per_byte);
+    port->enter(it.leaves, picoseconds(it.bytes, profile_.port_seconds_per_byte));
   }
 }
 
-/// Where several messages pass a port they share it: all of one size are through together, small ones before large ones.
 Picoseconds Clocks::arrival(const Message& it) const {
   if (it.way == Way::shared) return it.leaves;
   const Level level = machine_.level(it.from, it.to);
   const Protocol& protocol = profile_.at(level).protocol(it.bytes);
-  Picoseconds passed = it.leaves + picoseconds(it.bytes, protocol.seconds_per_byte);
+  Picoseconds passed = link_[static_cast<std::size_t>(it.from)].passed(
+      it.leaves, picoseconds(it.bytes, protocol.seconds_per_byte));
   if (level == Level::network) {
     const Picoseconds alone = picoseconds(it.bytes, profile_.port_seconds_per_byte);
     for (const Port* const port : {&out_[host_of(it.from)], &in_[host_of(it.to)]}) {
-      passed = std::max(passed, std::min(port->busy, it.leaves + port->messages * alone));
+      passed = std::max(passed, port->passed(it.leaves, alone));
     }
   }
   return passed + picoseconds(protocol.latency);
@@ -94,6 +92,7 @@ void Clocks::end(const Message& it) {
     Picoseconds& now = now_[static_cast<std::size_t>(it.to)];
     now = std::max(now, it.arrives);
     work(it.to, picoseconds(profile_.at(machine_.level(it.from, it.to)).receive_overhead));
+    link_[static_cast<std::size_t>(it.from)].messages = 0;
     out_[host_of(it.from)].messages = in_[host_of(it.to)].messages = 0;
   }
   if (it.way != Way::straight) copy(it.to, it.bytes);

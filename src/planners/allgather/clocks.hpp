@@ -4,6 +4,7 @@
 // costs no more than some additions for each message.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -34,9 +35,20 @@ class Clocks {
   [[nodiscard]] Picoseconds end() const;
 
  private:
+  /// What the messages of a round share: a rank's link, a host's port.
   struct Port {
     int messages = 0;      ///< of this round
     Picoseconds busy = 0;  ///< until when
+
+    void enter(Picoseconds time, Picoseconds alone) {
+      ++messages;
+      busy = std::max(busy, time) + alone;
+    }
+    /// When a message is through that has entered then and takes so long alone: all of one size are together, small ones
+    /// before large ones.
+    [[nodiscard]] Picoseconds passed(Picoseconds time, Picoseconds alone) const {
+      return std::min(busy, time + messages * alone);
+    }
   };
   enum class Way : std::uint8_t { straight, packed, shared };
   struct Message {
@@ -52,7 +64,6 @@ class Clocks {
   void begin(Message& message);
   void end(const Message& message);
   [[nodiscard]] Picoseconds arrival(const Message& message) const;
-  [[nodiscard]] Picoseconds through_port(std::int64_t bytes) const;
   [[nodiscard]] std::size_t host_of(int rank) const {
     return static_cast<std::size_t>(machine_.host_of(rank));
   }
@@ -61,10 +72,10 @@ class Clocks {
   const Profile& profile_;
   Picoseconds handover_;
   std::vector<Picoseconds> now_;        ///< by rank
-  std::vector<Picoseconds> link_;       ///< by rank: until when it is busy with what the rank sends
   std::vector<std::size_t> processor_;  ///< by rank
   std::vector<Picoseconds> busy_;       ///< by processor: until when
   std::vector<double> slowness_;        ///< by host; 1: each of its ranks has a processor
+  std::vector<Port> link_;              ///< by rank
   std::vector<Port> out_, in_;          ///< by host
   std::vector<Message> round_;
 };

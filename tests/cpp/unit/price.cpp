@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "../check.hpp"
-#include "../relay_plans.hpp"
+#include "../slow_machine.hpp"
 #include "plan/verify.hpp"
 
 namespace vicinal {
@@ -12,51 +12,22 @@ namespace vicinal {
 namespace {
 
 using testing::add;
-using testing::flagging;
+using testing::copy;
+using testing::handing_over;
 using testing::message;
 using testing::moving;
+using testing::on_hosts;
+using testing::plans_of;
+using testing::slow;
+using testing::transfer;
+using testing::with_rendezvous;
 using Kind = OperationKind;
 
 constexpr Index element_bytes = 8;
 
-/// An element takes 2 s on a link between hosts, 1 s on others, half a second to copy. Ports cost nothing.
-Profile slow() {
-  Profile it;
-  it.levels = {LevelCost{1, 1, {{Protocol::any_size, 2, 0.125, false}}},
-               LevelCost{1, 2, {{Protocol::any_size, 4, 0.125, false}}},
-               LevelCost{2, 3, {{Protocol::any_size, 100, 0.25, false}}}};
-  it.handover = 5;
-  it.copy_seconds_per_byte = 0.0625;
-  return it;
-}
-
-Profile with_rendezvous() {
-  Profile it = slow();
-  it.levels[2].protocols = {{16, 100, 0.25, false}, {Protocol::any_size, 100, 0.25, true}};
-  return it;
-}
-
-/// Hosts that are the regions, too.
-Machine on_hosts(std::vector<int> host_of) { return {host_of, host_of}; }
-
 Price priced(const std::vector<Plan>& plans, const Machine& machine, const Profile& profile) {
   return price(plans, machine, profile, element_bytes);
 }
-
-/// A message of `count` elements, its receive after `before`. Returns the number of the receive.
-int transfer(std::vector<Plan>& plans, int from, int to, Index count, std::int64_t tag = 0,
-             std::vector<int> send_after = {}, std::vector<int> receive_after = {}) {
-  add(plans[from], message(Kind::send, Plan::source, 0, count, to, tag, std::move(send_after)));
-  return add(plans[to],
-             message(Kind::receive, Plan::target, 0, count, from, tag, std::move(receive_after)));
-}
-
-int copy(Plan& plan, Index count, std::vector<int> after = {}) {
-  return add(plan, moving(Kind::copy, Phase::local, Plan::source, Plan::target, {{0, 0, count}},
-                          std::move(after)));
-}
-
-std::vector<Plan> plans_of(int ranks) { return testing::empty_plans(ranks, 400, 400); }
 
 std::string fault_of(const std::vector<Plan>& plans, const Profile& profile) {
   try {
@@ -147,12 +118,25 @@ TEST(price_of_two_messages_on_one_link) {
   transfer(plans, 0, 1, 10);
   transfer(plans, 0, 2, 10);
   plans[0].operations[0].phase = plans[1].operations[0].phase = Phase::gather;
-  // Sent until 2 and 4; the first leaves from 2 to 22, the second from 22 to 42.
+  // Sent until 2 and 4. Each needs the link for 20: the first is alone there until 4, both share it until 40, when the first
+  // has left, and the second has until 42.
   const Price two = priced(plans, on_hosts({0, 1, 2}), slow());
-  CHECK(two.finished == (std::vector<double>{42, 125, 145}));
+  CHECK(two.finished == (std::vector<double>{42, 143, 145}));
+  CHECK_EQUAL(two.of(Phase::gather), 2);
+  CHECK_EQUAL(two.of(Phase::non_local), 143);
+  CHECK_EQUAL(two.busy[0], 4);
+}
+
+TEST(price_of_two_messages_to_one_rank) {
+  auto plans = plans_of(2);
+  transfer(plans, 0, 1, 10, 0);
+  transfer(plans, 0, 1, 10, 1);
+  // Sent until 2 and 4; the first leaves from 2 to 22, the second from 22 to 42.
+  plans[0].operations[0].phase = Phase::gather;
+  const Price two = priced(plans, on_hosts({0, 1}), slow());
+  CHECK(two.finished == (std::vector<double>{42, 145}));
   CHECK_EQUAL(two.of(Phase::gather), 22);
   CHECK_EQUAL(two.of(Phase::non_local), 123);
-  CHECK_EQUAL(two.busy[0], 4);
 }
 
 TEST(price_of_two_messages_that_come_at_once) {
@@ -248,26 +232,6 @@ TEST(price_of_a_receive_that_stands_behind_nothing_posted_later) {
   // The receive of tag 1 is posted at 0, that of tag 0 at 10. Tag 0 is there at 104: 13 s. Tag 1: 3 s.
   CHECK_EQUAL(priced(plans, on_hosts({0, 1}), profile).seconds, 120);
 }
-
-namespace {
-
-/// Rank 0 writes four elements into a slot of rank 1, which takes them out.
-std::vector<Plan> handing_over() {
-  auto plans = plans_of(2);
-  const int view = add(plans[0], Buffer{Space::shared, 4, 5, 1, 0});
-  const int slot = add(plans[1], Buffer{Space::shared, 4, 5, 1, -1, 1});
-  const int free = add(plans[0], flagging(Kind::await, Phase::gather, view, -1, 1));
-  const int in =
-      add(plans[0], moving(Kind::copy, Phase::gather, Plan::source, view, {{0, 0, 4}}, {free}));
-  add(plans[0], flagging(Kind::signal, Phase::gather, view, 0, 0, {in}));
-  const int ready = add(plans[1], flagging(Kind::await, Phase::scatter, slot, 0));
-  const int out =
-      add(plans[1], moving(Kind::copy, Phase::local, slot, Plan::target, {{0, 0, 4}}, {ready}));
-  add(plans[1], flagging(Kind::signal, Phase::scatter, slot, -1, 0, {out}));
-  return plans;
-}
-
-}  // namespace
 
 TEST(price_of_a_handover) {
   auto plans = handing_over();

@@ -1,0 +1,219 @@
+"""Plans carried out by SimGrid's simulated MPI (SMPI) on a platform that is made of a machine's profile.
+
+What SMPI knows of a network is less than what a profile says: one overhead for all messages, one latency for each way
+and one rate for each link. `plain` makes a profile that says no more than that, by which both engines go then.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vicinal._core import Machine, PlanSet, Profile
+
+INTERPRETER = Path(__file__).with_name("smpi_interpret.c")
+PACKAGE = "libsimgrid-dev"
+ENVELOPE = 16
+"""Bytes that SMPI adds to each message."""
+RESULT = re.compile(r"^program (\d+) (\S+)$", re.MULTILINE)
+ELEMENT_BYTES = 8
+PATIENCE = 600
+# In the platform, so that a flop is a nanosecond, as the interpreter has it.
+HOST_SPEED = "1Gf"
+KINDS = {"send": "s", "receive": "r", "copy": "c", "reduce": "c"}
+
+
+class SmpiError(RuntimeError):
+    """SimGrid is missing, or said what the message says."""
+
+
+def installed() -> bool:
+    return shutil.which("smpicc") is not None and shutil.which("smpirun") is not None
+
+
+# ---- profile and platform -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A profile of which SMPI knows all, in seconds and bytes."""
+
+    profile: Profile
+    near: float
+    """The latency between ranks of a region ..."""
+    far: float
+    """... and of others."""
+    seconds_per_byte: float
+    port_seconds_per_byte: float
+    send_overhead: float
+    receive_overhead: float
+    eager: int
+    """Messages of at most so many bytes are sent without asking."""
+
+
+def plain(profile: Profile, *, flat: bool) -> Plain:
+    """The network's overheads, first latency and last rate, at all levels; of a flat network the latency too."""
+    from vicinal._core import Profile
+
+    facts: dict[str, Any] = json.loads(profile.to_json())
+    network = facts["levels"]["network"]
+    eager = max((each["up_to"] for each in network["protocols"][:-1] if not each["rendezvous"]), default=0)
+    far = network["protocols"][0]["latency"]
+    near = far if flat else facts["levels"]["node"]["protocols"][0]["latency"]
+    rate = network["protocols"][-1]["seconds_per_byte"]
+    for name in facts["levels"]:
+        latency = far if name == "network" else near
+        alike = {"latency": latency, "seconds_per_byte": rate}
+        facts["levels"][name] = {
+            **{end: network[end] for end in ("send_overhead", "receive_overhead")},
+            "protocols": [{"up_to": eager, **alike, "rendezvous": False}, {**alike, "rendezvous": True}],
+        }
+    facts |= {"name": f"{facts['name']}, as SMPI knows it", "search": 0, "cores": 0}
+    return Plain(
+        Profile.from_json(json.dumps(facts)), near, far, rate, facts["port_seconds_per_byte"],
+        network["send_overhead"], network["receive_overhead"], eager,
+    )
+
+
+def platform(machine: Machine, of: Plain) -> str:
+    """The SimGrid platform: each rank a host with a link of its own, each of our hosts two ports that its ranks share.
+
+    Latencies are those of links that nobody has to share, less what the envelope's bytes take.
+    """
+    hosts, regions = machine.host_of.tolist(), machine.region_of.tolist()
+    ranks = range(machine.size)
+    spent = ENVELOPE * of.seconds_per_byte
+    rate, port = 1 / of.seconds_per_byte, 1 / of.port_seconds_per_byte
+    lines = ["<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
+             '<platform version="4.1">', '<zone id="machine" routing="Full">']
+    lines += [f'<host id="rank{rank}" speed="{HOST_SPEED}"/>' for rank in ranks]
+    lines += [f'<link id="link{rank}" bandwidth="{rate!r}Bps" latency="0s"/>' for rank in ranks]
+    for host in range(machine.hosts):
+        lines += [f'<link id="{way}{host}" bandwidth="{port!r}Bps" latency="0s"/>' for way in ("out", "in")]
+    # One of each rank: what goes over a common one would be worked out together.
+    wide = f'bandwidth="{1000 * rate!r}Bps" sharing_policy="FATPIPE"'
+    lines += [
+        f'<link id="{way}{rank}" {wide} latency="{latency - spent!r}s"/>'
+        for way, latency in (("near", of.near), ("far", of.far)) for rank in ranks
+    ]
+    for a in ranks:
+        for b in ranks:
+            if a == b:
+                continue
+            near = regions[a] == regions[b] or hosts[a] == hosts[b]
+            passed = [f"link{a}", f"near{a}"] if near else [f"link{a}", f"out{hosts[a]}", f"in{hosts[b]}", f"far{a}"]
+            links = "".join(f'<link_ctn id="{link}"/>' for link in passed)
+            lines.append(f'<route src="rank{a}" dst="rank{b}" symmetrical="NO">{links}</route>')
+    return "\n".join([*lines, "</zone>", "</platform>", ""])
+
+
+def flags(of: Plain) -> list[str]:
+    """SMPI's settings: what it knows of the profile, and nothing of what it takes for granted else."""
+    settings = {
+        "smpi/os": f"0:{of.send_overhead!r}:0",
+        "smpi/ois": f"0:{of.send_overhead!r}:0",
+        # SMPI would charge it while requests are looked at, and for eager messages only: the interpreter spends it.
+        "smpi/or": "0:0:0",
+        "smpi/async-small-thresh": of.eager + 1,
+        "smpi/send-is-detached-thresh": of.eager + 1,
+        # By default sizes have factors, which double a latency.
+        "smpi/bw-factor": "0:1",
+        "smpi/lat-factor": "0:1",
+        "network/crosstraffic": 0,
+        # Neither looking at requests nor at the clock takes time, nor what the interpreter itself computes.
+        "smpi/test": 0,
+        "smpi/iprobe": 0,
+        "smpi/wtime": 0,
+        "smpi/simulate-computation": "no",
+        "smpi/grow-injected-times": "no",
+        "surf/precision": 1e-12,
+    }
+    return [f"--cfg={name}:{value}" for name, value in settings.items()]
+
+
+# ---- plans ----------------------------------------------------------------------------------------
+
+
+def operations(plan: dict[str, Any], tags: dict[tuple[int, int, int], int], of: Plain) -> Iterator[str]:
+    """A line for each operation of a rank's plan, as the interpreter reads it."""
+    for it in plan["operations"]:
+        kind, peer, tag, size, seconds = it["kind"], -1, 0, 0, 0.0
+        if kind not in KINDS:
+            raise SmpiError(f"SMPI knows messages only, but a plan of {plan['planner']} has an operation {kind!r}")
+        if kind in ("send", "receive"):
+            peer, size = it["peer"], it["count"] * ELEMENT_BYTES
+            ends = (plan["rank"], peer) if kind == "send" else (peer, plan["rank"])
+            tag = tags.setdefault((*ends, it["tag"]), len(tags))
+            if kind == "receive":
+                seconds = of.receive_overhead
+        else:
+            seconds = sum(run[2] for run in it["runs"]) * ELEMENT_BYTES * of.profile.copy_seconds_per_byte
+        after = "".join(f" {before}" for before in it["after"])
+        yield f"{KINDS[kind]} {peer} {tag} {size} {seconds!r} {len(it['after'])}{after}"
+
+
+def export(plans: PlanSet, of: Plain) -> list[list[str]]:
+    """Each rank's lines."""
+    tags: dict[tuple[int, int, int], int] = {}
+    return [[*operations(json.loads(plans.json(rank)), tags, of)] for rank in range(plans.size)]
+
+
+def busiest(plans: PlanSet, machine: Machine, of: Plain) -> float:
+    """How long the busiest link or port needs for the bytes of all messages that pass it, in seconds."""
+    hosts, regions = machine.host_of.tolist(), machine.region_of.tolist()
+    seconds: dict[tuple[str, int], float] = {("link", 0): 0.0}
+    for rank in range(plans.size):
+        for it in json.loads(plans.json(rank))["operations"]:
+            if it["kind"] != "send":
+                continue
+            size, peer = it["count"] * ELEMENT_BYTES, it["peer"]
+            passed = {("link", rank): of.seconds_per_byte}
+            if regions[rank] != regions[peer] and hosts[rank] != hosts[peer]:
+                passed |= dict.fromkeys((("out", hosts[rank]), ("in", hosts[peer])), of.port_seconds_per_byte)
+            for way, each in passed.items():
+                seconds[way] = seconds.get(way, 0) + size * each
+    return max(seconds.values())
+
+
+def simulate(programs: Sequence[PlanSet], machine: Machine, of: Plain, folder: Path) -> list[float]:
+    """How long the plans take by SMPI, in seconds. Those that are equal are carried out once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    exported = [export(plans, of) for plans in programs]
+    keys = ["\n".join("\n".join(lines) for lines in ranks) for ranks in exported]
+    different = {key: ranks for key, ranks in zip(keys, exported, strict=True)}
+    # One begins when all before are long over.
+    pause = 4 * max(plans.price(of.profile, ELEMENT_BYTES)["seconds"] for plans in programs)
+    largest = max((int(line.split()[3]) for ranks in exported for lines in ranks for line in lines), default=0)
+    for rank in range(machine.size):
+        text = [f"{len(different)} {largest}"]
+        for number, ranks in enumerate(different.values()):
+            text += [f"{(number + 1) * pause!r} {len(ranks[rank])}", *ranks[rank]]
+        (folder / f"{rank}.txt").write_text("\n".join([*text, ""]))
+    (folder / "platform.xml").write_text(platform(machine, of))
+    (folder / "hosts").write_text("".join(f"rank{rank}\n" for rank in range(machine.size)))
+    _run(["smpicc", "-O2", "-o", "interpret", str(INTERPRETER)], folder)
+    line = ["smpirun", "-np", str(machine.size), "-platform", "platform.xml", "-hostfile", "hosts", "-no-privatize",
+            *flags(of), "./interpret", "."]
+    found = {int(number): float(seconds) for number, seconds in RESULT.findall(_run(line, folder))}
+    if sorted(found) != [*range(len(different))]:
+        raise SmpiError(f"of {len(different)} programs SMPI reported {len(found)}")
+    times = {key: found[number] for number, key in enumerate(different)}
+    return [times[key] for key in keys]
+
+
+def _run(line: Sequence[str], folder: Path) -> str:
+    """What it says. In that folder, since smpirun takes paths apart at their spaces."""
+    try:
+        done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+    except FileNotFoundError as error:
+        raise SmpiError(f"{line[0]} is missing: install {PACKAGE}") from error
+    if done.returncode != 0:
+        raise SmpiError(f"`{' '.join(line)}` ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    return done.stdout
