@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,19 @@ def test_explain_at_256_virtual_ranks(tmp_path: Path) -> None:
     assert files[1].read_bytes().startswith(b"\x89PNG")
     assert files[2].read_text().startswith("num_ranks 256\n")
     assert sorted(tmp_path.iterdir()) == sorted(files), "something was left beside the files"
+
+
+@pytest.mark.parametrize(("option", "has_signals"), [("--goal-signals", True), ("--no-goal-signals", False)])
+def test_goal_with_signals_and_without(option: str, has_signals: bool, tmp_path: Path) -> None:
+    file = tmp_path / "program.goal"
+    result = vicinal(
+        "explain", "helmholtz_2D", "--ranks", 16, "--ranks-per-region", 4, "--strategy", "aggregate",
+        "--goal", file, option,
+    )
+    assert result.returncode == 0, result.stderr
+    program = file.read_text()
+    assert ("send 0b" in program) == has_signals
+    assert re.search(r"send [1-9]\d*b", program)
 
 
 def test_explain_says_when_nothing_was_proved(matrix_file: Path, tmp_path: Path) -> None:

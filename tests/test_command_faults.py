@@ -72,8 +72,9 @@ def test_bad_matrices_are_refused(name: str, vicinal_here: Run, tmp_path: Path) 
 
 def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tuple[str, ...]]]:
     spmv, explain = ["spmv", file, "--ranks", 4], ["explain", file, "--ranks", 4, "--ranks-per-region", 2]
+    simulate = ["simulate", *explain[1:]]
     return {
-        "no command": ([], ("spmv, explain, bench, calibrate or strategies",)),
+        "no command": ([], ("spmv, explain, simulate, bench, calibrate or strategies",)),
         "unknown command": (["dance"], ("dance", "spmv")),
         "no ranks": (["spmv", file], ("--ranks",)),
         "no such file": (["spmv", folder / "none.mtx", "--ranks", 2], ("none.mtx", "does not exist")),
@@ -100,6 +101,11 @@ def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tupl
         "goal of all": ([*explain, "--goal", folder / "x.goal"], ("--strategy",)),
         "no such rank": ([*explain, "--strategy", "split", "--rank", 4], ("no rank 4", "0 to 3")),
         "no such profile": ([*explain, "--profile", folder / "none.json"], ("none.json",)),
+        "unwritable timeline": ([*simulate, "--timeline", folder / "no" / "t.json"], ("cannot write", "no folder")),
+        "no timeline's plot": ([*simulate, "--plot", folder / "plot.gif"], (".png",)),
+        "no regions to simulate": ([*simulate[:4]], ("--ranks-per-region",)),
+        "no ranks to simulate": ([*simulate[:2], "--ranks-per-region", 2], ("--ranks",)),
+        "unknown strategy to simulate": ([*simulate, "--strategy", "magic"], ("magic", "direct")),
         "no such partition": ([*explain, "--partition", folder / "none.txt"], ("none.txt", "No such file")),
     }
 

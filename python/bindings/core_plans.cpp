@@ -343,12 +343,16 @@ void bind_plans(nb::module_& module) {
           "rank"_a, "A rank's plan as a JSON object.")
       .def(
           "goal",
-          [](const PlanSet& it, Index element_bytes, double bytes_per_nanosecond) {
+          [](const PlanSet& it, Index element_bytes, double bytes_per_nanosecond, bool signals) {
             return written([&](std::ostream& out) {
-              write_goal(out, *it.plans, element_bytes, bytes_per_nanosecond);
+              write_goal(out, *it.plans, element_bytes, bytes_per_nanosecond,
+                         signals ? GoalSignals::as_messages : GoalSignals::left_out);
             });
           },
-          "element_bytes"_a, "bytes_per_nanosecond"_a, "The LogGOPSim GOAL program of all ranks.");
+          "element_bytes"_a, "bytes_per_nanosecond"_a, nb::kw_only(), "signals"_a = true,
+          "The LogGOPSim GOAL program of all ranks. signals: those of a host, and messages without "
+          "elements, as empty "
+          "messages; else they are left out, and ranks of a host do not wait for each other.");
 }
 
 }  // namespace vicinal::python

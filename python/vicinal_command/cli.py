@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from vicinal import Error
 
-from . import cli_bench, cli_explain
+from . import cli_bench, cli_explain, cli_inputs, cli_simulate
 from .inputs import HALO
 from .options import (
     add_common,
@@ -35,6 +35,8 @@ from .report import Report
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 TERMINATED_STATUS = 143
+VIRTUAL = {"explain": cli_explain.run, "simulate": cli_simulate.run}
+"""What plans for virtual ranks."""
 
 
 class Terminated(BaseException):
@@ -88,7 +90,7 @@ def _run(options: argparse.Namespace, line: str) -> int:
         print("vicinal", __version__)
         return 0
     if options.command is None:
-        raise CommandError("no command given: choose preload, spmv, explain, bench, calibrate or strategies; see `vicinal --help`")
+        raise CommandError("no command given: choose preload, spmv, explain, simulate, bench, calibrate or strategies; see `vicinal --help`")
     known = dict(_core.strategies())
     if options.command == "strategies":
         width = max(map(len, known))
@@ -115,8 +117,8 @@ def _run(options: argparse.Namespace, line: str) -> int:
     strategies: Sequence[str] = ()
     if options.command == "spmv":
         strategies = check_strategy(options.strategy, **HALO)
-    elif options.command == "explain":
-        strategies = cli_explain.strategies(options)
+    elif options.command in VIRTUAL:
+        strategies = cli_inputs.strategies(options)
     kind = f"bench {options.collective}" if options.command == "bench" else options.command
     json = Report(options.json, kind, line) if options.json else None
     plot = None
@@ -126,8 +128,8 @@ def _run(options: argparse.Namespace, line: str) -> int:
         plot = plot_file(options.plot)
     if options.command == "bench":
         return cli_bench.run(options, list(known), json, plot)
-    if options.command == "explain":
-        return cli_explain.run(options, strategies, json, plot)
+    if options.command in VIRTUAL:
+        return VIRTUAL[options.command](options, strategies, json, plot)
     from . import spmv
 
     return spmv.spmv(
@@ -163,6 +165,7 @@ def _parser() -> Parser:
     preload.add_argument("--library", action="store_true", help="print where the library is, for LD_PRELOAD, and exit")
     preload.add_argument("program", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run")
     cli_explain.add_explain(commands)
+    cli_simulate.add_simulate(commands)
     cli_bench.add_benches(commands)
     calibrate = commands.add_parser(
         "calibrate", help="measure what messages cost on this machine, for choosing plans by",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from vicinal import Error
 
-from .inputs import Input, Problem, read_input
+from .inputs import Input, Problem, plan, read_input, read_machine
 from .memory import available_memory
 from .outputs import CommandError, OutputFile, interruptible, progress
 from .prices import Prediction, predict, profile_of
@@ -70,6 +69,8 @@ class Request:
     plot: OutputFile | None
     goal: OutputFile | None
     rank: int | None
+    goal_signals: bool
+    """Whether the GOAL program has signals, as empty messages."""
 
 
 def explain(request: Request) -> int:
@@ -79,16 +80,13 @@ def explain(request: Request) -> int:
 
 class _Explanation:
     def __init__(self, request: Request) -> None:
-        from vicinal import _core
-
         self.begin = time.monotonic()
         self.request = request
         self.profile: Profile = profile_of(request.profile)
         self.problem: Problem = read_input(request.input)
         if request.rank is not None and not 0 <= request.rank < self.problem.ranks:
             raise CommandError(f"there is no rank {request.rank}; --rank takes 0 to {self.problem.ranks - 1}")
-        labels = _core.read_regions(request.regions, self.problem.ranks)
-        self.machine: Machine = _core.Machine(labels, labels)
+        self.machine: Machine = read_machine(request.regions, self.problem.ranks)
         if request.plot:
             _require_room_for_maps(self.machine.regions)
         self.apart, self.once = self.problem.between_regions(self.machine)
@@ -102,15 +100,12 @@ class _Explanation:
         request = self.request
         with progress("planning", 2 * len(request.strategies)) as advance:
             for index, strategy in enumerate(request.strategies):
-                plan = partial(
-                    _plan, strategy, self.machine, self.problem.patterns, self.problem.planned_bytes
-                )
-                plans = interruptible(plan)
+                plans = plan(strategy, self.problem, self.machine)
                 advance(2 * index + 1)
                 self._keep(strategy, plans)
                 advance(2 * (index + 1))
                 # Plans of thousands of ranks are large: those of one strategy at a time.
-                del plans, plan
+                del plans
         self._show()
         if self.findings:
             raise CommandError(f"a plan does not do what it should: {self.findings[0]}; please report this")
@@ -132,7 +127,8 @@ class _Explanation:
             self._draw(plans, counts["nonlocal_messages"])
         if strategy == request.chosen:
             if request.goal:
-                request.goal.write_text(plans.goal(problem.value_bytes, 1e-9 / self.profile.copy_seconds_per_byte))
+                rate = 1e-9 / self.profile.copy_seconds_per_byte
+                request.goal.write_text(plans.goal(problem.value_bytes, rate, signals=request.goal_signals))
             if request.rank is not None:
                 self.text = plans.text(request.rank)
 
@@ -151,11 +147,7 @@ class _Explanation:
         regions, found = self.machine.regions, verdict(self.rows)
         if request.json:
             facts = {
-                **problem.facts,
-                "ranks": problem.ranks,
-                "regions": request.regions,
-                "region_count": regions,
-                "value_bytes": problem.value_bytes,
+                **problem.facts_on(request.regions, regions),
                 "deduplication": {
                     "bytes_apart": self.apart * problem.value_bytes,
                     "bytes_once": self.once * problem.value_bytes,
@@ -163,7 +155,7 @@ class _Explanation:
                 "verdict": found,
             }
             request.json.write(self.rows, facts, self.profile.name)
-        title = f"{problem.name}: {problem.about}, on {problem.ranks:,} virtual ranks in {regions:,} regions"
+        title = problem.title(regions)
         if request.plot:
             from .plots import plot_traffic
 
@@ -197,12 +189,6 @@ class _Explanation:
         elif any(row["correct"] is None for row in self.rows):
             notes.append(f"after {VERIFY_SECONDS} s, plans were no longer verified; --verify insists")
         return notes
-
-
-def _plan(strategy: str, machine: Machine, patterns: Patterns, element_bytes: int) -> PlanSet:
-    from vicinal import _core
-
-    return _core.PlanSet.plan(strategy, machine, patterns, element_bytes=element_bytes)
 
 
 def _prove(plans: PlanSet, patterns: Patterns) -> str | None:

@@ -1,4 +1,4 @@
-"""What `vicinal explain` plans for: a matrix dealt out among ranks, or a recorded pattern.
+"""What `vicinal explain` and `simulate` plan for: a matrix dealt out among ranks, or a recorded pattern.
 
 Either becomes the patterns of all ranks, and with them how much has to pass between regions: each edge's values
 apart, as `direct` sends them, and each value once for every pair of regions, which no plan without detours can do with less.
@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .matrices import Integers, block_starts, needed_pairs, read_matrix
-from .outputs import CommandError
+from .outputs import CommandError, interruptible
 from .partition import partitioned
 from .recorded import Recorded, is_recorded, read_recorded
 
 if TYPE_CHECKING:
-    from vicinal._core import Machine, Patterns
+    from vicinal._core import Machine, Patterns, PlanSet
 
 HALO = {"with_reverse": True, "one_block": False}
 """A halo is updated in both directions, and its ranks want different items."""
@@ -69,6 +69,20 @@ class Problem:
     facts: dict[str, Any]
     """What JSON says of it."""
 
+    def title(self, regions: int) -> str:
+        """What a table or picture of it is called, on so many regions."""
+        return f"{self.name}: {self.about}, on {self.ranks:,} virtual ranks in {regions:,} regions"
+
+    def facts_on(self, regions: str, region_count: int) -> dict[str, Any]:
+        """What JSON says of it on ranks that live so."""
+        return {
+            **self.facts,
+            "ranks": self.ranks,
+            "regions": regions,
+            "region_count": region_count,
+            "value_bytes": self.value_bytes,
+        }
+
     def between_regions(self, machine: Machine) -> tuple[int, int]:
         """Elements that pass between regions: each edge's apart, and each value once per pair of regions."""
         region_of = np.asarray(machine.region_of, np.int64)
@@ -89,6 +103,23 @@ def serves(name: str) -> dict[str, bool]:
 def read_input(given: Input) -> Problem:
     """Read it, and deal it out; a CommandError says what does not fit."""
     return _recorded(given) if is_recorded(given.name) else _matrix(given)
+
+
+def read_machine(regions: str, ranks: int) -> Machine:
+    """The machine on which virtual ranks live; every region is a host."""
+    from vicinal import _core
+
+    labels = _core.read_regions(regions, ranks)
+    return _core.Machine(labels, labels)
+
+
+def plan(strategy: str, problem: Problem, machine: Machine) -> PlanSet:
+    """The plans of all ranks; may take long, and can be interrupted."""
+    from vicinal import _core
+
+    return interruptible(
+        lambda: _core.PlanSet.plan(strategy, machine, problem.patterns, element_bytes=problem.planned_bytes)
+    )
 
 
 def _matrix(given: Input) -> Problem:

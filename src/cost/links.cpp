@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace vicinal::detail {
 
@@ -13,31 +14,49 @@ Links::Links(const Program& program, const Machine& machine, const Profile& prof
       profile_(profile),
       steps_(steps),
       agenda_(agenda),
+      connection_(static_cast<std::size_t>(program.operations()), -1),
       held_(static_cast<std::size_t>(program.operations())),
       ports_(2 * static_cast<std::size_t>(machine.hosts()) +
-             static_cast<std::size_t>(program.ranks())) {}
+             static_cast<std::size_t>(program.ranks())) {
+  find_connections();
+}
 
-std::int64_t Links::pair_of(int send) const {
-  return std::int64_t{program_.rank_of[send]} * machine_.size() + steps_[send].peer;
+/// Most ranks send each other one message, which needs no queue.
+void Links::find_connections() {
+  std::vector<int> last(static_cast<std::size_t>(machine_.size()), -1);  // by receiver: a send
+  for (int rank = 0; rank < program_.ranks(); ++rank) {
+    const int first = program_.first_operation[rank];
+    for (int send = first; send < program_.first_operation[rank + 1]; ++send) {
+      if (steps_[send].kind != OperationKind::send) continue;
+      const int before = std::exchange(last[steps_[send].peer], send);
+      if (before < first) continue;
+      int& number = connection_[before];
+      if (number < 0) {
+        number = static_cast<int>(connections_.size());
+        connections_.emplace_back();
+      }
+      connection_[send] = number;
+    }
+  }
 }
 
 void Links::join(int send) {
-  const auto [its, is_first] = in_order_.try_emplace(pair_of(send));
-  if (is_first) {
-    begin(send);
+  const int number = connection_[send];
+  if (number >= 0 && std::exchange(connections_[number].taken, true)) {
+    connections_[number].waiting.push_back(send);
   } else {
-    its->second.push_back(send);
+    begin(send);
   }
 }
 
 int Links::leave(int send) {
-  const auto its = in_order_.find(pair_of(send));
-  if (its->second.empty()) {
-    in_order_.erase(its);
+  if (connection_[send] < 0) return -1;
+  Connection& its = connections_[connection_[send]];
+  if (its.next == its.waiting.size()) {
+    its = {};
     return -1;
   }
-  const int after = its->second.front();
-  its->second.pop_front();
+  const int after = its.waiting[its.next++];
   begin(after);
   return after;
 }

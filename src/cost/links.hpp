@@ -2,9 +2,6 @@
 // the messages that pass it. Those of one rank to one other are in order: they go over one connection.
 #pragma once
 
-#include <cstdint>
-#include <deque>
-#include <unordered_map>
 #include <vector>
 
 #include "cost/agenda.hpp"
@@ -26,7 +23,13 @@ class Links {
   int leave(int send);
 
  private:
-  [[nodiscard]] std::int64_t pair_of(int send) const;
+  /// The messages of one rank to one other, where there are several.
+  struct Connection {
+    bool taken = false;        ///< one of them is leaving
+    std::vector<int> waiting;  ///< sends
+    std::size_t next = 0;      ///< in `waiting`
+  };
+  void find_connections();
   void begin(int send);
   void enter(int port, int send, double seconds);
   void foresee(int port);
@@ -36,8 +39,9 @@ class Links {
   const Profile& profile_;
   const Steps& steps_;
   Agenda& agenda_;
-  std::unordered_map<std::int64_t, std::deque<int>>
-      in_order_;             ///< by sender and receiver, while a message leaves: those behind it
+  std::vector<Connection> connections_;
+  std::vector<int>
+      connection_;  ///< by operation: of sends, in `connections_`, or -1 where it would be the only one
   std::vector<char> held_;   ///< by operation: of sends, how many ports do not have it through
   std::vector<Port> ports_;  ///< by host: out, in; then the ranks' links
 };

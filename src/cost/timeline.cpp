@@ -3,6 +3,7 @@
 #include "cost/timeline.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace vicinal::detail {
 
@@ -44,14 +45,14 @@ void describe(const Program& program, const Steps& steps, Timeline& timeline) {
 struct End {
   double since;
   double until;
+  int operation;
   Phase phase;
+  [[nodiscard]] auto key() const { return std::tuple(since, until, operation); }
 };
 
 void account(std::vector<End>& ends, Timeline::ByPhase& busy, Timeline::ByPhase& waiting) {
-  // Of two that begin at one time, one takes none.
-  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
-    return a.since != b.since ? a.since < b.since : a.until < b.until;
-  });
+  // Of two that begin at one time one takes none; of two that take none the first in the plan is what was waited for.
+  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.key() < b.key(); });
   double told = 0;
   for (const End& it : ends) {
     const auto phase = static_cast<std::size_t>(it.phase);
@@ -74,9 +75,9 @@ Timeline timeline_of(const Program& program, const Steps& steps, int last) {
     for (int id = program.first_operation[at(rank)]; id < program.first_operation[at(rank) + 1];
          ++id) {
       const Phase phase = program.operation(id).phase;
-      ends.push_back({timeline.begun[at(id)], timeline.done[at(id)], phase});
+      ends.push_back({timeline.begun[at(id)], timeline.done[at(id)], id, phase});
       if (steps[id].kind != OperationKind::send) continue;
-      ends.push_back({timeline.complete[at(id)], timeline.complete[at(id)], phase});
+      ends.push_back({timeline.complete[at(id)], timeline.complete[at(id)], id, phase});
     }
     account(ends, timeline.busy[at(rank)], timeline.waiting[at(rank)]);
   }

@@ -1,6 +1,7 @@
 // What can be said of plans without running them: statistics of one, and a proof about all of them.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <map>
 #include <span>
@@ -43,9 +44,13 @@ void verify(std::span<const Plan> plans, std::span<const Pattern> patterns);
 void write_text(std::ostream& out, const Plan& plan);
 /// One JSON object with all fields.
 void write_json(std::ostream& out, const Plan& plan);
+/// What becomes of signals and of messages without elements in a GOAL program: empty messages, or nothing, so that ranks
+/// of a host do not wait for each other.
+enum class GoalSignals : std::uint8_t { as_messages, left_out };
+
 /// The LogGOPSim GOAL program of all ranks: sends, receives and copies (as `calc` of their bytes at
-/// one nanosecond each `bytes_per_nanosecond`), signals and awaits as zero-byte messages.
+/// one nanosecond each `bytes_per_nanosecond`).
 void write_goal(std::ostream& out, std::span<const Plan> plans, Index element_bytes,
-                double bytes_per_nanosecond);
+                double bytes_per_nanosecond, GoalSignals signals = GoalSignals::as_messages);
 
 }  // namespace vicinal

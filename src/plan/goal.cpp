@@ -27,8 +27,13 @@ struct Message {
 
 class Goal {
  public:
-  Goal(std::ostream& out, const Program& program, Index element_bytes, double bytes_per_nanosecond)
-      : out_(out), program_(program), element_bytes_(element_bytes), rate_(bytes_per_nanosecond) {
+  Goal(std::ostream& out, const Program& program, Index element_bytes, double bytes_per_nanosecond,
+       GoalSignals signals)
+      : out_(out),
+        program_(program),
+        element_bytes_(element_bytes),
+        rate_(bytes_per_nanosecond),
+        signals_(signals) {
     list_messages();
   }
 
@@ -55,6 +60,7 @@ class Goal {
       if (!awaits && it.kind != OperationKind::receive) continue;
       const int other = program_.counterpart[id];
       if (program_.rank_of[other] == program_.rank_of[id]) continue;
+      if (signals_ == GoalSignals::left_out && it.count == 0) continue;
       messages_.push_back({program_.rank_of[other], program_.rank_of[id], other, id});
     }
     std::sort(messages_.begin(), messages_.end(), [](const Message& a, const Message& b) {
@@ -104,6 +110,7 @@ class Goal {
   const Program& program_;
   Index element_bytes_;
   double rate_;
+  GoalSignals signals_;
   std::vector<Message> messages_;
   std::vector<std::vector<int>> sends_;  ///< by operation: the messages that it starts
   std::vector<int> receive_;             ///< by operation: the message that it ends, or -1
@@ -114,11 +121,11 @@ class Goal {
 }  // namespace
 
 void write_goal(std::ostream& out, std::span<const Plan> plans, Index element_bytes,
-                double bytes_per_nanosecond) {
+                double bytes_per_nanosecond, GoalSignals signals) {
   require(element_bytes >= 0 && bytes_per_nanosecond > 0, Fault::argument, "an element size of ",
           element_bytes, " bytes and a copy rate of ", bytes_per_nanosecond,
           " bytes per nanosecond were given; the size must not be negative, the rate be positive");
-  Goal(out, Program(plans), element_bytes, bytes_per_nanosecond).write();
+  Goal(out, Program(plans), element_bytes, bytes_per_nanosecond, signals).write();
 }
 
 }  // namespace vicinal

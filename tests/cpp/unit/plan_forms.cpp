@@ -119,6 +119,26 @@ TEST(goal_turns_flags_into_messages) {
               "rank 2 {\n"
               "l1: recv 16b from 1 tag 0\n"
               "}\n\n");
+  CHECK_EQUAL(
+      written([&](std::ostream& out) { write_goal(out, plans, 8, 0.5, GoalSignals::left_out); }),
+      "num_ranks 3\n\n"
+      "rank 0 {\n"
+      "l1: calc 0\n"
+      "l2: calc 32\n"
+      "l2 requires l1\n"
+      "l3: calc 0\n"
+      "l3 requires l2\n"
+      "}\n\n"
+      "rank 1 {\n"
+      "l1: calc 0\n"
+      "l2: send 16b to 2 tag 0\n"
+      "l2 requires l1\n"
+      "l3: calc 0\n"
+      "l3 requires l2\n"
+      "}\n\n"
+      "rank 2 {\n"
+      "l1: recv 16b from 1 tag 0\n"
+      "}\n\n");
   CHECK_THROWS(Fault::argument, written([&](std::ostream& out) { write_goal(out, plans, 8, 0); }),
                "bytes per nanosecond");
 }

@@ -1,0 +1,138 @@
+"""The chain of what waited for what that ends last, put into words.
+
+Each operation of it waited last for the one before: its rank's processor or link was taken, or something had
+to come from another rank.  What one rank does in a row for one phase is told together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .prices import Simulated
+from .tables import duration, size
+from .timelines import RECEIVES, SENDS, VERBS, spans
+
+LINES = 10
+"""At most so many tell a chain."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What one rank does in a row for one phase, as far as the chain goes through it."""
+
+    rank: int
+    phase: str
+    since_us: float
+    until_us: float
+    operations: tuple[int, ...]
+
+    def describe(self, found: Simulated) -> dict[str, Any]:
+        """The same for JSON."""
+        kinds = Counter(found.kinds[found.operations.kind[each]] for each in self.operations)
+        return {
+            "rank": self.rank,
+            "phase": self.phase,
+            "since_us": round(self.since_us, 3),
+            "until_us": round(self.until_us, 3),
+            "operations": dict(kinds),
+        }
+
+
+def segments(found: Simulated) -> list[Segment]:
+    """The chain from the begin to the end; the time of each is what belongs to it, and there are no gaps."""
+    of = found.operations
+    result: list[Segment] = []
+    steps = zip(found.chain.tolist(), found.since.tolist(), found.until.tolist(), strict=True)
+    for operation, since, until in steps:
+        rank, phase = of.rank(operation), found.phases[of.phase[operation]]
+        last = result[-1] if result else None
+        if last is None or (last.rank, last.phase) != (rank, phase):
+            result.append(Segment(rank, phase, since, until, (operation,)))
+            continue
+        # An operation may have two moments in a row.
+        more = () if last.operations[-1] == operation else (operation,)
+        result[-1] = Segment(rank, phase, last.since_us, until, last.operations + more)
+    return result
+
+
+def told(found: Simulated) -> list[str]:
+    """The chain in lines, the longest parts of it where it has too many."""
+    parts = segments(found)
+    lines = []
+    for shown in _longest(parts):
+        if isinstance(shown, int):
+            part = parts[shown]
+            after = parts[shown + 1] if shown + 1 < len(parts) else None
+            lines.append(f"{_time(part.since_us, part.until_us)}  {_line(found, part, after)}")
+        else:
+            first, last = parts[shown[0]], parts[shown[1]]
+            count = shown[1] - shown[0] + 1
+            lines.append(f"{_time(first.since_us, last.until_us)}  ... {count} shorter part{'s' if count > 1 else ''}")
+    return lines
+
+
+def _time(since: float, until: float) -> str:
+    return f"{duration(until - since):>8}"
+
+
+def _longest(parts: Sequence[Segment]) -> list[int | tuple[int, int]]:
+    """Those to tell, in order, with the first and last of those that are left out between them."""
+    by_length = sorted(range(len(parts)), key=lambda place: parts[place].since_us - parts[place].until_us)
+    for count in range(min(LINES, len(parts)), -1, -1):
+        shown = _with_gaps(sorted(by_length[:count]), len(parts))
+        if len(shown) <= LINES:
+            break
+    return shown
+
+
+def _with_gaps(kept: Sequence[int], count: int) -> list[int | tuple[int, int]]:
+    result: list[int | tuple[int, int]] = []
+    before = -1
+    for place in [*kept, count]:
+        if place > before + 1:
+            result.append((before + 1, place - 1))
+        if place < count:
+            result.append(place)
+        before = place
+    return result
+
+
+def _line(found: Simulated, part: Segment, after: Segment | None) -> str:
+    """What the rank does, and who went on when it was done."""
+    of = found.operations
+    doing = []
+    for kind in found.kinds:
+        these = [each for each in part.operations if found.kinds[of.kind[each]] == kind]
+        amount = size(sum(int(of.bytes[each]) for each in these))
+        if these and kind in (SENDS, RECEIVES):
+            doing.append(_messages(kind, [int(of.peer[each]) for each in these], amount))
+        elif these and kind in VERBS:
+            doing.append(f"{VERBS[kind]} {amount}")
+    text = f"rank {part.rank} {' and '.join(doing) or 'hands over'} [{part.phase}]"
+    return text + (_goes_on(found, part, after) if after and after.rank != part.rank else "")
+
+
+def _messages(kind: str, peers: Sequence[int], amount: str) -> str:
+    way = "to" if kind == SENDS else "from"
+    if len(peers) == 1:
+        return f"{kind}s {amount} {way} rank {peers[0]}"
+    return f"{kind}s {len(peers):,} messages ({amount}), the last {way} rank {peers[-1]}"
+
+
+def _goes_on(found: Simulated, part: Segment, after: Segment) -> str:
+    """Who waited for the end of a part, and how long it had had nothing else to do."""
+    of = found.operations
+    last, first = part.operations[-1], after.operations[0]
+    kinds = found.kinds[of.kind[last]], found.kinds[of.kind[first]]
+    idle = sum(span.until - span.since for span in spans(found, after.rank) if span.operation == first and not span.busy)
+    waited = f"waited {duration(idle)} for"
+    if kinds == (SENDS, RECEIVES) and of.peer[last] == after.rank:
+        return f", which {waited} it"
+    if kinds[1] == "await":
+        return f"; rank {after.rank} {waited} its signal"
+    if kinds[1] == SENDS and of.peer[first] == part.rank:
+        return f"; only then its receive is posted, for which rank {after.rank} waits with its message"
+    return f"; then rank {after.rank} has the core"
