@@ -1,4 +1,4 @@
-"""What `vicinal simulate` says: times that are prices, ranks whose time adds up, a chain without gaps, files that can be read."""
+"""What `vicinal simulate` says: prices, ranks whose time adds up, a chain without gaps, files that can be read."""
 
 from __future__ import annotations
 

@@ -1,18 +1,19 @@
 """The chain of what waited for what that ends last, put into words.
 
 Each operation of it waited last for the one before: its rank's processor or link was taken, or something had
-to come from another rank.  What one rank does in a row for one phase is told together.
+to come from another rank.  What one rank does in a row is told together.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from .prices import Simulated
-from .tables import duration, size
+from .tables import duration, listed, size
 from .timelines import RECEIVES, SENDS, VERBS, spans
 
 LINES = 10
@@ -60,7 +61,7 @@ def segments(found: Simulated) -> list[Segment]:
 
 def told(found: Simulated) -> list[str]:
     """The chain in lines, the longest parts of it where it has too many."""
-    parts = segments(found)
+    parts = _by_rank(segments(found))
     lines = []
     for shown in _longest(parts):
         if isinstance(shown, int):
@@ -72,6 +73,20 @@ def told(found: Simulated) -> list[str]:
             count = shown[1] - shown[0] + 1
             lines.append(f"{_time(first.since_us, last.until_us)}  ... {count} shorter part{'s' if count > 1 else ''}")
     return lines
+
+
+def _by_rank(parts: Sequence[Segment]) -> list[Segment]:
+    """Those of one rank in a row as one, with all of their phases, that which takes longest first."""
+    result = []
+    for rank, group in groupby(parts, key=lambda part: part.rank):
+        row = list(group)
+        phases: dict[str, float] = defaultdict(float)
+        for part in row:
+            phases[part.phase] += part.until_us - part.since_us
+        names = ", ".join(sorted(phases, key=lambda phase: -phases[phase]))
+        operations = tuple(each for part in row for each in part.operations)
+        result.append(Segment(rank, names, row[0].since_us, row[-1].until_us, operations))
+    return result
 
 
 def _time(since: float, until: float) -> str:
@@ -101,25 +116,29 @@ def _with_gaps(kept: Sequence[int], count: int) -> list[int | tuple[int, int]]:
 
 
 def _line(found: Simulated, part: Segment, after: Segment | None) -> str:
-    """What the rank does, and who went on when it was done."""
+    """What the rank does, the last thing last, and who went on when it was done."""
     of = found.operations
-    doing = []
-    for kind in found.kinds:
-        these = [each for each in part.operations if found.kinds[of.kind[each]] == kind]
-        amount = size(sum(int(of.bytes[each]) for each in these))
-        if these and kind in (SENDS, RECEIVES):
-            doing.append(_messages(kind, [int(of.peer[each]) for each in these], amount))
-        elif these and kind in VERBS:
-            doing.append(f"{VERBS[kind]} {amount}")
-    text = f"rank {part.rank} {' and '.join(doing) or 'hands over'} [{part.phase}]"
-    return text + (_goes_on(found, part, after) if after and after.rank != part.rank else "")
+    by_kind: dict[str, list[int]] = {}
+    for operation in part.operations:
+        kind = found.kinds[of.kind[operation]]
+        these = by_kind.pop(kind, [])
+        by_kind[kind] = these
+        these.append(operation)
+    doing = [text for kind, these in by_kind.items() if (text := _does(found, kind, these))]
+    text = f"rank {part.rank} {listed(doing) or 'hands over'} [{part.phase}]"
+    return text + (_goes_on(found, part, after) if after else "")
 
 
-def _messages(kind: str, peers: Sequence[int], amount: str) -> str:
-    way = "to" if kind == SENDS else "from"
-    if len(peers) == 1:
-        return f"{kind}s {amount} {way} rank {peers[0]}"
-    return f"{kind}s {len(peers):,} messages ({amount}), the last {way} rank {peers[-1]}"
+def _does(found: Simulated, kind: str, operations: Sequence[int]) -> str | None:
+    of = found.operations
+    amount = size(sum(int(of.bytes[each]) for each in operations))
+    if kind in VERBS:
+        return f"{VERBS[kind]} {amount}"
+    if kind not in (SENDS, RECEIVES):
+        return None
+    if len(operations) > 1:
+        return f"{kind}s {len(operations):,} messages ({amount})"
+    return f"{kind}s {amount} {'to' if kind == SENDS else 'from'} rank {of.peer[operations[0]]}"
 
 
 def _goes_on(found: Simulated, part: Segment, after: Segment) -> str:
@@ -130,7 +149,8 @@ def _goes_on(found: Simulated, part: Segment, after: Segment) -> str:
     idle = sum(span.until - span.since for span in spans(found, after.rank) if span.operation == first and not span.busy)
     waited = f"waited {duration(idle)} for"
     if kinds == (SENDS, RECEIVES) and of.peer[last] == after.rank:
-        return f", which {waited} it"
+        several = sum(found.kinds[of.kind[each]] == SENDS for each in part.operations) > 1
+        return f"{f', the last to rank {after.rank}' if several else ''}, which {waited} it"
     if kinds[1] == "await":
         return f"; rank {after.rank} {waited} its signal"
     if kinds[1] == SENDS and of.peer[first] == part.rank:

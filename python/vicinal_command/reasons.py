@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from .rows import Row
-from .tables import duration, size
+from .tables import duration, listed, size
 
 SAME = 0.005
 """Predictions that lie no further apart than this share are told as one."""
@@ -54,7 +54,7 @@ def verdict(rows: Sequence[ExplainRow]) -> Verdict:
         factor = other["predicted_us"] / best["predicted_us"] if best["predicted_us"] else float("inf")
         text += f", {factor:.2f} × faster than {other['strategy']}: {_because(best, other)}"
     if equals:
-        text += f"; {_listed(equals)} {'is' if len(equals) == 1 else 'are'} as fast"
+        text += f"; {listed(equals)} {'is' if len(equals) == 1 else 'are'} as fast"
     late = [row for row in others if row["strategy"] == "automatic" and best["predicted_us"] > 0]
     text += "".join(f"; automatic takes {row['predicted_us'] / best['predicted_us']:.2f} × as long" for row in late)
     return {"strategy": name, "reason": text}
@@ -91,7 +91,3 @@ def _slowest_phase(mine: Mapping[str, float], others: Mapping[str, float]) -> tu
     lost = {phase: time - mine.get(phase, 0.0) for phase, time in others.items()}
     phase = max(lost, key=lambda name: lost[name], default="")
     return phase, lost.get(phase, 0.0)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

@@ -100,6 +100,11 @@ def ratio(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """Names, or whatever else, in a sentence."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 def _three_digits(value: float) -> str:
     decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:,.{decimals}f}"

@@ -11,10 +11,11 @@
 //    profile has fewer cores than a host has ranks, the ranks share that many processors in turn, and of
 //    several ranks the lower one is first.
 //  - Sending occupies it for the overhead at the message's level. The message then leaves, at the rate of its protocol,
-//    which it shares with those that its rank is sending to others (to one rank they leave one after another), or, between hosts, at the share of both hosts' ports
-//    that is its own, where that is less. It takes its share of both ports from when it begins to leave until it is
-//    through, the receiver's too, a latency before anything arrives there; shares are equal (port.hpp). An eager message arrives one latency after its last byte has left, and its send is complete when
-//    that has left.
+//    which it shares with those that its rank is sending to others (to one rank they leave one after another), or,
+//    between hosts, at the share of both hosts' ports that is its own, where that is less. It takes its share of both ports from
+//    when it begins to leave until it is through, the receiver's too, a latency before anything arrives there; shares
+//    are equal (port.hpp). An eager message arrives one latency after its last byte has left, and its send is complete
+//    when that has left.
 //  - With rendezvous a message may leave one latency after its sending has been paid for and its receive is
 //    posted, whichever is later. Sending is complete when the bytes have left, which is when they arrive: the
 //    latency of a protocol is all that a message takes besides its bytes.
