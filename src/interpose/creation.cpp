@@ -102,11 +102,16 @@ bool has_edges_to_join(const Neighborhood& ground) {
   return several(ground.out(), ground.destinations) || several(ground.in(), ground.sources);
 }
 
-/// Whether any region has. Collective over the graph.
-bool is_worth_serving(const Graph& graph) {
-  std::array<std::int64_t, 1> nowhere{has_edges_to_join(graph.neighborhood()) ? 0 : 1};
-  mpi::allreduce_min(graph.shared_communicator()->handle(), nowhere);
-  return nowhere.front() == 0;
+/// Why the graph is left to MPI, or null: the same on all ranks, also where only some of them have nobody who progresses.
+/// Collective over it.
+const char* reason_to_leave(const Graph& graph, bool wrong) {
+  const bool strict = graph.settings().options.strict_progress;
+  std::array<std::int64_t, 2> least{strict ? 0 : 1,
+                                    has_edges_to_join(graph.neighborhood()) ? 0 : 1};
+  mpi::allreduce_min(graph.shared_communicator()->handle(), least);
+  const auto [all_progress, nothing_joins] = least;
+  if (all_progress == 0) return nobody_progresses;
+  return nothing_joins != 0 && !wrong ? nothing_to_join : nullptr;
 }
 
 /// Runs what has a communicator served. Where it fails, on all ranks, MPI serves it.
@@ -149,8 +154,7 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
     const auto graph =
         std::make_shared<Graph>(communicator, std::move(sources), std::move(destinations),
                                 std::move(settings), std::move(fault));
-    if (graph->settings().options.strict_progress) return note_left(how, nobody_progresses);
-    if (!wrong && !is_worth_serving(*graph)) return note_left(how, nothing_to_join);
+    if (const char* const why = reason_to_leave(*graph, wrong)) return note_left(how, why);
     serve_by(graph, made, how, wrong);
   });
 }
