@@ -12,9 +12,6 @@ SimGrid is installed with apt-get by root where it is missing.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -30,6 +27,7 @@ for folder in (ROOT / "python", ROOT / "tools"):
 
 import numpy as np  # noqa: E402  (found through the path set above)
 import smpi  # noqa: E402
+from integration import Needs, NotRunError  # noqa: E402
 from vicinal import _core  # noqa: E402
 
 RANKS = 128
@@ -215,23 +213,9 @@ def show(programs: Sequence[Compared]) -> None:
 # ---- running --------------------------------------------------------------------------------------
 
 
-def install() -> None:
-    print(f"vicinal: {smpi.PACKAGE} missing", flush=True)
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise smpi.SmpiError(f"install {smpi.PACKAGE} (Debian, Ubuntu: apt install {smpi.PACKAGE})")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for line in (["update"], ["install", "--yes", "--no-install-recommends", smpi.PACKAGE]):
-        print(f"vicinal: apt-get {' '.join(line)}", flush=True)
-        done = subprocess.run(["apt-get", *line], env=environment, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise smpi.SmpiError(f"`apt-get {' '.join(line)}` failed: {done.stderr.strip()}")
-
-
 def main(given: argparse.Namespace) -> int:
     if not smpi.installed():
-        if given.no_install:
-            raise smpi.SmpiError(f"{smpi.PACKAGE} is missing")
-        install()
+        Needs(not given.no_install).packages(smpi.PACKAGE)
     profile = _core.Profile.read(given.profile) if given.profile else _core.Profile.default()
     parts = [(network, pattern) for network in NETWORKS for pattern in PATTERNS]
     with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(JOBS) as pool:
@@ -254,5 +238,5 @@ if __name__ == "__main__":
     parser.add_argument("--no-install", action="store_true", help="use what is there")
     try:
         sys.exit(main(parser.parse_args()))
-    except smpi.SmpiError as fault:
+    except (smpi.SmpiError, NotRunError) as fault:
         sys.exit(f"vicinal: {fault}")

@@ -100,45 +100,35 @@ TEST(json_writes_every_kind_of_value) {
 
 TEST(goal_turns_flags_into_messages) {
   const auto plans = chain();
+  const auto program = [](const std::string& signal, const std::string& await) {
+    return "num_ranks 3\n\n"
+           "rank 0 {\n"
+           "l1: calc 0\n"
+           "l2: calc 32\n"
+           "l2 requires l1\n"
+           "l3: " +
+           signal +
+           "\n"
+           "l3 requires l2\n"
+           "}\n\n"
+           "rank 1 {\n"
+           "l1: " +
+           await +
+           "\n"
+           "l2: send 16b to 2 tag 0\n"
+           "l2 requires l1\n"
+           "l3: calc 0\n"
+           "l3 requires l2\n"
+           "}\n\n"
+           "rank 2 {\n"
+           "l1: recv 16b from 1 tag 0\n"
+           "}\n\n";
+  };
   CHECK_EQUAL(written([&](std::ostream& out) { write_goal(out, plans, 8, 0.5); }),
-              "num_ranks 3\n\n"
-              "rank 0 {\n"
-              "l1: calc 0\n"
-              "l2: calc 32\n"
-              "l2 requires l1\n"
-              "l3: send 0b to 1 tag 0\n"
-              "l3 requires l2\n"
-              "}\n\n"
-              "rank 1 {\n"
-              "l1: recv 0b from 0 tag 0\n"
-              "l2: send 16b to 2 tag 0\n"
-              "l2 requires l1\n"
-              "l3: calc 0\n"
-              "l3 requires l2\n"
-              "}\n\n"
-              "rank 2 {\n"
-              "l1: recv 16b from 1 tag 0\n"
-              "}\n\n");
+              program("send 0b to 1 tag 0", "recv 0b from 0 tag 0"));
   CHECK_EQUAL(
       written([&](std::ostream& out) { write_goal(out, plans, 8, 0.5, GoalSignals::left_out); }),
-      "num_ranks 3\n\n"
-      "rank 0 {\n"
-      "l1: calc 0\n"
-      "l2: calc 32\n"
-      "l2 requires l1\n"
-      "l3: calc 0\n"
-      "l3 requires l2\n"
-      "}\n\n"
-      "rank 1 {\n"
-      "l1: calc 0\n"
-      "l2: send 16b to 2 tag 0\n"
-      "l2 requires l1\n"
-      "l3: calc 0\n"
-      "l3 requires l2\n"
-      "}\n\n"
-      "rank 2 {\n"
-      "l1: recv 16b from 1 tag 0\n"
-      "}\n\n");
+      program("calc 0", "calc 0"));
   CHECK_THROWS(Fault::argument, written([&](std::ostream& out) { write_goal(out, plans, 8, 0); }),
                "bytes per nanosecond");
 }
