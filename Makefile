@@ -105,11 +105,11 @@ format: .venv/.ready-dev ## rewrite the C and C++ sources in the house format
 lint: .venv/.ready-dev ## check format, length of files and Python types
 	@$(RUN) tools/check_style.py
 
-check-clang: .venv/.ready $(BUILD)/build.ninja ## read all sources with clang: its warnings, and locks that are not held
-	@$(RUN) tools/check_clang.py --build $(BUILD)
+check-clang: .venv/.ready build/separate/build.ninja ## read all sources with clang: its warnings, and locks that are not held
+	@$(RUN) tools/check_clang.py --build build/separate
 
-tidy: .venv/.ready-dev $(BUILD)/build.ninja ## the same and clang-tidy, which takes half an hour
-	@$(RUN) tools/check_style.py --build-dir $(BUILD)
+tidy: .venv/.ready-dev build/separate/build.ninja ## the same and clang-tidy, which takes half an hour
+	@$(RUN) tools/check_style.py --build-dir build/separate
 
 docs: .venv/.ready ## render docs/ to build/docs, and fail on a broken link
 	@$(RUN) tools/make_docs.py build/docs

@@ -24,6 +24,8 @@ endif()
 foreach(abi IN LISTS vicinal_preload_abis)
   add_library(vicinal_interpose_${abi} OBJECT ${interpose_sources})
   target_link_libraries(vicinal_interpose_${abi} PUBLIC vicinal_flags vicinal_mpi_${abi})
+  vicinal_precompile(vicinal_interpose_${abi} LIKE vicinal_core)
+  vicinal_unite_layers(vicinal_interpose_${abi})
 
   # MPI_Finalize has a place of its own in src/interpose.
   set(objects "$<FILTER:$<TARGET_OBJECTS:vicinal_objects_${abi}>,EXCLUDE,finalize>"

@@ -5,7 +5,6 @@
 
 vicinal_glob(unit_sources tests/cpp/unit/*.cpp)
 vicinal_glob(engine_sources tests/cpp/engine/*.cpp)
-vicinal_glob(support_sources tests/cpp/support/*.cpp)
 vicinal_glob(c_tests tests/c/*.c)
 vicinal_glob(preload_programs tests/preload/*.c)
 vicinal_glob(preload_benches bench/preload/*.c)
@@ -20,21 +19,23 @@ function(vicinal_add_program name)
   target_include_directories(${name} PRIVATE ${ARG_INCLUDE})
 endfunction()
 
+# Quickly built rather than quick, and compiled alike.
 set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp")
-if(unit_sources)
-  vicinal_add_program(vicinal_unit_tests SOURCES ${unit_sources} ${support_sources}
-                      LINK vicinal_core INCLUDE "${tests_dir}")
-  # Which says of the settings what their table says.
-  target_compile_definitions(vicinal_unit_tests PRIVATE
-                             VICINAL_HEADER="${CMAKE_CURRENT_SOURCE_DIR}/include/vicinal/vicinal.h")
-endif()
+function(vicinal_add_tests name)
+  vicinal_add_program(${name} ${ARGN} INCLUDE "${tests_dir}")
+  target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+endfunction()
+
+vicinal_add_tests(vicinal_unit_tests SOURCES ${unit_sources} LINK vicinal_core)
+vicinal_precompile(vicinal_unit_tests)
+# Which says of the settings what their table says.
+set_source_files_properties("${tests_dir}/unit/settings.cpp" PROPERTIES COMPILE_DEFINITIONS
+                            "VICINAL_HEADER=\"${CMAKE_CURRENT_SOURCE_DIR}/include/vicinal/vicinal.h\"")
 
 foreach(abi IN LISTS VICINAL_ABIS)
   set(inside vicinal_core vicinal_objects_${abi})
-  if(engine_sources)
-    vicinal_add_program(vicinal_engine_tests_${abi} SOURCES ${engine_sources} ${support_sources}
-                        LINK ${inside} INCLUDE "${tests_dir}")
-  endif()
+  vicinal_add_tests(vicinal_engine_tests_${abi} SOURCES ${engine_sources} LINK ${inside})
+  vicinal_precompile(vicinal_engine_tests_${abi} LIKE vicinal_unit_tests)
   # The fuzzer stands for a user, in C++.
   vicinal_add_program(vicinal_fuzz_${abi} SOURCES ${fuzz_sources} LINK vicinal_${abi} Threads::Threads)
   target_compile_options(vicinal_fuzz_${abi} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion

@@ -78,5 +78,5 @@ def main(build: Path) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", help="a build folder")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "separate", help="a build folder of that preset")
     sys.exit(main(parser.parse_args().build))

@@ -158,12 +158,13 @@ class Copy:
         words = [
             str(BIN / "cmake"), "-S", str(self.tree), "-B", str(self.build), "-G", "Ninja", "--log-level=WARNING",
             f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", "-DCMAKE_BUILD_TYPE=Release", "-DVICINAL_WERROR=ON",
-            "-DVICINAL_PYTHON=OFF", f"-DVICINAL_MPI={MPI};{OTHER_MPI}",
+            "-DVICINAL_PYTHON=OFF", "-DVICINAL_UNITY=OFF", f"-DVICINAL_MPI={MPI};{OTHER_MPI}",
         ]
         for mpi in (MPI, OTHER_MPI):
             words.append(f"-DVICINAL_MPI_PREFIX_{mpi}={self.tree / '.mpi' / find_mpi(mpi).prefix.name}")
         if shutil.which("ccache"):
-            words += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
+            words += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache",
+                      "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"]  # which a cache serves badly
         environment = {**os.environ, "CXX": compilers.cxx, "CC": compilers.c}
         subprocess.run(words, check=True, env=environment, stdout=subprocess.DEVNULL)
 

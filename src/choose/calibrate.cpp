@@ -13,7 +13,7 @@ using namespace measuring;
 
 namespace {
 
-using Flag = std::atomic_ref<std::uint64_t>;
+using SharedFlag = std::atomic_ref<std::uint64_t>;
 
 /// Memory of the arena that two ranks of a host have in common while this lives; the first of them has allocated it.
 class Common {
@@ -37,8 +37,8 @@ class Common {
 
   [[nodiscard]] std::byte* data() const { return arena_.at(offset_); }
   /// One in a cache line of its own.
-  [[nodiscard]] Flag flag(std::size_t index) const {
-    return Flag(*reinterpret_cast<std::uint64_t*>(data() + index * flag_stride));
+  [[nodiscard]] SharedFlag flag(std::size_t index) const {
+    return SharedFlag(*reinterpret_cast<std::uint64_t*>(data() + index * flag_stride));
   }
 
   static constexpr std::size_t flag_stride = 256;  // which no processor fetches together
@@ -49,7 +49,7 @@ class Common {
   std::int64_t offset_ = 0;
 };
 
-void await(const Flag& flag, std::uint64_t value) {
+void await(const SharedFlag& flag, std::uint64_t value) {
   mpi::poll_until([&] { return flag.load(std::memory_order_acquire) == value; },
                   "the flag of another rank that measures with this one");
 }
@@ -96,7 +96,7 @@ Samples Calibrator::handover(RankPair pair, Effort effort) {
     const bool begins = rank() == pair.first;
     if ((!begins && rank() != pair.second) || !shares_memory(pair)) return;
     const Common common(*communicator_, pair, 4 * Common::flag_stride);
-    const Flag mine = common.flag(begins ? 1 : 2), theirs = common.flag(begins ? 2 : 1);
+    const SharedFlag mine = common.flag(begins ? 1 : 2), theirs = common.flag(begins ? 2 : 1);
     std::vector<double> times(static_cast<std::size_t>(turns_for(effort.seconds, of_one)));
     std::uint64_t turn = 0;
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {

@@ -95,7 +95,7 @@ std::string contents(int file) {
 
 void write_all(int file, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t bytes = write(file, text.data(), text.size());
+    const ssize_t bytes = ::write(file, text.data(), text.size());
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0) refuse("written");
     text.remove_prefix(static_cast<std::size_t>(bytes));
@@ -112,7 +112,7 @@ bool is_at(const std::string& path, int file) {
 /// The file, made where there is none, with a lock on it if locks can be had there: nobody else replaces it then.
 File locked(const std::string& path) {
   for (int attempt = 0; attempt < lock_attempts; ++attempt) {
-    File file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
+    File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
     if (file < 0) refuse("written");
     const bool held = flock(file, LOCK_EX | LOCK_NB) == 0;
     const bool without = !held && errno != EWOULDBLOCK && errno != EINTR;
@@ -125,7 +125,7 @@ File locked(const std::string& path) {
 void replace(const std::string& path, std::string_view text) {
   const std::string fresh = path + "." + std::to_string(getpid()) + ".new";
   try {
-    const File file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    const File file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (file < 0) refuse("written");
     write_all(file, text);
     if (fsync(file) != 0) refuse("written");
@@ -184,7 +184,7 @@ std::string write_wisdom(const std::vector<WisdomEntry>& entries) {
 
 std::optional<Times> recall(const std::string& path, std::string_view key) {
   try {
-    const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file < 0 && errno == ENOENT) return std::nullopt;
     if (file < 0) refuse("read");
     const WisdomFile wisdom = read_wisdom(contents(file));

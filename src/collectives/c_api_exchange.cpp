@@ -9,20 +9,11 @@
 #include "collectives/c_api_shared.hpp"
 #include "collectives/sparse_exchange.hpp"
 
-struct vicinal_received_s {
-  explicit vicinal_received_s(vicinal::Received what) : received(std::move(what)) {}
-  vicinal::Received received;
-};
-
 namespace {
 
 using namespace vicinal::c_api;
 using vicinal::MessageData;
 using vicinal::Received;
-
-MPI_Comm error_communicator_of(vicinal_received received) {
-  return received == nullptr ? MPI_COMM_NULL : received->received.error_communicator();
-}
 
 /// Exchanges by `run`, from the destinations, what else `read` finds, settings, and what is wrong with them.
 template <class Read, class Run>

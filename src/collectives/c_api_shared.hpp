@@ -5,10 +5,12 @@
 #include <vicinal/vicinal.h>
 
 #include <memory>
+#include <utility>
 
 #include "collectives/graph.hpp"
 #include "collectives/halo.hpp"
 #include "collectives/request.hpp"
+#include "collectives/sparse_exchange.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/own_progress.hpp"
 
@@ -17,6 +19,10 @@ struct vicinal_graph_s {
 };
 struct vicinal_halo_s {
   std::unique_ptr<vicinal::Halo> halo;
+};
+struct vicinal_received_s {
+  explicit vicinal_received_s(vicinal::Received what) : received(std::move(what)) {}
+  vicinal::Received received;
 };
 
 namespace vicinal::c_api {
@@ -47,6 +53,9 @@ inline MPI_Comm error_communicator_of(vicinal_graph graph) {
 }
 inline MPI_Comm error_communicator_of(vicinal_halo halo) {
   return halo == nullptr ? MPI_COMM_NULL : halo->halo->graph().error_communicator();
+}
+inline MPI_Comm error_communicator_of(vicinal_received received) {
+  return received == nullptr ? MPI_COMM_NULL : received->received.error_communicator();
 }
 
 }  // namespace vicinal::c_api

@@ -97,7 +97,7 @@ bool progress_from_mpi() {
   return true;
 }
 
-[[maybe_unused]] const bool hooked = [] {
+[[maybe_unused]] const bool activity_hooked = [] {
   mpi::progress_hook = [] { progress(); };
   mpi::end_hook = [] { active().stop(); };
   return true;

@@ -80,7 +80,7 @@ ProgressThread& progress_thread() {
 
 std::atomic<bool> needed = false;  ///< whatever the environment says
 
-[[maybe_unused]] const bool hooked = [] {
+[[maybe_unused]] const bool thread_hooked = [] {
   mpi::stop_threads_hook = [] { progress_thread().stop(); };
   return true;
 }();

@@ -17,9 +17,9 @@
 namespace vicinal::mpi {
 namespace {
 
-std::atomic<int> key = MPI_KEYVAL_INVALID;
+std::atomic<int> attached_key = MPI_KEYVAL_INVALID;
 
-int drop(MPI_Comm /*user*/, int /*key*/, void* attribute, void* /*state*/) {
+int drop_attached(MPI_Comm /*user*/, int /*key*/, void* attribute, void* /*state*/) {
   const Inside inside;
   delete static_cast<Attachment*>(attribute);
   return MPI_SUCCESS;
@@ -28,11 +28,11 @@ int drop(MPI_Comm /*user*/, int /*key*/, void* attribute, void* /*state*/) {
 int made_key() {
   static Mutex mutex;
   const Lock lock(mutex);
-  int made = key;
+  int made = attached_key;
   if (made == MPI_KEYVAL_INVALID) {
-    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &made, nullptr),
+    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop_attached, &made, nullptr),
           "MPI_Comm_create_keyval");
-    key = made;
+    attached_key = made;
   }
   return made;
 }
@@ -45,7 +45,7 @@ void attach(MPI_Comm user, std::unique_ptr<Attachment> what) {
 }
 
 Attachment* attached(MPI_Comm user) noexcept {
-  const int known = key.load(std::memory_order_relaxed);
+  const int known = attached_key.load(std::memory_order_relaxed);
   if (known == MPI_KEYVAL_INVALID || user == MPI_COMM_NULL || is_forked()) return nullptr;
   void* attribute = nullptr;
   int found = 0;

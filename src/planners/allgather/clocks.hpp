@@ -14,6 +14,8 @@
 
 namespace vicinal::allgather {
 
+inline std::size_t at(int place) { return static_cast<std::size_t>(place); }
+
 class Clocks {
  public:
   /// Both must live as long as the clocks.

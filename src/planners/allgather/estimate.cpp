@@ -13,8 +13,6 @@ namespace vicinal::allgather {
 
 namespace {
 
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
-
 /// A team, of whose blocks nothing is known but how many bytes each member has.
 struct Members {
   std::vector<int> ranks;

@@ -4,13 +4,12 @@
 #include <cstddef>
 #include <numeric>
 
+#include "planners/allgather/clocks.hpp"
 #include "planners/allgather/estimate.hpp"
 
 namespace vicinal::allgather {
 
 namespace {
-
-std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 /// The largest sum of numbers that follow one another in a circle, each at most once; 0 of none.
 Picoseconds largest_stretch(const std::vector<Picoseconds>& gains) {
