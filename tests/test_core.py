@@ -113,6 +113,28 @@ def test_automatic_is_never_worse_in_messages_than_direct() -> None:
     assert traffic["aggregate"] <= traffic["automatic"] <= traffic["direct"]
 
 
+def test_what_contributors_send_is_shared_out_where_little_goes_back() -> None:
+    """One side's contributors lead for themselves, the other side has a single one: the receivers share the work all the same."""
+    ranks, each = 32, 4
+    edges = [(0, 16 + rank, 1) for rank in range(3)]
+    edges += [(16 + rank, (rank + 5 * turn) % 16, each) for rank in range(10) for turn in range(3)]
+    out: list[list[tuple[int, list[tuple[int, int, int]]]]] = [[] for _ in range(ranks)]
+    into: list[list[tuple[int, int, list[tuple[int, int, int]]]]] = [[] for _ in range(ranks)]
+    received = [0] * ranks
+    for source, target, count in sorted(edges):
+        out[source].append((target, [(0, 0, count)]))
+        into[target].append((source, count, [(0, received[target], count)]))
+        received[target] += count
+    patterns = _core.Patterns.from_edges(out, into)
+    regions = np.repeat(np.arange(2, dtype=np.int32), 16)
+    machine, profile = _core.Machine(regions, regions), _core.Profile.default()
+    times = {
+        strategy: _core.PlanSet.plan(strategy, machine, patterns, element_bytes=8).price(profile, 8)["seconds"]
+        for strategy in ("direct", "aggregate", "automatic")
+    }
+    assert times["automatic"] <= min(times.values()), times
+
+
 def test_halo_patterns_equal_patterns_made_edge_by_edge() -> None:
     """The same plans come of patterns formed from arrays and of those spelt out."""
     size = 5

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .options import add_common, add_timing, positive, positives, probabilities, regions_of, virtual_regions_of
+from .options import add_common, add_files, add_profile, add_timing, positive, positives, probabilities, regions_of, virtual_regions_of
 from .outputs import CommandError, OutputFile
 from .report import Report
 
@@ -26,6 +26,7 @@ def add_benches(commands: Any) -> None:
     _add_neighbor_allgather(benches)
     _add_sdde(benches)
     _add_allgather(benches)
+    _add_amg(benches)
 
 
 def _add_neighbor_allgather(benches: Any) -> None:
@@ -135,6 +136,27 @@ def _add_allgather(benches: Any) -> None:
     add_timing(command, iterations=50)
 
 
+def _add_amg(benches: Any) -> None:
+    command = benches.add_parser(
+        "amg", help="the exchanges of a multigrid hierarchy, at any number of virtual ranks",
+        description="Build a classical AMG hierarchy of rotated anisotropic diffusion (PyAMG), deal it out among virtual "
+        "ranks, plan the halo exchange of every level under several strategies, count what it sends and predict how long "
+        "it takes; nothing is run. Several numbers of ranks show how it scales.",
+    )
+    command.set_defaults(run=_run_amg)
+    size = command.add_mutually_exclusive_group(required=True)
+    size.add_argument("--rows", type=positive, metavar="N", help="rows of the finest level, whatever the ranks")
+    size.add_argument("--rows-per-rank", type=positive, metavar="N", help="rows of the finest level per rank")
+    command.add_argument(
+        "--ranks", type=positives, required=True, metavar="LIST", help="how many ranks, such as 2048 or 32,128,512"
+    )
+    command.add_argument(
+        "--ranks-per-region", type=positive, required=True, metavar="K", help="regions of K ranks each, a block of the grid"
+    )
+    add_profile(command)
+    add_files(command)
+
+
 def run(options: argparse.Namespace, known: Sequence[str], json: Report | None, plot: OutputFile | None) -> int:
     """Run the benchmark that was asked for; `known` are the strategies that there are."""
     status: int = options.run(options, known, json, plot)
@@ -188,6 +210,17 @@ def _run_sdde(
         _terms(options, methods, json, plot),
     )
     return count(request) if options.count else sdde(request)
+
+
+def _run_amg(options: argparse.Namespace, _: Sequence[str], json: Report | None, plot: OutputFile | None) -> int:
+    from .benchmarks.amg import Request, amg
+
+    ranks = sorted(set(options.ranks))
+    return amg(
+        Request(
+            options.rows, options.rows_per_rank, ranks, options.ranks_per_region, options.profile, json, plot
+        )
+    )
 
 
 def _check_counting(options: argparse.Namespace, plot: OutputFile | None) -> None:

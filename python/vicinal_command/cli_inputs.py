@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from .inputs import Input, serves
-from .options import add_common, add_strategy, check_strategy, positive
+from .options import add_common, add_profile, add_strategy, check_strategy, positive
 
 
 def add_inputs(command: argparse.ArgumentParser) -> None:
@@ -22,10 +22,7 @@ def add_inputs(command: argparse.ArgumentParser) -> None:
     )
     add_common(command, launched=False)
     add_strategy(command)
-    command.add_argument(
-        "--profile", metavar="FILE",
-        help="the machine whose times are predicted; by default VICINAL_PROFILE says which, or it is the built-in one",
-    )
+    add_profile(command)
     command.add_argument(
         "--partition", metavar="FILE",
         help="who owns which row: the number of its rank for each, one per line or as .npy; by default near-equal "

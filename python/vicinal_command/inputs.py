@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .matrices import Integers, block_starts, needed_pairs, read_matrix
+from .matrices import Integers, Matrix, block_starts, needed_pairs, read_matrix
 from .outputs import CommandError, interruptible
 from .partition import partitioned
 from .recorded import Recorded, is_recorded, read_recorded
@@ -123,8 +123,6 @@ def plan(strategy: str, problem: Problem, machine: Machine) -> PlanSet:
 
 
 def _matrix(given: Input) -> Problem:
-    from vicinal import _core
-
     if given.exchanges is not None:
         raise CommandError(
             f"--exchanges says what a recorded total stands for, and {given.name} is a matrix; leave it out, or give a "
@@ -139,22 +137,30 @@ def _matrix(given: Input) -> Problem:
     else:
         matrix, starts = partitioned(matrix, given.partition, given.ranks)
         facts["matrix"]["partition"] = given.partition
-    needers, needed = needed_pairs(matrix, starts)
-    idle = int((np.diff(starts) == 0).sum())
     about = f"{matrix.rows:,} rows" + (f" by {Path(given.partition).name}" if given.partition else "")
     about += f", {given.values} values each" if given.values > 1 else ""
+    return halo_of(matrix, starts, about, {**facts, "values": given.values}, given.values)
+
+
+def halo_of(matrix: Matrix, starts: Integers, about: str, facts: dict[str, Any], values: int = 1) -> Problem:
+    """The halo exchange of a matrix whose rows are dealt out so, for the product with so many vectors."""
+    from vicinal import _core
+
+    ranks = len(starts) - 1
+    needers, needed = needed_pairs(matrix, starts)
+    idle = int((np.diff(starts) == 0).sum())
     return Problem(
         name=Path(matrix.name).name,
         about=about + (f" ({idle:,} ranks have none)" if idle else ""),
-        ranks=given.ranks,
-        patterns=_core.halo_patterns(given.ranks, starts, needers, needed),
+        ranks=ranks,
+        patterns=_core.halo_patterns(ranks, starts, needers, needed),
         planned_bytes=HALO_PLANNED_BYTES,
-        value_bytes=matrix.value_bytes * given.values,
+        value_bytes=matrix.value_bytes * values,
         origins=needed,
         owners=np.searchsorted(starts, needed, side="right") - 1,
         needers=needers.astype(np.int64),
         weights=None,
-        facts={**facts, "values": given.values},
+        facts=facts,
     )
 
 

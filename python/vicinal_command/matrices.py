@@ -66,13 +66,13 @@ def read_matrix(name: str) -> Matrix:
     path = Path(name)
     try:
         if path.is_file():
-            return _in_rows(name, _read_file(path))
+            return in_rows(name, _read_file(path))
         if path.exists() or path.suffix or len(path.parts) != 1:
             what = "is no file" if path.exists() else "does not exist"
             raise CommandError(
                 f"matrix {name} {what}; give a Matrix Market file (.mtx, .mtx.gz) or a PyAMG example"
             )
-        return _in_rows(name, _load_example(name))
+        return in_rows(name, _load_example(name))
     except (MemoryError, OverflowError) as error:
         raise CommandError(f"matrix {name} does not fit into memory; check the sizes in its header") from error
 
@@ -197,7 +197,8 @@ def _load_example(name: str) -> Any:
         ) from error
 
 
-def _in_rows(name: str, given: Any) -> Matrix:
+def in_rows(name: str, given: Any) -> Matrix:
+    """A square sparse matrix of SciPy's."""
     from scipy.sparse import csr_array
 
     _require_square(name, *given.shape)

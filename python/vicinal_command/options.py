@@ -63,11 +63,24 @@ def add_regions(command: argparse.ArgumentParser, standard: str | None) -> None:
 def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
     """The options of every command that compares strategies."""
     add_regions(command, "node" if launched else None)
+    add_files(command)
+
+
+def add_files(command: argparse.ArgumentParser) -> None:
+    """Where results go beside the tables."""
     command.add_argument(
         "--json", metavar="FILE",
         help="write the rows as JSON; - is standard output, and the tables then go to standard error",
     )
     command.add_argument("--plot", metavar="FILE", help="draw the results (.png, .svg, .pdf)")
+
+
+def add_profile(command: argparse.ArgumentParser) -> None:
+    """The option of every command that predicts times."""
+    command.add_argument(
+        "--profile", metavar="FILE",
+        help="the machine whose times are predicted; by default VICINAL_PROFILE says which, or it is the built-in one",
+    )
 
 
 def add_strategy(command: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ def partitioned(matrix: Matrix, path: str, ranks: int) -> tuple[Matrix, Integers
     parts = read_parts(path, matrix, ranks)
     order = np.argsort(parts, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(parts, minlength=ranks))])
-    return _renumbered(matrix, order), starts.astype(np.int64)
+    return renumbered(matrix, order), starts.astype(np.int64)
 
 
 def read_parts(path: str, matrix: Matrix, ranks: int) -> Integers:
@@ -77,7 +77,7 @@ def _is_whole(text: str) -> bool:
         return False
 
 
-def _renumbered(matrix: Matrix, order: Integers) -> Matrix:
+def renumbered(matrix: Matrix, order: Integers) -> Matrix:
     """The same matrix in which row and column order[k] come to be row and column k."""
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

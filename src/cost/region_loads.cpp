@@ -245,19 +245,14 @@ void RegionLoads::lead_themselves(std::size_t pair) {
   by_contributor_[pair] = true;
 }
 
-/// Of what comes, in case the other side makes more parts of it: as many as bytes can deserve, or one each, where this
-/// side has its contributors lead for what goes there, or nothing goes there.
+/// Of what comes, in case the other side makes more parts of it: as many as bytes can deserve, or one each where its
+/// contributors may lead, for it reckons with their messages being shared out among those who want them.
 void RegionLoads::add_receivers() {
   const bool may_be_contributors = rules_.division == RelayRules::Division::best;
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
     const RegionPair& pair = pairs_[number];
     if (pair.outgoing) continue;
-    bool one_each = may_be_contributors;
-    for (std::size_t other = 0; may_be_contributors && other < pairs_.size(); ++other) {
-      if (!pairs_[other].outgoing || pairs_[other].region != pair.region) continue;
-      one_each = by_contributor_[other];
-    }
-    const int most = one_each ? static_cast<int>(members_) : part_count(pair, 0);
+    const int most = may_be_contributors ? static_cast<int>(members_) : part_count(pair, 0);
     std::vector<int>& leaders = leaders_[number];
     const int first = leaders.front();
     for (int next = 0; next < static_cast<int>(members_); ++next) {

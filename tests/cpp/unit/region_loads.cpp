@@ -268,6 +268,15 @@ TEST(contributors_lead_where_their_own_messages_are_the_cheapest) {
   CHECK(!led.by_contributor(0));
 }
 
+TEST(what_comes_from_contributors_is_shared_out_whatever_goes_back) {
+  // One rank sends a little one way; many may lead for themselves on the way back, and reckon with as many receivers.
+  const RegionPair little{true, 1, Level::network, 4, {{2, 1, 1, 1}}};
+  const RegionPair comes = even(1, false, 4, 3, 12);
+  const RegionLoads loads = planned({little, comes}, 4, {Division::best, 0, 8});
+  CHECK(!loads.by_contributor(0));
+  CHECK_EQUAL(set_of(loads.leaders(1)).size(), std::size_t{4});
+}
+
 TEST(a_bias_moves_pairs_to_the_side_that_it_favours) {
   std::mt19937 random(13);
   Index relayed[3] = {};

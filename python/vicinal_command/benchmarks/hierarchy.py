@@ -1,0 +1,99 @@
+"""The hierarchy of algebraic multigrid that `vicinal bench amg` looks at, dealt out among ranks.
+
+The problem is rotated anisotropic diffusion on a grid, by bilinear finite elements; the hierarchy is that of classical
+AMG (Ruge and Stüben's splitting, direct interpolation), from PyAMG.  Ranks own blocks of the grid, and regions blocks of
+ranks, as nearly square as their numbers allow.  On coarser levels a row stays with the rank that owned it before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..inputs import Problem, halo_of
+from ..matrices import Integers, Matrix, in_rows
+from ..memory import available_memory
+from ..outputs import CommandError
+from ..partition import renumbered
+
+ANGLE, ANISOTROPY = math.pi / 4, 0.001
+BYTES_PER_ROW = 1200
+"""What a hierarchy takes at most while it is built, as measured (docs/command.md)."""
+
+
+def grid_of(rows: int) -> tuple[int, int]:
+    """The most nearly square grid of so many points; the second number is not the smaller one."""
+    return _sides(rows, 1.0)
+
+
+def require_memory(rows: int) -> None:
+    """Refuse a problem whose hierarchy is larger than what the system could give."""
+    available = available_memory()
+    needed = rows * BYTES_PER_ROW
+    if available is not None and needed > available:
+        raise CommandError(
+            f"a hierarchy of {rows:,} rows takes about {needed / 1e9:.1f} GB of memory, but {available / 1e9:.1f} GB are "
+            "available; take fewer rows"
+        )
+
+
+def build(grid: tuple[int, int]) -> Any:
+    """PyAMG's hierarchy of the problem on a grid."""
+    try:
+        import pyamg
+        from pyamg.gallery import stencil_grid
+        from pyamg.gallery.diffusion import diffusion_stencil_2d
+    except ImportError as error:
+        raise CommandError("PyAMG, which builds the hierarchy, is not installed: run `pip install pyamg`") from error
+    stencil = diffusion_stencil_2d(epsilon=ANISOTROPY, theta=ANGLE, type="FE")
+    matrix = stencil_grid(stencil, grid, format="csr")
+    # The splitting of each level says which rows the next one has.
+    return pyamg.ruge_stuben_solver(matrix, interpolation="direct", max_levels=30, max_coarse=10, keep=True)
+
+
+def owners(grid: tuple[int, int], ranks: int, ranks_per_region: int) -> Integers:
+    """The rank that owns each point of the grid; ranks, of which full regions can be made, are numbered region by region."""
+    inner = _sides(ranks_per_region, 1.0)
+    outer = _sides(ranks // ranks_per_region, grid[1] * inner[0] / (grid[0] * inner[1]))
+    down, across = (
+        np.arange(points) * (many * few) // points for points, many, few in zip(grid, outer, inner, strict=True)
+    )
+    region = down[:, None] // inner[0] * outer[1] + across[None, :] // inner[1]
+    place = down[:, None] % inner[0] * inner[1] + across[None, :] % inner[1]
+    return np.asarray(region * ranks_per_region + place, np.int64).ravel()
+
+
+@dataclass(frozen=True)
+class Level:
+    """A matrix of the hierarchy, its rows dealt out among ranks."""
+
+    number: int
+    matrix: Matrix
+    problem: Problem
+    """The halo exchange of its product with a vector."""
+    idle: int
+    """Ranks without a row."""
+
+
+def levels_of(hierarchy: Any, owner: Integers, ranks: int) -> Iterator[Level]:
+    """From the finest one, whose rows these ranks own."""
+    for number, level in enumerate(hierarchy.levels):
+        order = np.argsort(owner, kind="stable")
+        counts = np.bincount(owner, minlength=ranks)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        matrix = renumbered(in_rows(f"level {number}", level.A), order)
+        problem = halo_of(matrix, starts, f"{matrix.rows:,} rows", {})
+        yield Level(number, matrix, problem, int((counts == 0).sum()))
+        if number + 1 < len(hierarchy.levels):
+            owner = owner[np.flatnonzero(level.splitting)]
+
+
+def _sides(count: int, ratio: float) -> tuple[int, int]:
+    """Two numbers whose product this is, and of which the second over the first is nearest to a ratio."""
+    divisors: Sequence[int] = [side for side in range(1, math.isqrt(count) + 1) if count % side == 0]
+    pairs = [(side, count // side) for side in divisors] + [(count // side, side) for side in reversed(divisors)]
+    return min(pairs, key=lambda pair: abs(math.log(pair[1] / pair[0] / ratio)))

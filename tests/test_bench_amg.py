@@ -1,0 +1,102 @@
+"""`vicinal bench amg`, as a user runs it, and the hierarchy that it looks at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commanding import described, is_ratio, refused, vicinal
+from vicinal_command.benchmarks import hierarchy
+from vicinal_command.benchmarks.amg import STRATEGIES
+
+BENCH = ("bench", "amg")
+NO_MPI = {"VICINAL_MPI": "none"}
+
+
+def test_points_of_a_grid_belong_to_blocks_of_ranks_and_regions() -> None:
+    owner = hierarchy.owners((512, 1024), 2048, 16).reshape(512, 1024)
+    # 16 x 16 points per rank, 4 x 4 ranks per region, 8 x 16 regions.
+    assert (owner[:16, :16] == 0).all() and owner[0, 16] == 1 and owner[16, 0] == 4
+    assert (owner[:64, :64] < 16).all() and owner[0, 64] == 16 and owner[64, 0] == 16 * 16
+    assert (np.bincount(owner.ravel()) == 256).all()
+    assert hierarchy.grid_of(524288) == (512, 1024)
+    # A line of points, numbers without common divisors, fewer points than ranks.
+    assert sorted(np.unique(hierarchy.owners((1, 7), 6, 3))) == list(range(6))
+    assert hierarchy.owners((2, 3), 16, 4).max() < 16
+
+
+def _edges(matrix: object, owner: np.ndarray) -> set[tuple[int, int, int]]:
+    """Who needs which row of whom, found entry by entry."""
+    entries = matrix.tocoo()  # type: ignore[attr-defined]
+    pairs = zip(entries.row.tolist(), entries.col.tolist(), strict=True)
+    return {(int(owner[c]), int(owner[r]), c) for r, c in pairs if owner[c] != owner[r]}
+
+
+def test_counts_are_those_found_entry_by_entry(tmp_path: Path) -> None:
+    file, picture = tmp_path / "rows.json", tmp_path / "levels.png"
+    result = vicinal(*BENCH, "--rows", 2048, "--ranks", "16,32", "--ranks-per-region", 4, "--json", file,
+                     "--plot", picture, env=NO_MPI)
+    assert result.returncode == 0, result.stderr
+    content = json.loads(file.read_text())
+    described(content, "bench amg", ran=False)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    grid = hierarchy.grid_of(2048)
+    built = hierarchy.build(grid)
+    for ranks in (16, 32):
+        owner = hierarchy.owners(grid, ranks, 4)
+        total = dict.fromkeys(STRATEGIES, 0.0)
+        for number, level in enumerate(built.levels):
+            here = [row for row in content["rows"] if (row["ranks"], row["level"]) == (ranks, number)]
+            assert [row["strategy"] for row in here] == list(STRATEGIES)
+            by = {row["strategy"]: row for row in here}
+            far = {edge for edge in _edges(level.A, owner) if edge[0] // 4 != edge[1] // 4}
+            messages = {(source, needer) for source, needer, _ in far}
+            most = max((sum(source == rank for source, _ in messages) for rank in range(ranks)), default=0)
+            once = {(source, needer // 4, row) for source, needer, row in far}
+            regions = {(source // 4, needer // 4) for source, needer in messages}
+            assert by["direct"]["nonlocal_messages"] == len(messages)
+            assert by["direct"]["nonlocal_messages_max"] == most
+            assert by["direct"]["nonlocal_bytes"] == 8 * len(far)
+            assert by["aggregate-plain"]["nonlocal_bytes"] == 8 * len(far)
+            assert by["aggregate"]["nonlocal_bytes"] == 8 * len(once)
+            assert by["aggregate"]["nonlocal_messages"] == len(regions)
+            for row in here:
+                assert (row["level_rows"], row["nonzeros"]) == (level.A.shape[0], level.A.nnz)
+                assert row["idle"] == ranks - len(set(owner.tolist()))
+                assert row["deduplication_saves"] == (round(1 - len(once) / len(far), 4) if far else 0)
+                assert (row["predicted_us"] > 0) == bool(_edges(level.A, owner))
+                total[row["strategy"]] += row["predicted_us"]
+                if row["ratio_to_direct"] is not None:
+                    assert is_ratio(row["ratio_to_direct"], row["predicted_us"], by["direct"]["predicted_us"])
+            if number + 1 < len(built.levels):
+                owner = owner[np.flatnonzero(level.splitting)]
+        assert 0 < total["automatic"] <= 1.05 * min(total.values())
+    assert "standard" in result.stdout and "2,048 rows" in result.stdout
+
+
+def test_weak_scaling_ends_where_memory_does(tmp_path: Path) -> None:
+    file = tmp_path / "rows.json"
+    result = vicinal(*BENCH, "--rows-per-rank", 64, "--ranks", f"8,16,{1 << 40}", "--ranks-per-region", 4, "--json", file,
+                     env=NO_MPI)
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(file.read_text())["rows"]
+    assert [row["level_rows"] for row in rows if row["level"] == 0] == [512] * 4 + [1024] * 4
+    told = " ".join(result.stdout.split())
+    assert f"{1 << 40:,} ranks: not looked at" in told and "GB are available" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--rows", 512, "--ranks", 10, "--ranks-per-region", 4), ("10 ranks", "regions of 4")),
+        (("--rows", 1 << 50, "--ranks", 8, "--ranks-per-region", 4), ("GB of memory", "fewer rows")),
+        (("--ranks", 8, "--ranks-per-region", 4), ("--rows",)),
+        (("--rows", 512, "--rows-per-rank", 2, "--ranks", 8, "--ranks-per-region", 4), ("not allowed",)),
+        (("--rows", 512, "--ranks", 8, "--ranks-per-region", 4, "--profile", "nowhere"), ("--profile", "nowhere")),
+    ],
+)
+def test_what_cannot_be_looked_at_is_told(words: tuple[object, ...], said: tuple[str, ...]) -> None:
+    refused(vicinal(*BENCH, *words, env=NO_MPI), *said)
