@@ -164,8 +164,9 @@ double RegionLoads::even_share(bool outgoing) const {
   for (const RegionPair& pair : pairs_) {
     if (pair.outgoing != outgoing) continue;
     const LevelCost& cost = profile_.at(pair.level);
-    const auto bytes = static_cast<double>(pair.distinct() * rules_.element_bytes);
-    links += bytes * cost.seconds_per_byte();
+    const Index whole = pair.distinct() * rules_.element_bytes;
+    const auto bytes = static_cast<double>(whole);
+    links += bytes * cost.protocol(whole).seconds_per_byte;
     if (pair.level == Level::network) port += bytes * profile_.port_seconds_per_byte;
   }
   return std::max(links / static_cast<double>(members_), port);
@@ -189,7 +190,7 @@ int RegionLoads::part_count(const RegionPair& pair, double share) const {
   }
   const LevelCost& cost = profile_.at(pair.level);
   const double least = cost.overhead() + 2 * profile_.handover;
-  const double busy = bytes * cost.seconds_per_byte();
+  const double busy = bytes * cost.protocol(static_cast<std::int64_t>(bytes)).seconds_per_byte;
   return static_cast<int>(
       std::clamp(std::ceil(busy / std::max({least, share, 1e-12})), 1.0, available));
 }

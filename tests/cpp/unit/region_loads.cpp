@@ -268,6 +268,16 @@ TEST(contributors_lead_where_their_own_messages_are_the_cheapest) {
   CHECK(!led.by_contributor(0));
 }
 
+TEST(parts_go_by_what_messages_of_their_size_take) {
+  // 4.6 kB take 1.8 us by the protocol that they go by, and 0.4 us by that of the largest messages.
+  const RegionLoads loads =
+      planned({even(1, true, 8, 10, 72), even(1, false, 8, 10, 72)}, 8, {Division::bytes, 0, 8});
+  CHECK(loads.leaders(0).size() > 1);
+  const RegionLoads small =
+      planned({even(1, true, 8, 1, 4), even(1, false, 8, 1, 4)}, 8, {Division::bytes, 0, 8});
+  CHECK_EQUAL(small.leaders(0).size(), std::size_t{1});
+}
+
 TEST(what_comes_from_contributors_is_shared_out_whatever_goes_back) {
   // One rank sends a little one way; many may lead for themselves on the way back, and reckon with as many receivers.
   const RegionPair little{true, 1, Level::network, 4, {{2, 1, 1, 1}}};
