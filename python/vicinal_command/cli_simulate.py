@@ -35,6 +35,7 @@ def run(
     timeline = OutputFile(options.timeline) if options.timeline else None
     return simulate.simulate(
         simulate.Request(
-            input_of(options), virtual_regions_of(options), asked, chosen(options), options.profile, json, plot, timeline
+            input_of(options), virtual_regions_of(options), asked, chosen(options), options.profile, json, plot,
+            timeline=timeline,
         )
     )

@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from vicinal import Error
 
-from .inputs import Input, Problem, plan, read_input, read_machine
+from .inputs import Problem, VirtualRequest, plan, read_input, read_machine
 from .memory import available_memory
 from .outputs import CommandError, OutputFile, interruptible, progress
 from .prices import Prediction, predict, profile_of
 from .reasons import ExplainRow, verdict
-from .report import Report, tables_beside
+from .report import tables_beside
 from .rows import LOCAL_NOTE, Counts, Row, make_row
 from .tables import VERIFIED, Column, duration, in_bytes, show, size, timed, whole
 
@@ -51,22 +51,12 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(VirtualRequest):
     """What `vicinal explain` was asked for."""
 
-    input: Input
-    regions: str
-    strategies: Sequence[str]
-    """The baseline first."""
-    chosen: str | None
-    """The one strategy asked for, if it was one."""
     verify: bool | None
     """None: as long as the time allows."""
-    profile: str | None
-    """A file; None: the environment's, or the built-in one."""
     phases: bool
-    json: Report | None
-    plot: OutputFile | None
     goal: OutputFile | None
     rank: int | None
     goal_signals: bool

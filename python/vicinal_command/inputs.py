@@ -6,6 +6,7 @@ apart, as `direct` sends them, and each value once for every pair of regions, wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .matrices import Integers, Matrix, block_starts, needed_pairs, read_matrix
-from .outputs import CommandError, interruptible
+from .outputs import CommandError, OutputFile, interruptible
 from .partition import partitioned
 from .recorded import Recorded, is_recorded, read_recorded
+from .report import Report
 
 if TYPE_CHECKING:
     from vicinal._core import Machine, Patterns, PlanSet
@@ -43,6 +45,22 @@ class Input:
     """How many values each index has."""
     exchanges: int | None
     """How many exchanges a recorded total stands for."""
+
+
+@dataclass(frozen=True)
+class VirtualRequest:
+    """What a command that plans for virtual ranks was asked for."""
+
+    input: Input
+    regions: str
+    strategies: Sequence[str]
+    """The baseline first."""
+    chosen: str | None
+    """The one strategy asked for, if it was one."""
+    profile: str | None
+    """A file; None: the environment's, or the built-in one."""
+    json: Report | None
+    plot: OutputFile | None
 
 
 @dataclass(frozen=True)

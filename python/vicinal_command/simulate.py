@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .chains import segments, told
-from .inputs import Input, Problem, plan, read_input, read_machine
+from .inputs import Problem, VirtualRequest, plan, read_input, read_machine
 from .outputs import OutputFile, interruptible, progress
 from .prices import Simulated, follow, profile_of
-from .report import Report, tables_beside
+from .report import tables_beside
 from .rows import Counts, Row, make_row
 from .tables import Column, duration, show, timed, whole
 
@@ -65,19 +65,9 @@ class SimulateRow(Row):
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(VirtualRequest):
     """What `vicinal simulate` was asked for."""
 
-    input: Input
-    regions: str
-    strategies: Sequence[str]
-    """The baseline first."""
-    chosen: str | None
-    """The one strategy asked for, if it was one."""
-    profile: str | None
-    """A file; None: the environment's, or the built-in one."""
-    json: Report | None
-    plot: OutputFile | None
     timeline: OutputFile | None
 
 
