@@ -19,11 +19,13 @@ function(vicinal_add_program name)
   target_include_directories(${name} PRIVATE ${ARG_INCLUDE})
 endfunction()
 
-# Quickly built rather than quick, and compiled alike.
+# Quickly built rather than quick, except under the sanitizers, which make them slow enough; and compiled alike.
 set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp")
 function(vicinal_add_tests name)
   vicinal_add_program(${name} ${ARGN} INCLUDE "${tests_dir}")
-  target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  if(NOT VICINAL_SANITIZE)
+    target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  endif()
 endfunction()
 
 vicinal_add_tests(vicinal_unit_tests SOURCES ${unit_sources} LINK vicinal_core)
