@@ -17,10 +17,14 @@ from .outputs import CommandError
 
 def partitioned(matrix: Matrix, path: str, ranks: int) -> tuple[Matrix, Integers]:
     """The matrix with its rows in the order of the parts that the file says, and where each rank's rows start."""
-    parts = read_parts(path, matrix, ranks)
+    return by_parts(matrix, read_parts(path, matrix, ranks), ranks)
+
+
+def by_parts(matrix: Matrix, parts: Integers, ranks: int) -> tuple[Matrix, Integers]:
+    """The same by the part of each row."""
     order = np.argsort(parts, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(parts, minlength=ranks))])
-    return renumbered(matrix, order), starts.astype(np.int64)
+    return _renumbered(matrix, order), starts.astype(np.int64)
 
 
 def read_parts(path: str, matrix: Matrix, ranks: int) -> Integers:
@@ -77,7 +81,7 @@ def _is_whole(text: str) -> bool:
         return False
 
 
-def renumbered(matrix: Matrix, order: Integers) -> Matrix:
+def _renumbered(matrix: Matrix, order: Integers) -> Matrix:
     """The same matrix in which row and column order[k] come to be row and column k."""
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

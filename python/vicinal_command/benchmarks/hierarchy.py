@@ -18,7 +18,7 @@ from ..inputs import Problem, halo_of
 from ..matrices import Integers, Matrix, in_rows
 from ..memory import available_memory
 from ..outputs import CommandError
-from ..partition import renumbered
+from ..partition import by_parts
 
 ANGLE, ANISOTROPY = math.pi / 4, 0.001
 BYTES_PER_ROW = 1000
@@ -82,12 +82,9 @@ class Level:
 def levels_of(hierarchy: Any, owner: Integers, ranks: int) -> Iterator[Level]:
     """From the finest one, whose rows these ranks own."""
     for number, level in enumerate(hierarchy.levels):
-        order = np.argsort(owner, kind="stable")
-        counts = np.bincount(owner, minlength=ranks)
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        matrix = renumbered(in_rows(f"level {number}", level.A), order)
+        matrix, starts = by_parts(in_rows(f"level {number}", level.A), owner, ranks)
         problem = halo_of(matrix, starts, f"{matrix.rows:,} rows", {})
-        yield Level(number, matrix, problem, int((counts == 0).sum()))
+        yield Level(number, matrix, problem, int((np.diff(starts) == 0).sum()))
         if number + 1 < len(hierarchy.levels):
             owner = owner[np.flatnonzero(level.splitting)]
 
