@@ -41,7 +41,7 @@ def test_random_patterns_are_proved(
     machine = machine_of(regions(kind, size, rng), hosts, rng)
     plans = _core.PlanSet.plan(
         strategy, machine, patterns, shared_memory=shared, with_reverse=True, split_bytes=64,
-        leader_shift=seed % 3,
+        leader_shift=seed % 3, idle_ranks_lead=seed % 2 == 1,
     )
     plans.verify(patterns)
     assert plans.reverse is not None

@@ -53,6 +53,13 @@
  *                         to 1099511627776 (default '0').
  *   vicinal_leader_shift  leaders are taken this many ranks further on in their region, for measurements:
  *                         a whole number from 0 to 1048576 (default '0').
+ *   vicinal_idle_ranks    whether ranks without edges take part in exchanges, and may lead for their
+ *                         region: 'rest' or 'lead' (default 'rest'). 'rest': a rank without edges need
+ *                         not even call, and nobody waits for it. 'lead': it calls whatever the others
+ *                         call, as MPI demands, with blocks of the same size, and what it leads is done
+ *                         when its own call is. So few busy ranks with many idle ones beside them, as on
+ *                         the coarse levels of multigrid, share their messages out. All ranks of a
+ *                         region are then of one component.
  *   vicinal_group_size    'common-neighbor' forms groups of at most this many ranks of a region, or, for
  *                         0, of as many as a cost model finds best: a whole number from 0 to 1048576
  *                         (default '0').

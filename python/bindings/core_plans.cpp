@@ -54,7 +54,7 @@ void give_freed_memory_back() {
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
                    bool complete, Index element_bytes, Index split_bytes, int leader_shift,
-                   int group_size, const Profile* profile) {
+                   int group_size, bool idle_ranks_lead, const Profile* profile) {
   require(element_bytes >= 1 && split_bytes >= 0 && leader_shift >= 0 && group_size >= 0,
           Fault::argument, "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           ", leader_shift=", leader_shift, " and group_size=", group_size,
@@ -68,6 +68,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   options.split_bytes = split_bytes;
   options.leader_shift = leader_shift;
   options.group_size = group_size;
+  options.idle_ranks_lead = idle_ranks_lead;
   if (profile != nullptr) options.profile = *profile;
   const nb::gil_scoped_release released;
   auto both = plan_virtually(find_planner(strategy), machine.machine, patterns.by_rank, options);
@@ -273,14 +274,15 @@ void bind_plans(nb::module_& module) {
           "plan", &make_plans, "strategy"_a, "machine"_a, "patterns"_a, nb::kw_only(),
           "shared_memory"_a = true, "with_reverse"_a = false, "one_block"_a = false,
           "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 0, "leader_shift"_a = 0,
-          "group_size"_a = 0, "profile"_a = nb::none(),
+          "group_size"_a = 0, "idle_ranks_lead"_a = false, "profile"_a = nb::none(),
           "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
           "over through it, else by messages. `one_block`: each rank sends the same items on "
           "all of its edges, as in an allgather. `complete`: each rank has an edge to and from "
           "each, "
           "itself included. `element_bytes` and `split_bytes` are for "
           "decisions by cost only; plans are in elements. `group_size`: most ranks of a "
-          "common-neighbor group, 0 for as many as the cost model finds best.")
+          "common-neighbor group, 0 for as many as the cost model finds best. "
+          "`idle_ranks_lead`: ranks without edges take part, and may lead for their region.")
       .def_prop_ro(
           "size", [](const PlanSet& it) { return it.machine->size(); }, "The number of ranks.")
       .def_prop_ro(

@@ -48,6 +48,9 @@ class Graph:
     strategy, regions, local, split_bytes, leader_shift, choice, bias, wisdom, profile, verify
         As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned",
         or for allgathers "distance-halving".
+    idle_ranks
+        Whether ranks without edges "rest" (default), or take part in all exchanges, and may "lead" for their region.
+        With the latter they must call as the others do, with the same blocks.
     group_size
         The most ranks of a group of the strategy "common-neighbor" (default 0: as many as a cost model
         finds best).

@@ -34,6 +34,7 @@ class GraphSettings(PlanSettings, total=False):
     regions: str | Sequence[int] | None
     in_flight: int | None
     exchange: str | None
+    idle_ranks: str | None
 
 
 def check_names(settings: Mapping[str, Any], kind: type) -> None:

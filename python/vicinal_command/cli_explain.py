@@ -47,7 +47,8 @@ def run(
     goal = OutputFile(options.goal) if options.goal else None
     return explain.explain(
         explain.Request(
-            input_of(options), virtual_regions_of(options), asked, strategy, options.profile, json, plot,
+            input_of(options), virtual_regions_of(options), asked, strategy, options.profile,
+            options.idle_ranks == "lead", json, plot,
             verify=options.verify, phases=options.phases, goal=goal, rank=options.rank, goal_signals=options.goal_signals,
         )
     )

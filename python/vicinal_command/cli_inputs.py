@@ -24,6 +24,10 @@ def add_inputs(command: argparse.ArgumentParser) -> None:
     add_strategy(command)
     add_profile(command)
     command.add_argument(
+        "--idle-ranks", choices=("rest", "lead"), default="rest",
+        help="whether ranks without edges take part, and may lead for their region (default rest)",
+    )
+    command.add_argument(
         "--partition", metavar="FILE",
         help="who owns which row: the number of its rank for each, one per line or as .npy; by default near-equal "
         "blocks of rows",

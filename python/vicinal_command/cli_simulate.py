@@ -35,7 +35,7 @@ def run(
     timeline = OutputFile(options.timeline) if options.timeline else None
     return simulate.simulate(
         simulate.Request(
-            input_of(options), virtual_regions_of(options), asked, chosen(options), options.profile, json, plot,
-            timeline=timeline,
+            input_of(options), virtual_regions_of(options), asked, chosen(options), options.profile,
+            options.idle_ranks == "lead", json, plot, timeline=timeline,
         )
     )

@@ -90,7 +90,9 @@ class _Explanation:
         request = self.request
         with progress("planning", 2 * len(request.strategies)) as advance:
             for index, strategy in enumerate(request.strategies):
-                plans = plan(strategy, self.problem, self.machine)
+                plans = plan(
+                    strategy, self.problem, self.machine, self.profile, idle_ranks_lead=self.request.idle_ranks_lead
+                )
                 advance(2 * index + 1)
                 self._keep(strategy, plans)
                 advance(2 * (index + 1))

@@ -21,7 +21,7 @@ from .recorded import Recorded, is_recorded, read_recorded
 from .report import Report
 
 if TYPE_CHECKING:
-    from vicinal._core import Machine, Patterns, PlanSet
+    from vicinal._core import Machine, Patterns, PlanSet, Profile
 
 HALO = {"with_reverse": True, "one_block": False}
 """A halo is updated in both directions, and its ranks want different items."""
@@ -59,6 +59,8 @@ class VirtualRequest:
     """The one strategy asked for, if it was one."""
     profile: str | None
     """A file; None: the environment's, or the built-in one."""
+    idle_ranks_lead: bool
+    """Whether ranks without edges may lead for their regions."""
     json: Report | None
     plot: OutputFile | None
 
@@ -131,12 +133,17 @@ def read_machine(regions: str, ranks: int) -> Machine:
     return _core.Machine(labels, labels)
 
 
-def plan(strategy: str, problem: Problem, machine: Machine) -> PlanSet:
-    """The plans of all ranks; may take long, and can be interrupted."""
+def plan(
+    strategy: str, problem: Problem, machine: Machine, profile: Profile, *, idle_ranks_lead: bool = False
+) -> PlanSet:
+    """The plans of all ranks, chosen by the profile; may take long, and can be interrupted."""
     from vicinal import _core
 
     return interruptible(
-        lambda: _core.PlanSet.plan(strategy, machine, problem.patterns, element_bytes=problem.planned_bytes)
+        lambda: _core.PlanSet.plan(
+            strategy, machine, problem.patterns, element_bytes=problem.planned_bytes, profile=profile,
+            idle_ranks_lead=idle_ranks_lead,
+        )
     )
 
 

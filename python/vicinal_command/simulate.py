@@ -81,7 +81,7 @@ def simulate(request: Request) -> int:
     shown: tuple[str, Simulated] | None = None
     with progress("simulating", 2 * len(request.strategies)) as advance:
         for index, strategy in enumerate(request.strategies):
-            plans = plan(strategy, problem, machine)
+            plans = plan(strategy, problem, machine, profile, idle_ranks_lead=request.idle_ranks_lead)
             advance(2 * index + 1)
             found = interruptible(partial(follow, plans, profile, problem.value_bytes))
             advance(2 * (index + 1))

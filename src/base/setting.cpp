@@ -48,6 +48,9 @@ constexpr std::array table = std::to_array<Setting>({
     {"vicinal_leader_shift", "0",
      "leaders are taken this many ranks further on in their region, for measurements",
      Form::whole_number, "", 0, 1 << 20},
+    {"vicinal_idle_ranks", "rest",
+     "whether ranks without edges take part in exchanges, and may lead for their region",
+     Form::words, "rest lead"},
     {"vicinal_group_size", "0",
      "'common-neighbor' forms groups of at most this many ranks of a region, or, for 0, of as many "
      "as "

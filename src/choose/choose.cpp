@@ -225,7 +225,7 @@ class Choosing {
 
 bool has_choice(const PlanningTask& task) {
   const PlanOptions& options = task.options;
-  return task.planner->name == "automatic" && task.neighborhood.has_edges() &&
+  return task.planner->name == "automatic" && task.neighborhood.takes_part() &&
          !options.partitioned && (options.choice != Choice::estimate || !options.wisdom.empty());
 }
 

@@ -1,6 +1,7 @@
 // What of reading arguments does not depend on the types of their numbers.
 #include "collectives/c_api_arguments.hpp"
 
+#include "base/product.hpp"
 #include "collectives/all_ranks.hpp"
 #include "mpi/datatype.hpp"
 
@@ -32,6 +33,13 @@ EdgeData given_block(Among among, const void* buffer, Index count, MPI_Datatype 
   EdgeData data = one_block(buffer, count, type, graph.destinations());
   if (among_all) check_apart(data, receive);
   return data;
+}
+
+std::int64_t idle_block_bytes(const Graph& graph, Index count, MPI_Datatype type) {
+  const Neighborhood& neighborhood = graph.neighborhood();
+  if (!neighborhood.takes_part() || neighborhood.has_edges()) return 0;
+  require(count >= 0, Fault::count, "a count of ", count, " was given for each block");
+  return product(count, mpi::describe(type).size);
 }
 
 }  // namespace vicinal::c_api

@@ -100,6 +100,9 @@ enum class Among : std::uint8_t { neighbors, all_ranks };
 EdgeData given_block(Among among, const void* buffer, Index count, MPI_Datatype type,
                      const Graph& graph, const EdgeData& receive);
 
+/// The size of a block where this rank has no edge that could tell, but takes part in what the others do.
+std::int64_t idle_block_bytes(const Graph& graph, Index count, MPI_Datatype type);
+
 inline auto allgather(Among among, const void* sendbuf, Index sendcount, MPI_Datatype sendtype,
                       void* recvbuf, Index recvcount, MPI_Datatype recvtype) {
   return [=](const Graph& graph, NeighborArguments& arguments) {
@@ -107,6 +110,7 @@ inline auto allgather(Among among, const void* sendbuf, Index sendcount, MPI_Dat
     arguments.send.one_block = true;
     arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
     arguments.send = given_block(among, sendbuf, sendcount, sendtype, graph, arguments.receive);
+    arguments.idle_block_bytes = idle_block_bytes(graph, recvcount, recvtype);
   };
 }
 
@@ -127,6 +131,7 @@ inline auto alltoall(const void* sendbuf, Index sendcount, MPI_Datatype sendtype
     arguments.equal_blocks = true;
     arguments.send = equal_blocks(sendbuf, sendcount, sendtype, graph.destinations());
     arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
+    arguments.idle_block_bytes = idle_block_bytes(graph, recvcount, recvtype);
   };
 }
 

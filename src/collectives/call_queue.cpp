@@ -35,7 +35,9 @@ Pattern pattern_in_blocks(const Graph& graph, bool one_block) {
 std::int64_t block_bytes(const NeighborArguments& arguments) {
   const std::vector<EdgePiece>& send = arguments.send.pieces;
   const std::vector<EdgePiece>& receive = arguments.receive.pieces;
-  if (send.empty()) return receive.front().bytes();
+  if (send.empty()) {
+    return receive.empty() ? arguments.idle_block_bytes : receive.front().bytes();
+  }
   const std::int64_t sent = send.front().bytes();
   const std::int64_t expected = receive.empty() ? sent : receive.front().bytes();
   require(sent == expected, Fault::count, "this rank sends ", sent,

@@ -59,6 +59,8 @@ struct NeighborArguments {
   std::optional<std::vector<Index>> items;
   std::optional<PartitionCounts> partitions;
   bool equal_blocks = false;  ///< all ranks send blocks of the same size along all edges
+  /// Of those blocks, where this rank takes part without an edge of its own.
+  std::int64_t idle_block_bytes = 0;
 };
 
 /// What can be seen to be wrong with a side: `what` is "send" or "receive". Throws count and buffer

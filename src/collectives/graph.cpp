@@ -66,7 +66,8 @@ Graph::Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends
     Conversation conversation;
     auto task = make_neighborhood(
         conversation, machine, communicator_->rank(), std::move(from), std::move(to),
-        {given_settings(settings_, communicator_->default_regions()), std::move(fault)});
+        {given_settings(settings_, communicator_->default_regions()), std::move(fault),
+         settings_.options.idle_ranks_lead});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
   } catch (const SettledFault&) {
     throw;  // all know
@@ -159,7 +160,7 @@ const Planner& Graph::planner(const Settings& settings, PlanOptions& options, Na
 
 void Graph::refuse_plan(const Error& fault) {
   plan({}, find_planner("direct"), {}, fault);
-  throw fault;  // of a rank without edges, which plans with nobody
+  throw fault;  // of a rank that plans with nobody
 }
 
 Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, PlanOptions options,
@@ -196,7 +197,7 @@ void Graph::warn_of_strategy(const Settings& settings, bool one_block,
 
 void Graph::warn_of(const Settings& settings, std::string_view key, std::string_view value,
                     std::string_view what) const {
-  const bool speaks = neighborhood_.has_edges() && neighborhood_.tree.parent < 0;
+  const bool speaks = neighborhood_.takes_part() && neighborhood_.tree.parent < 0;
   if (settings.given.contains(key) && speaks) warn_once(key, " is '", value, "', but ", what);
 }
 

@@ -9,8 +9,7 @@ namespace vicinal {
 std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph,
                                              NeighborArguments arguments,
                                              std::optional<Error> fault, Form form) {
-  const Neighborhood& neighborhood = graph->neighborhood();
-  if (neighborhood.sources.empty() && neighborhood.destinations.empty()) {
+  if (!graph->neighborhood().takes_part()) {
     if (fault) throw Error(*fault);
     return std::make_unique<CallRequest>(graph, nullptr);
   }

@@ -53,6 +53,9 @@ constexpr std::array members = std::to_array<Member>({
        it.options.leader_shift = static_cast<int>(number(text));
      },
      [](const Settings& it) { return std::to_string(it.options.leader_shift); }},
+    {"vicinal_idle_ranks",
+     [](Settings& it, const std::string& text) { it.options.idle_ranks_lead = text == "lead"; },
+     [](const Settings& it) { return word(it.options.idle_ranks_lead ? "lead" : "rest"); }},
     {"vicinal_group_size",
      [](Settings& it, const std::string& text) {
        it.options.group_size = static_cast<int>(number(text));

@@ -199,6 +199,10 @@ void RegionLoads::plan(std::vector<RegionPair> pairs) {
   pairs_ = std::move(pairs);
   leaders_.assign(pairs_.size(), {});
   parts_.assign(pairs_.size(), 1);
+  idle_.assign(members_, 1);
+  for (const RegionPair& pair : pairs_) {
+    for (const PairShare& share : pair.shares) idle_[static_cast<std::size_t>(share.member)] = 0;
+  }
   by_contributor_.assign(pairs_.size(), false);
   additions_.assign(pairs_.size(), {});
   latencies_.assign(pairs_.size(), {});

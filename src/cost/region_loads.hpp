@@ -127,6 +127,7 @@ class RegionLoads {
   [[nodiscard]] Additions led(const RegionPair& pair, const std::vector<int>& leaders,
                               int parts) const;
   [[nodiscard]] Additions by_contributor(const RegionPair& pair) const;
+  [[nodiscard]] bool relieves(std::size_t pair) const;
   void find_state();
   void improve();
   void find_times();
@@ -145,6 +146,7 @@ class RegionLoads {
   std::vector<RegionPair> pairs_;
   std::vector<std::vector<int>> leaders_;
   std::vector<int> parts_;
+  std::vector<char> idle_;  ///< by member: it has no edges
   std::vector<bool> by_contributor_;
   std::vector<std::array<Additions, 3>> additions_;  ///< by pair and way
   std::vector<std::array<double, 3>> latencies_;     ///< of their largest messages

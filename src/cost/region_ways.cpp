@@ -33,13 +33,23 @@ bool RegionLoads::possible(std::size_t pair, Way way) const {
   switch (way) {
     case Way::straight: return true;
     case Way::led:
-      return its.edges() > parts_[pair] &&
-             !(its.outgoing && rules_.division == Division::contributor);
+      if (its.outgoing && rules_.division == Division::contributor) return false;
+      return its.edges() > parts_[pair] || relieves(pair);
     case Way::by_contributor:
       return its.outgoing && its.edges() > static_cast<Index>(its.shares.size()) &&
              (rules_.division == Division::contributor || rules_.division == Division::best);
   }
   return false;
+}
+
+/// Whether no messages are saved, but someone sends or receives them who has nothing else to do. (Where members who have
+/// edges of their own relieve each other so, plans come out slower more often than faster.)
+bool RegionLoads::relieves(std::size_t pair) const {
+  if (rules_.division != RelayRules::Division::best || pairs_[pair].edges() != parts_[pair])
+    return false;
+  const std::vector<int>& leaders = leaders_[pair];
+  return std::all_of(leaders.begin(), leaders.begin() + parts_[pair],
+                     [&](int member) { return idle_[static_cast<std::size_t>(member)] != 0; });
 }
 
 /// Improves on each of the states in which all pairs are served alike, as far as they may be, and keeps the best; for

@@ -79,7 +79,7 @@ void Planning::begin() {
   common_.conversation.set_purpose("agreeing on a plan by " + name);
   particular_.conversation.set_purpose("planning " + name);
   comparing_.emplace(require_alike(common_.conversation, *task_.planner, request_));
-  if (!task_.fault || !task_.neighborhood.has_edges()) {
+  if (!task_.fault || !task_.neighborhood.takes_part()) {
     negotiating_.emplace(task_.planner->plan(request_));
   }
 }
@@ -101,7 +101,7 @@ Task<Plans> Planning::conclude() {
   } catch (const SettledFault& fault) {
     settled = fault;
   }
-  if (task_.options.partitioned && task_.neighborhood.has_edges()) {
+  if (task_.options.partitioned && task_.neighborhood.takes_part()) {
     Task<Done> dividing = divide(plans, settled);
     co_await dividing;
   }
@@ -109,7 +109,7 @@ Task<Plans> Planning::conclude() {
     Task<Done> proving =
         prove(common_.conversation, task_.neighborhood, plans, task_.pattern, settled);
     co_await proving;
-  } else if (task_.neighborhood.has_edges()) {
+  } else if (task_.neighborhood.takes_part()) {
     Task<Done> agreeing = agree(settled);
     co_await agreeing;
   }

@@ -114,7 +114,7 @@ class OwnedArea {
 class OwnedSlot {
  public:
   OwnedSlot(std::shared_ptr<SlotHeader> header, int channel)
-      : header_(std::move(header)), channel_(channel), view_(header_->view(channel)) {}
+      : header_(std::move(header)), view_(header_->view(channel)) {}
   OwnedSlot(OwnedSlot&&) noexcept = default;
   OwnedSlot& operator=(OwnedSlot&&) = delete;
   ~OwnedSlot();
@@ -132,7 +132,6 @@ class OwnedSlot {
 
  private:
   std::shared_ptr<SlotHeader> header_;
-  int channel_;
   SlotView view_;
   std::unique_ptr<OwnedArea> current_;
   std::unique_ptr<OwnedArea> before_;  ///< while peers may still use it, rightly or not

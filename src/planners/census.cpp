@@ -7,12 +7,15 @@
 
 namespace vicinal {
 
-Census::Census(const RankTree& tree, int size, std::span<const int> sources,
-               std::span<const int> destinations, std::int64_t fingerprint)
+Census::Census(const RankTree& tree, int size, const Edges& edges, std::int64_t fingerprint)
     : tree_(tree),
       size_(size),
-      all_{edge_sum(tree.rank, sources, destinations), Fingerprint(fingerprint),
-           labels_of(tree.rank, sources, destinations)} {}
+      all_{edge_sum(tree.rank, edges.sources, edges.destinations), Fingerprint(fingerprint),
+           labels_of(tree.rank, edges.sources, edges.destinations)} {
+  if (edges.related) {
+    all_.labels = joined(all_.labels, labels_of(tree.rank, {&*edges.related, 1}, {}));
+  }
+}
 
 void Census::hear(int child, CensusReport report) {
   all_.edge_sum += report.edge_sum;

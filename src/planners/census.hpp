@@ -2,6 +2,7 @@
 // each edge, whether the settings are the same, and which ranks make up a component.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,9 +37,14 @@ void fields(auto&& take, Is<CensusResult> auto& it) {
 
 class Census final : public Consultation<CensusReport, CensusResult> {
  public:
-  /// `tree` is that of all `size` ranks. The edges are known to lead to ranks that there are.
-  Census(const RankTree& tree, int size, std::span<const int> sources,
-         std::span<const int> destinations, std::int64_t fingerprint);
+  /// Whom a rank is of one component with. The edges are known to lead to ranks that there are.
+  struct Edges {
+    std::span<const int> sources;
+    std::span<const int> destinations;
+    std::optional<int> related;  ///< a rank that belongs to this one without an edge
+  };
+  /// `tree` is that of all `size` ranks.
+  Census(const RankTree& tree, int size, const Edges& edges, std::int64_t fingerprint);
   void hear(int child, CensusReport report) override;
   CensusReport report() override { return all_; }
   void decide() override;
@@ -49,7 +55,7 @@ class Census final : public Consultation<CensusReport, CensusResult> {
   [[nodiscard]] bool edges_differ() const { return result_.edge_sum != 0; }
   /// The lowest rank with other settings than rank 0; -1: none.
   [[nodiscard]] int other_settings() const { return result_.other_settings; }
-  /// The lowest rank of this rank's component; -1 where this rank has no edges.
+  /// The lowest rank of this rank's component; -1 where this rank is related to nobody.
   [[nodiscard]] int component() const;
   /// This rank's place in the tree of its component.
   [[nodiscard]] RankTree component_tree() const;

@@ -32,8 +32,8 @@ class Ground {
  protected:
   explicit Ground(PlanRequest& request);
 
-  /// A rank without edges is done at once, and nobody counts on it.
-  [[nodiscard]] bool takes_part() const { return neighborhood_.has_edges(); }
+  /// A rank that does not is done at once, and nobody counts on it.
+  [[nodiscard]] bool takes_part() const { return neighborhood_.takes_part(); }
   [[nodiscard]] bool same_region(int other) const { return machine_.same_region(rank_, other); }
   /// Whether another rank, not this one, hands over and takes through slots.
   [[nodiscard]] bool shares_memory_with(int other) const {

@@ -97,7 +97,10 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
     destinations.clear();
   }
   const RankTree all = whole_tree(rank, machine->size());
-  Census census(all, machine->size(), sources, destinations, fingerprint(premises.settings));
+  const auto members = machine->members(machine->region_of(rank));
+  const Census::Edges edges{sources, destinations,
+                            premises.idle_ranks_lead ? std::optional(members.front()) : std::nullopt};
+  Census census(all, machine->size(), edges, fingerprint(premises.settings));
   co_await consult(conversation, all, faults, census);
   faults.settle();
   if (census.other_settings() >= 0) {
@@ -112,7 +115,6 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
 
   Neighborhood result;
   result.tree = census.component_tree();
-  const auto members = machine->members(machine->region_of(rank));
   const int region = machine->region_of(rank);
   const Letter letter =
       letter_to(rank, Links{census.component(), far_peers(*machine, region, destinations),
@@ -122,7 +124,7 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
   const std::vector<Letter> inbox = co_await conversation.exchange(
       std::move(outbox), {{members.begin(), members.end()}, "links"});
 
-  // A component is one of its ranks, or -1 where there are no edges: this names one part of one region.
+  // A component is one of its ranks, or -1 where nobody is related: this names one part of one region.
   const std::int64_t group = std::int64_t{region} * (machine->size() + 1) + census.component() + 1;
   result.links = conversation.alike<RegionLinks>(
       group, [&] { return region_links(inbox, census.component()); });

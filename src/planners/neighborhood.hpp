@@ -27,7 +27,7 @@ struct RegionLink {
 
 /// What the ranks of one region and component have found alike: who they are, and all links that any of them has.
 struct RegionLinks {
-  std::vector<int> active;      ///< ranks with any edge, ascending
+  std::vector<int> active;      ///< ranks that take part, ascending
   std::vector<RegionLink> out;  ///< by region
   std::vector<RegionLink> in;
 };
@@ -45,6 +45,8 @@ struct Neighborhood {
   [[nodiscard]] const std::vector<RegionLink>& in() const { return links->in; }
   [[nodiscard]] int region() const { return machine->region_of(rank); }
   [[nodiscard]] bool has_edges() const { return !sources.empty() || !destinations.empty(); }
+  /// Whether this rank plans and executes with others: where it has edges, or may lead without (Premises).
+  [[nodiscard]] bool takes_part() const { return !active().empty(); }
   /// Whoever may wait for this rank, in planning or in an execution: its neighbours and its region.
   [[nodiscard]] std::set<int> dependents() const;
 };
@@ -54,10 +56,13 @@ struct Premises {
   std::vector<Given> settings;  ///< all ranks must give the same
   /// What this rank knows to be wrong already. Its edges and its machine's regions then do not count.
   std::optional<Error> fault = std::nullopt;
+  /// Whether ranks without edges take part in all that their region does, so that they may lead there. Then no region has
+  /// ranks of different components.
+  bool idle_ranks_lead = false;
 };
 
 /// Builds the neighborhood. Collective over the communicator: ranks without neighbours take part, so
-/// that nobody needs them later. Throws a SettledFault on every rank where one brings a fault, where
+/// that nobody needs them later, unless they may lead. Throws a SettledFault on every rank where one brings a fault, where
 /// settings differ (info), or where an edge is not known at both ends equally often (count).
 Task<Neighborhood> make_neighborhood(Conversation& conversation,
                                      std::shared_ptr<const Machine> machine, int rank,

@@ -33,7 +33,7 @@ std::vector<Given> given_alike(const Planner& planner, const PlanOptions& option
 }
 
 Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanRequest& request) {
-  if (!request.neighborhood.has_edges()) co_return Done{};
+  if (!request.neighborhood.takes_part()) co_return Done{};
   FaultRecord faults(request.neighborhood.rank, request.options.unit);
   if (request.fault) faults.blame(*request.fault);
   Task<Done> comparing = require_same(talk, request.neighborhood.tree, faults,

@@ -8,6 +8,15 @@
 
 #include "base/error.hpp"
 
+/// Whether this program is built with the address sanitizer.
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
 namespace vicinal::testing {
 
 struct Case {
@@ -33,6 +42,14 @@ struct Skipped {
 /// Ends a case that cannot run here, for want of ranks, threads, memory or data; `why` says what it
 /// needs. All ranks call it, or none. A case that leaves early in another way counts as passed.
 [[noreturn]] inline void skip(const std::string& why) { throw Skipped{why}; }
+
+/// Ends a case of thousands of ranks where it would take minutes: what it adds to smaller ones beside it are numbers, not
+/// ways to touch memory.
+inline void skip_if_sanitized() {
+#if defined(SANITIZED)
+  skip("takes minutes with sanitizers");
+#endif
+}
 
 template <class... Parts>
 [[noreturn]] void fail_check(const char* file, int line, const Parts&... parts) {

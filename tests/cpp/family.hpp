@@ -70,6 +70,7 @@ struct SideUnderTest {
   std::vector<const Kind*> kinds;
   std::vector<int> counts, offsets;  ///< elements; where pieces begin, in numbers
   std::vector<std::int64_t> data;
+  int numbers_without_edges = 0;  ///< of MPI_INT64_T, which a rank without edges names as the size of a block
 
   /// Pieces one after the other as equal blocks lie, else in descending order with gaps.
   SideUnderTest(std::vector<const Kind*> of, const std::vector<int>& numbers, bool in_blocks,
@@ -112,10 +113,10 @@ struct SideUnderTest {
     for (const Kind* kind : kinds) result.push_back(kind->type());
     return result;
   }
-  [[nodiscard]] MPI_Datatype type() const { return kinds.empty() ? MPI_BYTE : kinds[0]->type(); }
+  [[nodiscard]] MPI_Datatype type() const { return kinds.empty() ? MPI_INT64_T : kinds[0]->type(); }
   template <class Count>
   [[nodiscard]] Count count() const {
-    return counts.empty() ? Count{0} : static_cast<Count>(counts[0]);
+    return static_cast<Count>(counts.empty() ? numbers_without_edges : counts[0]);
   }
 };
 
@@ -164,7 +165,9 @@ class Collective {
         op_(op),
         salt_(salt),
         send_(side(kinds, op, wiring.mine(), salt)),
-        receive_(side(kinds, op, wiring.my_origins(), salt)) {}
+        receive_(side(kinds, op, wiring.my_origins(), salt)) {
+    for (SideUnderTest* side : {&send_, &receive_}) side->numbers_without_edges = numbers(0, 0);
+  }
 
   [[nodiscard]] Op op() const { return op_; }
 

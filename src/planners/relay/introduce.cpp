@@ -242,9 +242,11 @@ Verdict RelayNegotiation::reach_verdict(const LinkView& own, const Introduction&
   if (!agreed_.good() || !far.status.good()) return Verdict::dead;
   // Counts that differ: the edges go straight, so that the ranks at their ends find out which.
   if (own.fingerprint != far.fingerprint) return Verdict::straight;
-  const std::size_t parts = sends ? own.leaders.size() : far.leaders.size();
+  const auto parts = static_cast<Index>(sends ? own.leaders.size() : far.leaders.size());
   const Index edges = sends ? own.edges : far.edges;
-  if (edges <= static_cast<Index>(parts)) return Verdict::straight;
+  // As many messages as edges relieve whoever has those edges, if others lead.
+  const bool relieves = policy_.decision == RelayPolicy::Decision::cheaper && edges > 0;
+  if (edges < parts || (edges == parts && !relieves)) return Verdict::straight;
   if (policy_.decision == RelayPolicy::Decision::fewer_messages) return Verdict::relayed;
   const bool pays =
       sends ? relaying_pays(own.times, far.times) : relaying_pays(far.times, own.times);

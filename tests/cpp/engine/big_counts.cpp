@@ -20,7 +20,7 @@ constexpr MPI_Count far_beyond_memory = MPI_Count{1} << 58;
 constexpr MPI_Count beyond_numbers = MPI_Count{1} << 60;  ///< more bytes than can be counted
 
 void need_failing_allocations() {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(SANITIZED)
   skip("the address sanitizer ends who asks for too much memory");
 #endif
 }

@@ -315,7 +315,7 @@ TEST(counts_that_differ_are_told_before_anything_is_measured) {
 }
 
 // The sanitizers take address space of their own when they like.
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(SANITIZED)
 TEST(a_rank_that_cannot_try_plans_out_leaves_the_choice_to_automatic) {
   // One block of each rank lies far from the others, and there is no memory for another such array.
   const int rank = world_rank(), size = world_size();

@@ -103,7 +103,7 @@ TEST(a_halo_without_a_place_for_its_handle_is_told_to_all) {
 }
 
 TEST(messages_without_memory_to_pack_them_are_told_to_all) {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(SANITIZED)
   skip("the address sanitizer ends who asks for too much memory");
 #endif
   const Asker at;

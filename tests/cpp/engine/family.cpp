@@ -91,7 +91,8 @@ void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Cr
     const std::string strategy(planner.name);
     const Hints hints{{allgathers ? "vicinal_allgather" : "vicinal_strategy", strategy},
                       {"vicinal_regions", regions[seed % 3]},
-                      {"vicinal_local", turn % 2 == 0 ? "shared" : "messages"}};
+                      {"vicinal_local", turn % 2 == 0 ? "shared" : "messages"},
+                      {"vicinal_idle_ranks", turn % 3 == 0 ? "lead" : "rest"}};
     GraphHandle graph;
     SUCCEEDS(create(hints, &graph));
     for (const Op op : all_ops) {
@@ -271,7 +272,9 @@ TEST(counts_may_change_from_call_to_call) {
     GraphHandle graph;
     SUCCEEDS(create_graph(
         comm, sources, wiring.mine(),
-        Hints{{"vicinal_strategy", strategy}, {"vicinal_regions", few_regions(world_size())}},
+        Hints{{"vicinal_strategy", strategy},
+              {"vicinal_regions", few_regions(world_size())},
+              {"vicinal_idle_ranks", std::string(strategy) == "aggregate" ? "lead" : "rest"}},
         &graph));
     for (int salt = 0; salt < 12; ++salt) {
       for (const Op op : all_ops) {

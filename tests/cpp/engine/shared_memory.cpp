@@ -55,7 +55,7 @@ std::string described() {
   return out.str();
 }
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(SANITIZED)
 /// Whether ranks share memory where nothing hinders them.
 bool shares_by_default() {
   const Duplicate comm;
@@ -96,7 +96,7 @@ TEST(one_rank_that_refuses_shared_memory_is_heeded_by_its_host) {
 }
 
 // The sanitizers take address space of their own when they like.
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(SANITIZED)
 TEST(a_rank_that_cannot_join_is_counted_as_sharing_by_nobody) {
   const int size = world_size(), last = size - 1;
   if (size < 2 || !shares_by_default()) testing::skip("needs 2 ranks");

@@ -348,7 +348,7 @@ TEST(arena_respects_the_limit_on_file_sizes) {
   CHECK_EQUAL(outcome(child), 0);
 }
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(SANITIZED)
 TEST(arena_respects_the_limit_on_address_space) {
   const pid_t child = in_child([] {
     const rlimit limit{std::size_t{8} << 30, std::size_t{8} << 30};

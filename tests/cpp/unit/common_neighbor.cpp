@@ -309,6 +309,7 @@ TEST(common_neighbor_settles_when_slots_or_tags_run_out) {
 }
 
 TEST(common_neighbor_plans_two_thousand_ranks) {
+  testing::skip_if_sanitized();
   const int size = 2048;
   const auto machine = blocks(size, 32, 32);
   RandomPatterns random(7);

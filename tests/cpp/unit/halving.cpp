@@ -161,6 +161,7 @@ TEST(halving_of_graphs_of_all_shapes) {
 }
 
 TEST(halving_on_the_papers_machines) {
+  testing::skip_if_sanitized();
   // 60 nodes of 36 ranks, and 64 of 32, where regions are the nodes.
   for (const auto& [nodes, per_node] : {std::pair{60, 36}, std::pair{64, 32}}) {
     const int size = nodes * per_node;

@@ -1,6 +1,8 @@
 // Every planner on virtual ranks, over random patterns and regions: the verifier must accept the
 // forward and the reverse plans, as they are and staged.
+#include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "check.hpp"
 #include "plan/checks.hpp"
@@ -177,6 +179,45 @@ TEST(aggregation_sends_one_message_per_region_pair_and_each_item_once) {
   CHECK_EQUAL(sent("aggregate-plain").elements, 18);
   CHECK_EQUAL(sent("two-step").messages, 3);
   CHECK_EQUAL(sent("two-step").elements, 6);
+}
+
+namespace {
+
+/// What the busiest rank sends to other regions. Regions of 4, of which the first rank exchanges with each other region's.
+Index most_sent_by_one(int regions, const char* planner, bool idle_ranks_lead) {
+  std::vector<int> region_of;
+  for (int rank = 0; rank < 4 * regions; ++rank) region_of.push_back(rank / 4);
+  const auto machine = std::make_shared<const Machine>(region_of, region_of);
+  std::vector<Pattern> patterns(region_of.size());
+  for (int from = 0; from < 4 * regions; from += 4) {
+    for (int to = 0; to < 4 * regions; to += 4) {
+      if (from == to) continue;
+      patterns[static_cast<std::size_t>(from)].out.push_back({to, {{0, 0, 1}}});
+      auto& in = patterns[static_cast<std::size_t>(to)].in;
+      in.push_back({from, 1, {{0, static_cast<Index>(in.size()), 1}}});
+    }
+  }
+  PlanOptions options;
+  options.element_bytes = 8;
+  options.idle_ranks_lead = idle_ranks_lead;
+  std::vector<Plan> plans;
+  Index most = 0;
+  for (Plans& each : plan_virtually(find_planner(planner), machine, patterns, options)) {
+    most = std::max(most, statistics(each.forward).non_local.messages);
+    plans.push_back(std::move(each.forward));
+  }
+  verify(plans, patterns);
+  return most;
+}
+
+}  // namespace
+
+TEST(ranks_without_edges_share_the_messages_of_a_busy_one_where_they_may) {
+  CHECK_EQUAL(most_sent_by_one(17, "direct", false), 16);
+  CHECK_EQUAL(most_sent_by_one(17, "automatic", false), 16);
+  CHECK_EQUAL(most_sent_by_one(17, "automatic", true), 4);
+  CHECK_EQUAL(most_sent_by_one(17, "direct", true), 16);
+  CHECK_EQUAL(most_sent_by_one(2, "automatic", true), 1);
 }
 
 }  // namespace vicinal
