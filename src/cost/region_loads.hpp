@@ -80,7 +80,8 @@ class RegionLoads {
 
   /// Chooses the leaders of all pairs, heaviest first: those who will have least to do with it, and rather those who
   /// have most of what is to be sent. Then finds by turns which pairs should be served otherwise.
-  void plan(std::vector<RegionPair> pairs);
+  /// `idle`: which members have no edges at all, not even inside the region; none where it is empty.
+  void plan(std::vector<RegionPair> pairs, std::vector<char> idle = {});
 
   /// Places of a pair's leaders, by part. Of what comes, part j is taken by leader j modulo their number, and there are
   /// as many as the other region may divide it into, if it does as this one does.
@@ -146,7 +147,7 @@ class RegionLoads {
   std::vector<RegionPair> pairs_;
   std::vector<std::vector<int>> leaders_;
   std::vector<int> parts_;
-  std::vector<char> idle_;  ///< by member: it has no edges
+  std::vector<char> idle_;  ///< by member
   std::vector<bool> by_contributor_;
   std::vector<std::array<Additions, 3>> additions_;  ///< by pair and way
   std::vector<std::array<double, 3>> latencies_;     ///< of their largest messages

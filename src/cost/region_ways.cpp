@@ -42,14 +42,10 @@ bool RegionLoads::possible(std::size_t pair, Way way) const {
   return false;
 }
 
-/// Whether no messages are saved, but someone sends or receives them who has nothing else to do. (Where members who have
-/// edges of their own relieve each other so, plans come out slower more often than faster.)
+/// Whether no message is saved, but someone sends or receives it who has nothing else to do.
 bool RegionLoads::relieves(std::size_t pair) const {
-  if (rules_.division != RelayRules::Division::best || pairs_[pair].edges() != parts_[pair])
-    return false;
-  const std::vector<int>& leaders = leaders_[pair];
-  return std::all_of(leaders.begin(), leaders.begin() + parts_[pair],
-                     [&](int member) { return idle_[static_cast<std::size_t>(member)] != 0; });
+  return rules_.division == RelayRules::Division::best && parts_[pair] == 1 &&
+         pairs_[pair].edges() == 1 && idle_[static_cast<std::size_t>(leaders_[pair].front())] != 0;
 }
 
 /// Improves on each of the states in which all pairs are served alike, as far as they may be, and keeps the best; for

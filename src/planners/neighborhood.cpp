@@ -98,8 +98,9 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
   }
   const RankTree all = whole_tree(rank, machine->size());
   const auto members = machine->members(machine->region_of(rank));
-  const Census::Edges edges{sources, destinations,
-                            premises.idle_ranks_lead ? std::optional(members.front()) : std::nullopt};
+  const Census::Edges edges{
+      sources, destinations,
+      premises.idle_ranks_lead ? std::optional(members.front()) : std::nullopt};
   Census census(all, machine->size(), edges, fingerprint(premises.settings));
   co_await consult(conversation, all, faults, census);
   faults.settle();

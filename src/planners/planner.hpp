@@ -34,8 +34,8 @@ struct PlanOptions {
   bool one_block = false;     ///< all edges of each rank carry the same items, as in an allgather
   bool complete = false;      ///< each rank has one edge to and from each, itself included
   bool partitioned = false;   ///< edges become ready, and are heard of, in partitions
-  bool idle_ranks_lead = false;  ///< ranks without edges take part, and may lead in their region
-  Index element_bytes = 1;    ///< for cost decisions; the plan itself is in elements
+  bool idle_ranks_lead = false;   ///< ranks without edges take part, and may lead in their region
+  Index element_bytes = 1;        ///< for cost decisions; the plan itself is in elements
   const char* unit = "elements";  ///< what messages to people call an element
   int leader_shift = 0;  ///< leaders are taken this many members further on: for measurements
   Index split_bytes =

@@ -70,7 +70,8 @@ struct SideUnderTest {
   std::vector<const Kind*> kinds;
   std::vector<int> counts, offsets;  ///< elements; where pieces begin, in numbers
   std::vector<std::int64_t> data;
-  int numbers_without_edges = 0;  ///< of MPI_INT64_T, which a rank without edges names as the size of a block
+  int numbers_without_edges =
+      0;  ///< of MPI_INT64_T, which a rank without edges names as the size of a block
 
   /// Pieces one after the other as equal blocks lie, else in descending order with gaps.
   SideUnderTest(std::vector<const Kind*> of, const std::vector<int>& numbers, bool in_blocks,

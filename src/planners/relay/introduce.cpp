@@ -52,7 +52,7 @@ Task<Done> RelayNegotiation::tell_loads() {
 }
 
 Summary RelayNegotiation::summary() const {
-  Summary summary{faults_.status(), {}, {}};
+  Summary summary{faults_.status(), !neighborhood_.has_edges(), {}, {}};
   for (const OutPair& pair : out_) {
     Summary::Load& load = summary.out.emplace_back();
     load.link = pair.number;
@@ -244,9 +244,10 @@ Verdict RelayNegotiation::reach_verdict(const LinkView& own, const Introduction&
   if (own.fingerprint != far.fingerprint) return Verdict::straight;
   const auto parts = static_cast<Index>(sends ? own.leaders.size() : far.leaders.size());
   const Index edges = sends ? own.edges : far.edges;
-  // As many messages as edges relieve whoever has those edges, if others lead.
-  const bool relieves = policy_.decision == RelayPolicy::Decision::cheaper && edges > 0;
-  if (edges < parts || (edges == parts && !relieves)) return Verdict::straight;
+  // One message for one edge relieves whoever has it, if others lead.
+  const bool relieves =
+      policy_.decision == RelayPolicy::Decision::cheaper && edges == 1 && parts == 1;
+  if (edges <= parts && !relieves) return Verdict::straight;
   if (policy_.decision == RelayPolicy::Decision::fewer_messages) return Verdict::relayed;
   const bool pays =
       sends ? relaying_pays(own.times, far.times) : relaying_pays(far.times, own.times);

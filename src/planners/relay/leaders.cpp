@@ -63,8 +63,10 @@ RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& poli
                   std::vector<LinkView>(neighborhood.in().size())};
   auto pairs = without_loads(neighborhood.out(), true, *neighborhood.machine);
   auto incoming = without_loads(neighborhood.in(), false, *neighborhood.machine);
+  std::vector<char> idle;
   for (std::size_t place = 0; place < active.size(); ++place) {
     const Summary& summary = summaries.at(active[place]);
+    idle.push_back(summary.idle ? 1 : 0);
     const auto member = static_cast<int>(place);
     for (const auto& load : summary.out) {
       add(view.out.at(load.link), pairs.at(load.link), member, load);
@@ -79,7 +81,7 @@ RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& poli
   RegionLoads loads(
       active.size(), ranks_per_core(neighborhood, options.profile), options.profile,
       {policy.division, options.split_bytes, options.element_bytes, options.bias.of_relaying()});
-  loads.plan(std::move(pairs));
+  loads.plan(std::move(pairs), std::move(idle));
   const auto shift = static_cast<std::size_t>(options.leader_shift);
   const auto take = [&](LinkView& link, std::size_t pair) {
     link.by_contributor = loads.by_contributor(pair);

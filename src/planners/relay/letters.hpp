@@ -36,13 +36,14 @@ struct Summary {
         0;  ///< summed over a pair, equal on both sides where all counts agree
   };
   Status status;
+  bool idle = false;  ///< it has no edges, and takes part all the same
   std::vector<Load> out;
   std::vector<Load> in;
 };
 void fields(auto&& take, Is<Summary::Load> auto& it) {
   take(it.link, it.edges, it.elements, it.distinct, it.peers, it.fingerprint);
 }
-void fields(auto&& take, Is<Summary> auto& it) { take(it.status, it.out, it.in); }
+void fields(auto&& take, Is<Summary> auto& it) { take(it.status, it.idle, it.out, it.in); }
 
 /// A contributor's items for one leader. The occurrences of all runs stand one after the other.
 struct ContributedStream {

@@ -138,6 +138,7 @@ class RelayNegotiation : public Ground {
 
   [[nodiscard]] bool goes_straight(int peer, bool outgoing) const;
   [[nodiscard]] std::vector<int> in_order(std::vector<int> peers) const;
+  void put_in_order_of_arrival(Letters& inbox) const;
   void hand_on(InPair& pair, InPair::Arriving& arriving, Letters& outbox);
   std::map<int, Portion> portions_of(Led& message, Entries entries);
   [[nodiscard]] bool sharing_pays(const OutLink& link) const;

@@ -41,7 +41,8 @@ Task<Done> RelayNegotiation::deliver() {
     outbox.push_back(letter_to(peer, Expectation{faults_.status(), link.count}));
   }
   Expected expected = expected_deliveries();
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  if (policy_.order == RelayPolicy::Order::rotated) put_in_order_of_arrival(inbox);
   read<Delivery, Offer, Expectation, LateTag>(
       inbox,
       Either{[&](int leader, const Delivery& it) { take(leader, it.portion, Phase::scatter); },
@@ -52,6 +53,16 @@ Task<Done> RelayNegotiation::deliver() {
                transfers_.list[place].tag = it.tag;
              }});
   co_return Done{};
+}
+
+/// Where each rank begins with the rank after its own, what comes first is from the rank before: a receive that is posted
+/// in this order is found at once.
+void RelayNegotiation::put_in_order_of_arrival(Letters& inbox) const {
+  const auto turn = [&](const Letter& it) {
+    return (rank_ - it.peer + machine_.size()) % machine_.size();
+  };
+  std::stable_sort(inbox.begin(), inbox.end(),
+                   [&](const Letter& a, const Letter& b) { return turn(a) < turn(b); });
 }
 
 bool RelayNegotiation::goes_straight(int peer, bool outgoing) const {
