@@ -135,6 +135,19 @@ def test_a_profile_file_sets_the_prices(
     refused(vicinal("explain", matrix_file, *request, "--profile", file), "--profile", str(file))
 
 
+def test_plans_are_chosen_by_the_profile_that_prices_them(matrix_file: Path, tmp_path: Path) -> None:
+    request = ("--ranks", 14, "--ranks-per-region", 4, "--no-verify")
+    _, usual, _ = explained(matrix_file, tmp_path, *request)
+    assert usual["automatic"]["nonlocal_messages"] < usual["direct"]["nonlocal_messages"]
+    # Where a handover takes longer than all messages together, nothing is worth handing over.
+    profile = json.loads(_core.Profile.default().to_json())
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps({**profile, "handover": 1.0}))
+    _, slow, _ = explained(matrix_file, tmp_path, *request, "--profile", file)
+    assert slow["automatic"]["nonlocal_messages"] == slow["direct"]["nonlocal_messages"]
+    assert slow["automatic"]["predicted_us"] < 1e6
+
+
 def test_maps_of_regions_are_for_plots_alone(
     matrix_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,7 +31,7 @@ def matrix_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plans(matrix_file: Path) -> dict[str, _core.PlanSet]:
     """Of strategies that use all kinds of operations."""
     problem, machine = read_input(Input(str(matrix_file), RANKS, None, 1, None)), read_machine(REGIONS, RANKS)
-    return {name: plan(name, problem, machine) for name in ("direct", "aggregate", "distance-halving-pruned")}
+    return {name: plan(name, problem, machine, profile_of(None)) for name in ("direct", "aggregate", "distance-halving-pruned")}
 
 
 def simulations(plans: dict[str, _core.PlanSet]) -> dict[str, Simulated]:
@@ -120,7 +120,7 @@ def test_all_strategies_are_shown_and_the_fastest_told(matrix_file: Path, tmp_pa
     assert all(list(row)[: len(KEYS)] == KEYS for row in content["rows"])
     problem = read_input(Input(str(matrix_file), RANKS, None, 1, None))
     for strategy, row in rows.items():
-        price = plan(strategy, problem, read_machine(REGIONS, RANKS)).price(None, 16)
+        price = plan(strategy, problem, read_machine(REGIONS, RANKS), profile_of(None)).price(None, 16)
         assert row["simulated_us"] == pytest.approx(price["seconds"] * 1e6, abs=1e-3)
         assert sum(row["simulated_phases_us"].values()) == pytest.approx(row["simulated_us"], abs=0.02)
         assert row["busiest_rank"] == price["busiest"] and row["busiest_us"] <= row["simulated_us"]

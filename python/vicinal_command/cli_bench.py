@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .inputs import ALLTOALLV
 from .options import add_common, add_files, add_profile, add_timing, positive, positives, probabilities, regions_of, virtual_regions_of
 from .outputs import CommandError, OutputFile
 from .report import Report
@@ -17,6 +20,7 @@ DENSITIES = (0.05, 0.1, 0.3, 0.5, 0.7)
 SIZES = (32, 400, 4096)
 BLOCKS = (8, 1024, 65536)
 PROBABILITY, VALUES, PARTNERS = 0.05, 64, 2
+EXCHANGES, TURN_SECONDS = 1000, 0.2
 
 
 def add_benches(commands: Any) -> None:
@@ -27,6 +31,7 @@ def add_benches(commands: Any) -> None:
     _add_sdde(benches)
     _add_allgather(benches)
     _add_amg(benches)
+    _add_choice(benches)
 
 
 def _add_neighbor_allgather(benches: Any) -> None:
@@ -157,6 +162,55 @@ def _add_amg(benches: Any) -> None:
     add_files(command)
 
 
+def _add_choice(benches: Any) -> None:
+    command = benches.add_parser(
+        "choice", help="how well `automatic` chooses",
+        description="Time exchanges with counts (MPI_Neighbor_alltoallv) of recorded runs, matrices and random graphs under all "
+        "strategies and by the MPI's own, twice: the first run says which strategy is the best, the second how much longer "
+        "`automatic` takes. Without anything named, random graphs of several densities are taken.",
+    )
+    command.set_defaults(run=_run_choice)
+    command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
+    add_common(command, launched=True)
+    add_profile(command)
+    command.add_argument(
+        "--strategy", default="all", metavar="NAMES", help="all (default), or some beside automatic, such as direct,aggregate"
+    )
+    command.add_argument(
+        "--pattern", nargs="+", action="extend", default=[], metavar="FILE",
+        help="recorded runs: CSV, perhaps gzipped, of src,dst,MB; each with its ranks folded onto those here, and with as "
+        "many of its first ranks",
+    )
+    command.add_argument(
+        "--exchanges", type=positive, default=EXCHANGES, metavar="E",
+        help=f"how many exchanges a recorded run's megabytes are the total of (default {EXCHANGES})",
+    )
+    command.add_argument(
+        "--matrix", nargs="+", action="extend", default=[], metavar="MATRIX",
+        help="each rank needs the entries that its rows of this matrix refer to; given as for spmv",
+    )
+    command.add_argument(
+        "--density", type=probabilities, default=[], metavar="LIST",
+        help="random graphs in which each edge is there with this probability, such as 0.1,0.5",
+    )
+    command.add_argument(
+        "--sizes", type=positives, default=list(SIZES), metavar="LIST",
+        help=f"bytes per edge of these (default {_list(SIZES)})",
+    )
+    command.add_argument(
+        "--probability", type=probabilities, default=[], metavar="LIST",
+        help="each rank needs each value of each other rank with this probability, such as 0.05,0.2",
+    )
+    command.add_argument(
+        "--values", type=positive, default=VALUES, metavar="V", help=f"how many values a rank has there (default {VALUES})"
+    )
+    command.add_argument(
+        "--turn-seconds", type=_seconds, default=TURN_SECONDS, metavar="S",
+        help=f"how long a turn may last; the iterations are fewer where it would last longer (default {TURN_SECONDS})",
+    )
+    add_timing(command, iterations=50, repetitions=12)
+
+
 def run(options: argparse.Namespace, known: Sequence[str], json: Report | None, plot: OutputFile | None) -> int:
     """Run the benchmark that was asked for; `known` are the strategies that there are."""
     status: int = options.run(options, known, json, plot)
@@ -223,6 +277,30 @@ def _run_amg(options: argparse.Namespace, _: Sequence[str], json: Report | None,
     )
 
 
+def _run_choice(
+    options: argparse.Namespace, known: Sequence[str], json: Report | None, plot: OutputFile | None
+) -> int:
+    from .benchmarks.choice import AUTOMATIC, Request, choice
+    from .options import check_strategy
+
+    serving = check_strategy("all", **ALLTOALLV)
+    chosen = _contestants(options.strategy, "strategy", serving, known)
+    for name in chosen:
+        check_strategy(name, **ALLTOALLV)
+    asked = options.pattern or options.matrix or options.density or options.probability
+    regions = regions_of(options)
+    terms = replace(
+        _terms(options, list(dict.fromkeys([*chosen, AUTOMATIC])), json, plot),
+        turn_seconds=options.turn_seconds, profile=os.path.abspath(options.profile) if options.profile else None,
+    )
+    return choice(
+        Request(
+            options.ranks, options.pattern, options.exchanges, options.matrix, options.density if asked else DENSITIES,
+            options.sizes, options.probability, options.values, regions not in (None, "node", "numa"), terms,
+        )
+    )
+
+
 def _check_counting(options: argparse.Namespace, plot: OutputFile | None) -> None:
     if options.count and plot:
         raise CommandError("--plot draws times, and --count takes none; give one of them")
@@ -252,6 +330,16 @@ def _contestants(asked: str, what: str, all_: Sequence[str], known: Sequence[str
 
 def _list(values: Sequence[float]) -> str:
     return ",".join(map(str, values))
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds above 0")
+    return value
 
 
 def _moore(text: str) -> tuple[int, int]:

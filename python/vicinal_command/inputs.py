@@ -134,17 +134,37 @@ def read_machine(regions: str, ranks: int) -> Machine:
 
 
 def plan(
-    strategy: str, problem: Problem, machine: Machine, profile: Profile, *, idle_ranks_lead: bool = False
+    strategy: str, problem: Problem, machine: Machine, profile: Profile, *, shared_memory: bool = True,
+    idle_ranks_lead: bool = False,
 ) -> PlanSet:
-    """The plans of all ranks, chosen by the profile; may take long, and can be interrupted."""
+    """The plans of all ranks, chosen by the profile; may take long, and can be interrupted.
+
+    Without shared memory ranks of a region hand each other everything by messages.
+    """
+    return plan_patterns(
+        strategy, problem.patterns, problem.planned_bytes, machine, profile, shared_memory=shared_memory,
+        idle_ranks_lead=idle_ranks_lead,
+    )
+
+
+def plan_patterns(
+    strategy: str, patterns: Patterns, element_bytes: int, machine: Machine, profile: Profile, *,
+    shared_memory: bool = True, one_block: bool = False, complete: bool = False, idle_ranks_lead: bool = False,
+) -> PlanSet:
+    """The same for patterns without a problem around them; `one_block` and `complete` as for allgathers."""
     from vicinal import _core
 
     return interruptible(
         lambda: _core.PlanSet.plan(
-            strategy, machine, problem.patterns, element_bytes=problem.planned_bytes, profile=profile,
-            idle_ranks_lead=idle_ranks_lead,
+            strategy, machine, patterns, element_bytes=element_bytes, profile=profile, shared_memory=shared_memory,
+            one_block=one_block, complete=complete, idle_ranks_lead=idle_ranks_lead,
         )
     )
+
+
+def values_of(megabytes: npt.NDArray[np.float64], exchanges: int) -> Integers:
+    """How many values one of so many exchanges has on each edge of which these totals were recorded; at least one."""
+    return np.maximum(1, np.rint(megabytes * 1e6 / exchanges / RECORDED_BYTES)).astype(np.int64)
 
 
 def _matrix(given: Input) -> Problem:
@@ -202,13 +222,13 @@ def _recorded(given: Input) -> Problem:
     if ranks > run.ranks:
         raise CommandError(f"pattern {given.name} has {run.ranks} ranks; give --ranks at most as many, or leave it out")
     sources, destinations, megabytes = folded(run, ranks)
-    counts = np.maximum(1, np.rint(megabytes * 1e6 / exchanges / RECORDED_BYTES)).astype(np.int64)
+    counts = values_of(megabytes, exchanges)
     about = f"{len(sources):,} edges" + (f" of {run.ranks:,} ranks folded" if ranks < run.ranks else "")
     return Problem(
         name=Path(given.name).name,
         about=f"{about}, one of {exchanges:,} exchanges" if exchanges > 1 else about,
         ranks=ranks,
-        patterns=_edge_patterns(ranks, sources, destinations, counts),
+        patterns=edge_patterns(ranks, sources, destinations, counts),
         planned_bytes=RECORDED_BYTES,
         value_bytes=RECORDED_BYTES,
         origins=np.empty(0, np.int64),
@@ -228,7 +248,7 @@ def folded(run: Recorded, ranks: int) -> tuple[Integers, Integers, npt.NDArray[n
     return edges[apart] // ranks, edges[apart] % ranks, weights[apart]
 
 
-def _edge_patterns(ranks: int, sources: Integers, destinations: Integers, counts: Integers) -> Patterns:
+def edge_patterns(ranks: int, sources: Integers, destinations: Integers, counts: Integers) -> Patterns:
     """An exchange in which edge k carries so many values of its own; edges ascend."""
     from vicinal import _core
 

@@ -107,15 +107,15 @@ def check_strategy(asked: str, *, with_reverse: bool, one_block: bool) -> Sequen
     return list(dict.fromkeys([BASELINE, asked]))
 
 
-def add_timing(command: argparse.ArgumentParser, iterations: int) -> None:
+def add_timing(command: argparse.ArgumentParser, iterations: int, repetitions: int = REPETITIONS) -> None:
     """The options of every command that times exchanges."""
     command.add_argument(
         "--iterations", type=positive, default=iterations, metavar="N",
         help=f"exchanges in a row that are timed together (default {iterations})",
     )
     command.add_argument(
-        "--repetitions", type=positive, default=REPETITIONS, metavar="K",
-        help=f"how often each contestant has its turn (default {REPETITIONS})",
+        "--repetitions", type=positive, default=repetitions, metavar="K",
+        help=f"how often each contestant has its turn (default {repetitions})",
     )
     add_mpi(command)
 

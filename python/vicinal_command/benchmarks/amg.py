@@ -121,7 +121,7 @@ def _level_rows(level: Level, machine: Machine, profile: Profile) -> list[LevelR
     apart, once = problem.between_regions(machine)
     rows: list[LevelRow] = []
     for strategy in STRATEGIES:
-        plans = plan(strategy, problem, machine)
+        plans = plan(strategy, problem, machine, profile)
         predicted = interruptible(partial(predict, plans, profile, problem.value_bytes))
         found = LevelRow(
             **make_row(strategy, plans.statistics(), problem.value_bytes, correct=None),

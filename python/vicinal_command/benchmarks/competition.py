@@ -37,6 +37,10 @@ class Terms:
     mpi: str | None
     json: Report | None
     plot: OutputFile | None
+    turn_seconds: float | None = None
+    """How long a turn may last; one that would last longer has fewer iterations.  None: as long as it takes."""
+    profile: str | None = None
+    """The file by which plans are chosen; None: the environment's, or the built-in one."""
 
     @property
     def all_contestants(self) -> list[str]:
@@ -86,6 +90,11 @@ class Results:
             median_ratio_to_mpi=round(float(np.median(mine) / np.median(own)), 4),
         )
 
+    def turns_us(self, case: int, contestant: int) -> npt.NDArray[Any]:
+        """The slowest rank's time in each turn."""
+        turns: npt.NDArray[Any] = self._of["exchange"][:, case, contestant].max(axis=0) * 1e6
+        return turns
+
     def correct(self, case: int, contestant: int) -> bool:
         """Whether every rank got what it should."""
         return bool(self._of["correct"][:, case, contestant].all())
@@ -112,6 +121,8 @@ def compete(
         "contestants": list(terms.contestants),
         "iterations": terms.iterations,
         "repetitions": terms.repetitions,
+        "turn_seconds": terms.turn_seconds,
+        "profile": terms.profile,
         "builds": builds,
         "cases": list(cases),
     }

@@ -91,21 +91,33 @@ class _Competition(Generic[OneCase]):
                 self.process.report()
 
         self.correct[number] = self._check(case, exchanges, 1)
+        iterations = self._iterations(case, exchanges)
         for repetition in range(self.task["repetitions"]):
             for index, exchange in in_turn(exchanges, repetition):
-                self.process.meet()
-                begin = time.perf_counter()
-                for _ in range(self.task["iterations"]):
-                    exchange.run()
-                    case.compute()
-                taken = time.perf_counter() - begin
-                self.exchange[number, index, repetition] = taken / self.task["iterations"]
+                self.exchange[number, index, repetition] = self._time(case, exchange, iterations)
                 self.process.report()
         # Once more with other values, which those left over from before are not.
         self.correct[number] &= self._check(case, exchanges, 2)
         self.counts.append([exchange.counts() for exchange in exchanges])
         for exchange in exchanges:
             exchange.free()
+
+    def _iterations(self, case: OneCase, exchanges: list[Exchange]) -> int:
+        """How many exchanges in a row are a turn: fewer than were asked for where the slowest's would take too long."""
+        most, limit = int(self.task["iterations"]), self.task["turn_seconds"]
+        if limit is None:
+            return most
+        slowest = max(self._time(case, exchange, 1) for exchange in exchanges)
+        return min(most, max(1, int(limit / max(self.process.most_of(slowest), 1e-9))))
+
+    def _time(self, case: OneCase, exchange: Exchange, iterations: int) -> float:
+        """Seconds that each of so many exchanges in a row takes."""
+        self.process.meet()
+        begin = time.perf_counter()
+        for _ in range(iterations):
+            exchange.run()
+            case.compute()
+        return (time.perf_counter() - begin) / iterations
 
     def _check(self, case: OneCase, exchanges: list[Exchange], round_: int) -> npt.NDArray[np.bool_]:
         """Whether each delivers what MPI's own, the first of them, does."""

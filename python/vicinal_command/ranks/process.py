@@ -73,6 +73,10 @@ class RankProcess:
         while not request.Test():
             os.sched_yield()
 
+    def most_of(self, value: float) -> float:
+        """The largest of all ranks' values, on each of them."""
+        return max(self.comm.allgather(value))
+
     def report(self) -> None:
         """Tell the command that another step is done."""
         if self.comm.rank == 0:

@@ -1,0 +1,231 @@
+"""`vicinal bench choice`: how well `automatic` chooses, on matrices, recorded runs and random graphs.
+
+All strategies and MPI's own MPI_Neighbor_alltoallv are timed twice, by ranks that are started anew.  The first run says
+which strategy is the best in a case, the second how much longer `automatic` takes than that one: the best of many
+noisy times, compared with the others of the same run, would be flattered.  `automatic` takes part twice, so that what is
+made of the noise is told, too.  Where the regions are known without running, each strategy's predicted time stands beside
+the measured one.  The ranks are ranks/neighbor_alltoallv.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..inputs import plan_patterns, read_machine
+from ..outputs import CommandError, interruptible, progress
+from ..prices import predict, profile_of
+from ..ranks.neighbor_alltoallv import AGAIN
+from ..ranks.process import COUNTED
+from ..report import tables_beside
+from ..tables import Column, duration, ratio, show, size, timed
+from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete
+from .tables import WIDTH, Timed
+from .transfers import VALUE_BYTES, Transfers, alike, matrix_halo, random_halo, recorded_transfers
+from .verdicts import Judged, Summary, judge, of_strategies, summarize
+from .workloads import made_of, random_sparse
+
+if TYPE_CHECKING:
+    from vicinal._core import Profile
+
+AUTOMATIC = "automatic"
+CASES = "patterns, matrices and random graphs"
+
+CASE_COLUMNS = (
+    Column("case", lambda row: str(row["workload"]), left=True),
+    Column("edges\nper rank", lambda row: f"{row['edges'] / row['ranks']:.1f}"),
+    Column("bytes\nper rank", lambda row: size(row["bytes"] / row["ranks"])),
+    Column("MPI", timed("mpi_us")),
+    Column("automatic", timed("automatic_us")),
+    Column("best", lambda row: str(row["best"]), left=True),
+    Column("\n", timed("best_us")),
+    Column("automatic\nover best", lambda row: ratio(row["regret"])),
+    Column("over\nitself", lambda row: ratio(row["control"])),
+    Column("over\nMPI", lambda row: ratio(row["to_mpi"])),
+    Column("MPI over\nitself", lambda row: ratio(row["mpi_control"])),
+)
+STRATEGY_COLUMNS = (
+    Column("strategy", lambda row: str(row["strategy"]), left=True),
+    Column("best in", lambda row: str(row["best_in"])),
+    Column("over the best:\ngeometric mean", lambda row: ratio(row["over_best"])),
+    Column("95th\npercentile", lambda row: ratio(row["over_best_95"])),
+    Column("most", lambda row: ratio(row["over_best_most"])),
+    Column("over MPI:\ngeometric mean", lambda row: ratio(row["to_mpi"])),
+    Column("most", lambda row: ratio(row["to_mpi_most"])),
+    Column("predicted over\nmeasured: median", lambda row: ratio(row["predicted"])),
+    Column("least", lambda row: ratio(row["predicted_least"])),
+    Column("most", lambda row: ratio(row["predicted_most"])),
+    Column("typically\noff by", lambda row: "-" if row["off"] is None else f"× {row['off']:.2f}"),
+)
+
+
+class ChoiceRow(Timed):
+    """One contestant's results in one case, of the second run; bytes are those of all edges."""
+
+    edges: int
+    bytes: int
+    setup_us: float
+    first_median_us: float
+    """Of the first run, by which the best was picked."""
+    predicted_us: float | None
+    nonlocal_messages: int | None
+    nonlocal_messages_max: int | None
+
+
+class CaseRow(Judged):
+    """What a case comes to."""
+
+    workload: str
+    ranks: int
+    edges: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `vicinal bench choice` was asked for."""
+
+    ranks: int
+    patterns: Sequence[str]
+    exchanges: int
+    """How many exchanges a recorded total stands for."""
+    matrices: Sequence[str]
+    densities: Sequence[float]
+    sizes: Sequence[int]
+    """Bytes per edge, of random graphs of these densities."""
+    probabilities: Sequence[float]
+    values: int
+    """How many values each rank has of which the others need each with these probabilities."""
+    predicted: bool
+    """The regions are known without running."""
+    terms: Terms
+
+
+def choice(request: Request) -> int:
+    """Run twice, compare, show the tables and write the files.  Returns the exit status."""
+    terms = replace(request.terms, contestants=[*request.terms.contestants, AUTOMATIC + AGAIN])
+    profile = profile_of(terms.profile)
+    cases = list_cases(request)
+    predicted = _predict(request, cases, profile) if request.predicted else [{} for _ in cases]
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for number, case in enumerate(cases):
+        arrays.update(case.arrays(number))
+    described = [{"has_items": case.items is not None} for case in cases]
+    first, second = (
+        compete(terms, "neighbor_alltoallv", request.ranks, described, arrays) for _ in range(2)
+    )
+    rows = _rows(terms, cases, first, second, predicted)
+    judged = [
+        CaseRow(
+            workload=case.name, ranks=case.ranks, edges=case.edges, bytes=case.bytes,
+            **judge(_turns(terms, first, number), _turns(terms, second, number), AUTOMATIC, MPI_OWN),
+        )
+        for number, case in enumerate(cases)
+    ]
+    summary = summarize(judged)
+    if terms.json:
+        facts = {**made_of(cases), **second.facts, "cases": judged, "summary": summary}
+        terms.json.write(rows, facts, profile.name)
+    if terms.plot:
+        from .plots import plot_bench
+
+        plot, panels = terms.plot, {"exchanges with counts": rows}
+        plot.write(lambda path: plot_bench(path, plot.kind, _title(request, second), panels))
+    _show(request, second, profile, rows, judged, summary)
+    wrong = sorted({row["strategy"] for row in rows if not row["correct"]})
+    if wrong:
+        raise CommandError(f"what arrived was wrong under {', '.join(wrong)}; please report this")
+    return 0
+
+
+def list_cases(request: Request) -> list[Transfers]:
+    """All of them, but those in which nobody sends anything."""
+    cases = [each for path in request.patterns for each in recorded_transfers(path, request.ranks, request.exchanges)]
+    cases += [matrix_halo(name, request.ranks) for name in request.matrices]
+    cases += [alike(random_sparse(request.ranks, each), size) for each in request.densities for size in request.sizes]
+    cases += [random_halo(request.ranks, request.values, each) for each in request.probabilities]
+    cases = [case for case in cases if case.edges]
+    if not cases:
+        raise CommandError(f"nothing to exchange in the {CASES} that were given; give others, or more ranks")
+    return cases
+
+
+def _predict(request: Request, cases: Sequence[Transfers], profile: Profile) -> list[dict[str, float]]:
+    """For each case the price of each strategy's plans."""
+    terms = request.terms
+    machine = read_machine(terms.regions, request.ranks)
+    found: list[dict[str, float]] = []
+    with progress("predicting", len(cases)) as advance:
+        for case in cases:
+            patterns = case.patterns()
+            prices = {}
+            for strategy in terms.contestants:
+                plans = plan_patterns(strategy, patterns, VALUE_BYTES, machine, profile)
+                prices[strategy] = interruptible(lambda: predict(plans, profile, VALUE_BYTES)).microseconds  # noqa: B023
+            found.append(prices)
+            advance(len(found))
+    return found
+
+
+def _turns(terms: Terms, results: Results, number: int) -> dict[str, npt.NDArray[Any]]:
+    return {name: results.turns_us(number, index) for index, name in enumerate(terms.all_contestants)}
+
+
+def _rows(
+    terms: Terms, cases: Sequence[Transfers], first: Results, second: Results,
+    predicted: Sequence[Mapping[str, float]],
+) -> list[ChoiceRow]:
+    rows = []
+    for number, case in enumerate(cases):
+        for index, contestant in enumerate(terms.all_contestants):
+            row = ChoiceRow(
+                workload=case.name,
+                ranks=case.ranks,
+                edges=case.edges,
+                bytes=case.bytes,
+                strategy=contestant,
+                setup_us=second.setup_us(number, index),
+                **second.measured(number, index),
+                first_median_us=round(float(np.median(first.turns_us(number, index))), 3),
+                predicted_us=predicted[number].get(contestant),
+                nonlocal_messages=None,
+                nonlocal_messages_max=None,
+                correct=first.correct(number, index) and second.correct(number, index),
+            )
+            if contestant not in (MPI_OWN, MPI_AGAIN):
+                sent = second.counts(number, index)[:, COUNTED.index("nonlocal_messages")]
+                row["nonlocal_messages"], row["nonlocal_messages_max"] = int(sent.sum()), int(sent.max())
+            rows.append(row)
+    return rows
+
+
+def _title(request: Request, results: Results) -> str:
+    return f"exchanges with counts on {request.ranks:,} ranks ({results.mpi.abi}), regions {request.terms.regions}"
+
+
+def _show(
+    request: Request, results: Results, profile: Profile, rows: Sequence[ChoiceRow], judged: Sequence[CaseRow],
+    summary: Summary,
+) -> None:
+    terms, stream = request.terms, tables_beside(request.terms.json)
+    limit = f", at most {duration(terms.turn_seconds * 1e6)} of them" if terms.turn_seconds else ""
+    notes = [
+        f"times: the slowest rank's mean of up to {terms.iterations} in a row{limit}; medians of {terms.repetitions} turns, "
+        "contestants in turn, of a second run; ratios: medians of those of each turn",
+        "best: the strategy, other than automatic, of the least median in a first run, whose ranks were others; so automatic may "
+        "take less than it",
+        "over itself: a control, the same twice, in turns of its own",
+    ]
+    show(_title(request, results), judged, CASE_COLUMNS, notes, stream=stream, width=WIDTH + 20)
+    strategies = of_strategies(rows, terms.contestants, [row["best"] for row in judged], MPI_OWN)
+    about = ["over the best, over MPI: medians of the second run"]
+    if request.predicted:
+        about.append(f"predicted: by the profile {profile.name}, of one exchange that all ranks begin at once; measured: medians")
+    show(
+        f"all {len(judged)} cases", strategies, STRATEGY_COLUMNS, about, stream=stream, width=WIDTH + 20,
+        findings=summary["said"],
+    )

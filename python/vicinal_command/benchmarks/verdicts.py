@@ -1,0 +1,162 @@
+"""What two runs of all strategies say of the choice among them: figures of a case, of a strategy, and of all together.
+
+A ratio of a case is the median of those of its turns: what disturbs a turn then disturbs both of its times.  Over cases
+there are the geometric mean, the 95th percentile and the most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from .competition import MPI_AGAIN
+
+Turns = npt.NDArray[Any]
+"""A contestant's time in each turn."""
+
+NEARLY = 1.05
+"""What takes less than this much of the other's time is counted as no slower."""
+
+
+class Judged(TypedDict):
+    """One case; times are medians of the second run."""
+
+    best: str
+    """The strategy, other than the choice, that was the fastest in the first run."""
+    mpi_us: float
+    automatic_us: float
+    best_us: float
+    regret: float
+    """The choice's time over that of the best."""
+    control: float
+    """The choice's over its own."""
+    to_mpi: float
+    mpi_control: float
+
+
+class Summary(TypedDict):
+    """All cases together."""
+
+    regret_mean: float
+    regret_95: float
+    regret_most: float
+    control_mean: float
+    control_95: float
+    """Of the control, whichever way it went."""
+    to_mpi_mean: float
+    to_mpi_95: float
+    to_mpi_most: float
+    slower_than_mpi: int
+    """Cases in which the choice takes more than 1.05 of MPI's time."""
+    said: list[str]
+
+
+class OfStrategy(TypedDict):
+    """One strategy in all cases; None where nothing was predicted."""
+
+    strategy: str
+    best_in: int
+    over_best: float
+    over_best_95: float
+    over_best_most: float
+    to_mpi: float
+    to_mpi_most: float
+    predicted: float | None
+    """Predicted over measured: the median, ..."""
+    predicted_least: float | None
+    predicted_most: float | None
+    off: float | None
+    """... and the factor by which they differ in the geometric mean, in whichever direction."""
+
+
+def judge(first: Mapping[str, Turns], second: Mapping[str, Turns], chosen: str, own: str) -> Judged:
+    """A case, from the times of all contestants in two runs; `chosen` takes part twice, and so does MPI's `own`."""
+    again = next(name for name in second if name != chosen and name.startswith(chosen))
+    others = [name for name in first if name not in (chosen, again, own, MPI_AGAIN)]
+    best = min(others, key=lambda name: float(np.median(first[name])), default=chosen)
+
+    def over(one: str, other: str) -> float:
+        return round(float(np.median(second[one] / second[other])), 4)
+
+    def median(name: str) -> float:
+        return round(float(np.median(second[name])), 3)
+
+    return Judged(
+        best=best,
+        mpi_us=median(own),
+        automatic_us=median(chosen),
+        best_us=median(best),
+        regret=over(chosen, best),
+        control=over(again, chosen),
+        to_mpi=over(chosen, own),
+        mpi_control=over(MPI_AGAIN, own),
+    )
+
+
+def summarize(judged: Sequence[Judged]) -> Summary:
+    """All cases together, in figures and in sentences."""
+    regret, to_mpi = ([row[key] for row in judged] for key in ("regret", "to_mpi"))  # type: ignore[literal-required]
+    control = [row["control"] for row in judged]
+    either_way = [max(value, 1 / value) for value in control]
+    slower = sum(value > NEARLY for value in to_mpi)
+    found = Summary(
+        regret_mean=_mean(regret), regret_95=_most_of(regret, 95), regret_most=_most_of(regret, 100),
+        control_mean=_mean(control), control_95=_most_of(either_way, 95),
+        to_mpi_mean=_mean(to_mpi), to_mpi_95=_most_of(to_mpi, 95), to_mpi_most=_most_of(to_mpi, 100),
+        slower_than_mpi=slower, said=[],
+    )
+    found["said"] = [
+        f"automatic over the best strategy: geometric mean {found['regret_mean']:.3f}, 95th percentile "
+        f"{found['regret_95']:.2f}, most {found['regret_most']:.2f}",
+        f"automatic over itself (control): geometric mean {found['control_mean']:.3f}, 95th percentile, whichever way, "
+        f"{found['control_95']:.2f}",
+        f"automatic over MPI: geometric mean {found['to_mpi_mean']:.3f}, most {found['to_mpi_most']:.2f}; above {NEARLY} in "
+        f"{slower} of {len(judged)} cases",
+    ]
+    return found
+
+
+def of_strategies(
+    rows: Sequence[Mapping[str, Any]], strategies: Sequence[str], bests: Sequence[str], own: str
+) -> list[OfStrategy]:
+    """Each strategy over all cases; `rows` begin each case with MPI's `own`, and `bests` are the cases' best."""
+    cases: list[dict[str, Mapping[str, Any]]] = []
+    for row in rows:
+        if row["strategy"] == own:
+            cases.append({})
+        cases[-1][row["strategy"]] = row
+    found = []
+    for name in strategies:
+        mine = [case[name]["exchange_median_us"] for case in cases]
+        over_best = [
+            time / case[best]["exchange_median_us"] for time, case, best in zip(mine, cases, bests, strict=True)
+        ]
+        to_mpi = [time / case[own]["exchange_median_us"] for time, case in zip(mine, cases, strict=True)]
+        predicted = [
+            case[name]["predicted_us"] / time
+            for time, case in zip(mine, cases, strict=True)
+            if case[name]["predicted_us"]
+        ]
+        found.append(OfStrategy(
+            strategy=name,
+            best_in=bests.count(name),
+            over_best=_mean(over_best), over_best_95=_most_of(over_best, 95), over_best_most=_most_of(over_best, 100),
+            to_mpi=_mean(to_mpi), to_mpi_most=_most_of(to_mpi, 100),
+            predicted=_most_of(predicted, 50) if predicted else None,
+            predicted_least=_most_of(predicted, 0) if predicted else None,
+            predicted_most=_most_of(predicted, 100) if predicted else None,
+            off=_mean([max(value, 1 / value) for value in predicted]) if predicted else None,
+        ))
+    return found
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    """The geometric one."""
+    return round(float(np.exp(np.log(ratios).mean())), 4)
+
+
+def _most_of(values: Sequence[float], percent: float) -> float:
+    return round(float(np.percentile(values, percent)), 4)

@@ -1,0 +1,141 @@
+"""What one rank does where exchanges with counts are timed: edges that each carry so many values.
+
+Started by benchmarks/choice.py and by benchmarks/amg.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal import Graph
+
+from .competition import Exchange, compete
+from .process import COUNTED, RankProcess, run
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from mpi4py import MPI
+
+    Integers = npt.NDArray[np.int64]
+
+AGAIN = " again"
+"""Marks the second part of a strategy that has two."""
+
+
+class Edges:
+    """One rank's side of a case: whom it sends how many values, and what has come from whom."""
+
+    def __init__(self, process: RankProcess, number: int) -> None:
+        rank = process.comm.rank
+
+        def load(name: str) -> Any:
+            return process.load(f"{number}-{name}")
+
+        def side(name: str) -> tuple[Integers, Integers]:
+            first, end = load(f"{name}_starts")[rank : rank + 2]
+            return np.array(load(name)[first:end]), np.array(load(f"{name}_counts")[first:end])
+
+        self.rank = rank
+        self.sources, self.received = side("in")
+        self.destinations, self.sent = side("out")
+        self.items: Integers | None = None
+        """Which value each element sent is, edge after edge; None: each is one of its own."""
+        if process.task["cases"][number]["has_items"]:
+            first = int(load("item_starts")[rank])
+            self.items = np.array(load("items")[first : first + int(self.sent.sum())])
+        self.send: npt.NDArray[np.float64] = np.zeros(int(self.sent.sum()))
+        self.receive: npt.NDArray[np.float64] = np.zeros(int(self.received.sum()))
+
+    def fill(self, round_: int) -> None:
+        """What is sent, differing from rank to rank and from round to round; whatever arrived is spoiled."""
+        generator = np.random.default_rng([self.rank, round_])
+        if self.items is None:
+            self.send[:] = generator.random(len(self.send))
+        elif len(self.items):
+            # The same value under the same number, on whatever edge.
+            first = int(self.items.min())
+            self.send[:] = generator.random(int(self.items.max()) - first + 1)[self.items - first]
+        self.receive[:] = np.nan
+
+    def delivered(self) -> bytes:
+        """What has arrived."""
+        return self.receive.tobytes()
+
+    def compute(self) -> None:
+        """Nothing: exchanges alone are timed."""
+
+    def right(self, round_: int) -> bool:
+        """Nothing was computed."""
+        del round_
+        return True
+
+
+class Own:
+    """The MPI library's own."""
+
+    def __init__(self, comm: MPI.Intracomm, case: Edges) -> None:
+        from mpi4py import MPI
+
+        self._graph = comm.Create_dist_graph_adjacent(
+            case.sources.tolist(), case.destinations.tolist(), reorder=False
+        )
+        self._send: Any = [case.send, _places(case.sent), MPI.DOUBLE]
+        self._receive: Any = [case.receive, _places(case.received), MPI.DOUBLE]
+
+    def run(self) -> None:
+        self._graph.Neighbor_alltoallv(self._send, self._receive)
+
+    def counts(self) -> list[int]:
+        return [0] * len(COUNTED)
+
+    def free(self) -> None:
+        self._graph.Free()
+
+
+class Planned:
+    """A strategy's, on a graph of its own, so that making it is told with it."""
+
+    def __init__(self, comm: MPI.Intracomm, case: Edges, strategy: str, regions: str, profile: str | None) -> None:
+        graph = Graph(
+            comm, case.sources, case.destinations, strategy=strategy, regions=regions, profile=profile
+        )
+        self._request = graph.Neighbor_alltoallv_init(
+            [case.send, case.sent], [case.receive, case.received], case.items
+        )
+
+    def run(self) -> None:
+        self._request.start()
+        self._request.wait()
+
+    def counts(self) -> list[int]:
+        return [getattr(self._request.statistics, name) for name in COUNTED]
+
+    def free(self) -> None:
+        self._request.free()
+
+
+def _places(counts: Integers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Counts and where they start, as MPI's integers, which mpi4py then takes as they are."""
+    ends = np.cumsum(counts)
+    if ends.size and ends[-1] > np.iinfo(np.int32).max:
+        raise RuntimeError(f"this rank exchanges {ends[-1]} values, and MPI counts up to 2147483647; give more ranks")
+    return counts.astype(np.int32), (ends - counts).astype(np.int32)
+
+
+def main(process: RankProcess) -> None:
+    """One rank, from its task to its results."""
+    task = process.task
+
+    def set_up(case: Edges, contestant: str | None) -> Exchange:
+        if contestant is None:
+            return Own(process.comm, case)
+        strategy = contestant.removesuffix(AGAIN)
+        return Planned(process.comm, case, strategy, task["regions"], task["profile"])
+
+    compete(process, lambda number: Edges(process, number), set_up)
+
+
+if __name__ == "__main__":
+    run(main)
