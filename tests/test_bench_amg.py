@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from vicinal import _core
 
 from commanding import described, is_ratio, refused, vicinal
 from vicinal_command.benchmarks import hierarchy
-from vicinal_command.benchmarks.amg import STRATEGIES
+from vicinal_command.benchmarks.amg_levels import CONTESTANTS, machine_of, sum_levels
 
 BENCH = ("bench", "amg")
 NO_MPI = {"VICINAL_MPI": "none"}
@@ -47,34 +48,57 @@ def test_counts_are_those_found_entry_by_entry(tmp_path: Path) -> None:
     built = hierarchy.build(grid)
     for ranks in (16, 32):
         owner = hierarchy.owners(grid, ranks, 4)
-        total = dict.fromkeys(STRATEGIES, 0.0)
+        total = dict.fromkeys((each.name for each in CONTESTANTS), 0.0)
         for number, level in enumerate(built.levels):
             here = [row for row in content["rows"] if (row["ranks"], row["level"]) == (ranks, number)]
-            assert [row["strategy"] for row in here] == list(STRATEGIES)
-            by = {row["strategy"]: row for row in here}
-            far = {edge for edge in _edges(level.A, owner) if edge[0] // 4 != edge[1] // 4}
+            assert [(row["contestant"], row["strategy"], row["local"]) for row in here] == [
+                ("standard", "direct", "messages"), ("aggregating", "aggregate-plain", "messages"),
+                ("deduplicating", "aggregate", "messages"), ("aggregate", "aggregate", "shared"),
+                ("automatic", "automatic", "shared"),
+            ]
+            by = {row["contestant"]: row for row in here}
+            edges = _edges(level.A, owner)
+            far = {edge for edge in edges if edge[0] // 4 != edge[1] // 4}
             messages = {(source, needer) for source, needer, _ in far}
             most = max((sum(source == rank for source, _ in messages) for rank in range(ranks)), default=0)
             once = {(source, needer // 4, row) for source, needer, row in far}
             regions = {(source // 4, needer // 4) for source, needer in messages}
-            assert by["direct"]["nonlocal_messages"] == len(messages)
-            assert by["direct"]["nonlocal_messages_max"] == most
-            assert by["direct"]["nonlocal_bytes"] == 8 * len(far)
-            assert by["aggregate-plain"]["nonlocal_bytes"] == 8 * len(far)
-            assert by["aggregate"]["nonlocal_bytes"] == 8 * len(once)
-            assert by["aggregate"]["nonlocal_messages"] == len(regions)
+            near = {(source, needer) for source, needer, _ in edges - far}
+            assert by["standard"]["nonlocal_messages"] == len(messages)
+            assert by["standard"]["nonlocal_messages_max"] == most
+            assert by["standard"]["local_messages"] == len(near)
+            assert by["standard"]["nonlocal_bytes"] == by["aggregating"]["nonlocal_bytes"] == 8 * len(far)
+            for name in ("deduplicating", "aggregate"):
+                assert by[name]["nonlocal_bytes"] == 8 * len(once)
+                assert by[name]["nonlocal_messages"] == len(regions)
+            # Only where ranks hand each other everything by messages are there any inside a region.
+            assert by["aggregating"]["local_messages"] >= len(near) and by["aggregate"]["local_messages"] == 0
             for row in here:
                 assert (row["level_rows"], row["nonzeros"]) == (level.A.shape[0], level.A.nnz)
                 assert row["idle"] == ranks - len(set(owner.tolist()))
                 assert row["deduplication_saves"] == (round(1 - len(once) / len(far), 4) if far else 0)
-                assert (row["predicted_us"] > 0) == bool(_edges(level.A, owner))
-                total[row["strategy"]] += row["predicted_us"]
+                assert (row["predicted_us"] > 0) == bool(edges)
+                published = row["contestant"] in ("aggregating", "deduplicating")
+                standard = by["standard"]["predicted_us"]
+                total[row["contestant"]] += min(row["predicted_us"], standard) if published else row["predicted_us"]
                 if row["ratio_to_direct"] is not None:
-                    assert is_ratio(row["ratio_to_direct"], row["predicted_us"], by["direct"]["predicted_us"])
+                    assert is_ratio(row["ratio_to_direct"], row["predicted_us"], standard)
             if number + 1 < len(built.levels):
                 owner = owner[np.flatnonzero(level.splitting)]
         assert 0 < total["automatic"] <= 1.05 * min(total.values())
+        (summed,) = (case for case in sum_levels(content["rows"]) if case["ranks"] == ranks)
+        assert {name: summed[name] for name in total} == pytest.approx(total, abs=0.01)
     assert "standard" in result.stdout and "2,048 rows" in result.stdout
+
+
+def test_messages_inside_a_region_are_those_between_cores_of_one_socket() -> None:
+    machine = machine_of(8, 4)
+    needers = np.array([1], np.int32)
+    patterns = _core.halo_patterns(8, np.arange(9), needers, np.array([0]))
+    plans = _core.PlanSet.plan("direct", machine, patterns, shared_memory=False)
+    levels = _core.Profile.default().levels
+    assert plans.price()["seconds"] == pytest.approx(levels["domain"].seconds(8), rel=0.01)
+    assert levels["domain"].seconds(8) < levels["node"].seconds(8)
 
 
 def test_weak_scaling_ends_where_memory_does(tmp_path: Path) -> None:
@@ -83,7 +107,7 @@ def test_weak_scaling_ends_where_memory_does(tmp_path: Path) -> None:
                      env=NO_MPI)
     assert result.returncode == 0, result.stderr
     rows = json.loads(file.read_text())["rows"]
-    assert [row["level_rows"] for row in rows if row["level"] == 0] == [512] * 4 + [1024] * 4
+    assert [row["level_rows"] for row in rows if row["level"] == 0] == [512] * 5 + [1024] * 5
     told = " ".join(result.stdout.split())
     assert f"{1 << 40:,} ranks: not looked at" in told and "GB are available" in told
 

@@ -73,13 +73,18 @@ void bind_machine(nb::module_& module) {
       .def(
           "__init__",
           [](SharedMachine* place, const ArrayArgument<int>& region_of,
-             const ArrayArgument<int>& host_of) {
-            auto machine =
-                std::make_shared<const Machine>(vector_of(region_of), vector_of(host_of));
+             const ArrayArgument<int>& host_of,
+             const std::optional<ArrayArgument<int>>& domain_of) {
+            std::vector<int> domains;
+            if (domain_of) domains = vector_of(*domain_of);
+            auto machine = std::make_shared<const Machine>(vector_of(region_of), vector_of(host_of),
+                                                           std::move(domains));
             new (place) SharedMachine{std::move(machine)};
           },
-          "region_of"_a, "host_of"_a,
-          "Labels, one for each rank; they are numbered anew, in order of their lowest rank.")
+          "region_of"_a, "host_of"_a, "domain_of"_a = nb::none(),
+          "Labels, one for each rank; they are numbered anew, in order of their lowest rank. Ranks "
+          "of one region and domain are nearer than others of the region; without `domain_of`, "
+          "none are.")
       .def_prop_ro(
           "size", [](const SharedMachine& it) { return it.machine->size(); },
           "The number of ranks.")

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from vicinal import Error
 
-from . import cli_bench, cli_explain, cli_inputs, cli_simulate
+from . import cli_bench, cli_explain, cli_inputs, cli_reproduce, cli_simulate
 from .inputs import HALO
 from .options import (
     add_common,
@@ -90,7 +90,7 @@ def _run(options: argparse.Namespace, line: str) -> int:
         print("vicinal", __version__)
         return 0
     if options.command is None:
-        raise CommandError("no command given: choose preload, spmv, explain, simulate, bench, calibrate or strategies; see `vicinal --help`")
+        raise CommandError("no command given: choose preload, spmv, explain, simulate, bench, reproduce, calibrate or strategies; see `vicinal --help`")
     known = dict(_core.strategies())
     if options.command == "strategies":
         width = max(map(len, known))
@@ -128,6 +128,8 @@ def _run(options: argparse.Namespace, line: str) -> int:
         plot = plot_file(options.plot)
     if options.command == "bench":
         return cli_bench.run(options, list(known), json, plot)
+    if options.command == "reproduce":
+        return cli_reproduce.run(options, json)
     if options.command in VIRTUAL:
         return VIRTUAL[options.command](options, strategies, json, plot)
     from . import spmv
@@ -167,6 +169,7 @@ def _parser() -> Parser:
     cli_explain.add_explain(commands)
     cli_simulate.add_simulate(commands)
     cli_bench.add_benches(commands)
+    cli_reproduce.add_reproduce(commands)
     calibrate = commands.add_parser(
         "calibrate", help="measure what messages cost on this machine, for choosing plans by",
         description="Measure on MPI ranks what messages, copies and handovers cost, and write it as a profile, which "

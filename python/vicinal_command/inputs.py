@@ -125,12 +125,12 @@ def read_input(given: Input) -> Problem:
     return _recorded(given) if is_recorded(given.name) else _matrix(given)
 
 
-def read_machine(regions: str, ranks: int) -> Machine:
-    """The machine on which virtual ranks live; every region is a host."""
+def read_machine(regions: str, ranks: int, *, one_socket: bool = False) -> Machine:
+    """The machine on which virtual ranks live; every region is a host, or of each host one socket is used alone."""
     from vicinal import _core
 
     labels = _core.read_regions(regions, ranks)
-    return _core.Machine(labels, labels)
+    return _core.Machine(labels, labels, labels if one_socket else None)
 
 
 def plan(

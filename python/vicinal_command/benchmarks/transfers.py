@@ -6,18 +6,19 @@ send it to a region once.  Nothing here needs MPI.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..inputs import RECORDED_BYTES, edge_patterns, folded, values_of
-from ..matrices import Integers, Matrix, block_starts, read_matrix
+from ..matrices import Integers, Matrix, block_starts, needed_pairs, read_matrix
 from ..outputs import CommandError
 from ..recorded import Recorded, read_recorded
-from .workloads import Requests, Workload, matrix_requests, random_requests
+from .workloads import Workload, random_requests
 
 if TYPE_CHECKING:
     from vicinal._core import Patterns
@@ -74,37 +75,30 @@ def alike(graph: Workload, block_bytes: int) -> Transfers:
     )
 
 
-def answers(requests: Requests, starts: Integers) -> Transfers:
-    """What owners send to those who ask them; rank r has the values from starts[r] to starts[r + 1] - 1."""
-    sizes = np.diff(requests.starts)
-    order = np.lexsort((requests.sources, requests.destinations))
-    # By edge in the new order, its values.
-    firsts = requests.starts[:-1][order]
-    counts = sizes[order]
-    begins = np.cumsum(counts) - counts
-    places = np.arange(int(counts.sum())) - np.repeat(begins - firsts, counts)
-    return Transfers(
-        requests.name, requests.ranks, requests.destinations[order], requests.sources[order], counts, starts,
-        requests.values[places], made_of=requests.made_of,
-    )
+def wanted(
+    name: str, starts: Integers, needers: npt.NDArray[Any], items: Integers, made_of: Mapping[str, Any] | None = None
+) -> Transfers:
+    """Rank needers[i] needs value items[i], each pair once; rank r has the values from starts[r] to starts[r + 1] - 1."""
+    ranks = len(starts) - 1
+    owners = np.searchsorted(starts, items, side="right") - 1
+    order = np.lexsort((items, needers, owners))
+    edges, counts = np.unique(owners * ranks + needers, return_counts=True)
+    return Transfers(name, ranks, edges // ranks, edges % ranks, counts, starts, items[order], made_of=made_of)
 
 
 def random_halo(ranks: int, values: int, probability: float) -> Transfers:
     """Each rank needs each of the `values` values of each other rank with this probability."""
     requests = random_requests(ranks, values, probability)
-    owners = requests.destinations.repeat(np.diff(requests.starts))
-    numbered = Requests(
-        requests.name, ranks, requests.sources, requests.destinations, requests.starts,
-        requests.values + owners * values,
-    )
-    return answers(numbered, np.arange(ranks + 1) * values)
+    sizes = np.diff(requests.starts)
+    items = requests.values + requests.destinations.repeat(sizes) * values
+    return wanted(requests.name, np.arange(ranks + 1) * values, requests.sources.repeat(sizes), items)
 
 
 def matrix_halo(name: str, ranks: int) -> Transfers:
     """The entries of a vector that the rows of a matrix refer to, rows in near-equal blocks."""
     matrix: Matrix = read_matrix(name)
     starts = block_starts(matrix, ranks)
-    return answers(matrix_requests(matrix, starts), starts)
+    return wanted(Path(matrix.name).name, starts, *needed_pairs(matrix, starts), {"matrices": matrix.describe()})
 
 
 def recorded_transfers(path: str, ranks: int, exchanges: int) -> list[Transfers]:
