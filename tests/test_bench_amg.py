@@ -11,6 +11,7 @@ from vicinal import _core
 
 from commanding import described, is_ratio, refused, vicinal
 from vicinal_command.benchmarks import hierarchy
+from vicinal_command.benchmarks.amg_run import STRATEGIES, sum_up
 from vicinal_command.benchmarks.amg_levels import CONTESTANTS, machine_of, sum_levels
 
 BENCH = ("bench", "amg")
@@ -112,6 +113,46 @@ def test_weak_scaling_ends_where_memory_does(tmp_path: Path) -> None:
     assert f"{1 << 40:,} ranks: not looked at" in told and "GB are available" in told
 
 
+def test_levels_are_run_beside_mpi(mpi: str, tmp_path: Path) -> None:
+    files = [tmp_path / "rows.json", tmp_path / "ratios.png"]
+    result = vicinal(*BENCH, "--run", "--rows", 512, "--ranks", 8, "--ranks-per-region", 4, "--iterations", 2, "--repetitions", 2,
+                     "--mpi", mpi, "--json", files[0], "--plot", files[1])
+    assert result.returncode == 0, result.stderr
+    content = json.loads(files[0].read_text())
+    described(content, "bench amg", ran=True)
+    contestants = ["MPI", *STRATEGIES, "MPI again"]
+    rows, sums = content["rows"], content["sums"]
+    assert [row["strategy"] for row in sums] == contestants
+    assert all(row["correct"] is True for row in rows)
+    built, owner = hierarchy.build(hierarchy.grid_of(512)), hierarchy.owners(hierarchy.grid_of(512), 8, 4)
+    for number, level in enumerate(built.levels):
+        here = {row["strategy"]: row for row in rows if row["level"] == number}
+        edges = _edges(level.A, owner)
+        assert list(here) == (contestants if edges else [])
+        if edges:
+            far = {edge for edge in edges if edge[0] // 4 != edge[1] // 4}
+            regions = {(source // 4, needer // 4) for source, needer, _ in far}
+            assert here["direct"]["nonlocal_messages"] == len({edge[:2] for edge in far})
+            assert here["aggregate"]["nonlocal_messages"] == len(regions)
+            assert here["MPI"]["level_rows"] == level.A.shape[0]
+        if number + 1 < len(built.levels):
+            owner = owner[np.flatnonzero(level.splitting)]
+    for total in sums:
+        mine = [row["setup_us"] for row in rows if row["strategy"] == total["strategy"]]
+        assert total["setup_us"] == pytest.approx(sum(mine), abs=0.01)
+    assert "pays after" in result.stdout and files[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_longer_set_up_pays_after_iterations_enough() -> None:
+    turns = {"MPI": np.array([100.0, 200, 300]), "fast": np.array([50.0, 100, 240]), "slow": np.array([110.0, 210, 310]),
+             "MPI again": np.array([90.0, 210, 290])}
+    found = {row["strategy"]: row for row in sum_up(turns, {"MPI": 10, "fast": 610, "slow": 20, "MPI again": 11})}
+    # 50, 100 and 60 are saved.
+    assert (found["fast"]["crossover"], found["fast"]["ratio_to_mpi"], found["fast"]["exchanges_us"]) == (10, 0.5, 100)
+    assert [found[name]["crossover"] for name in ("MPI", "slow", "MPI again")] == [None, None, None]
+    assert sum_up(turns, {"MPI": 10, "fast": 5, "slow": 20, "MPI again": 11})[1]["crossover"] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -120,6 +161,8 @@ def test_weak_scaling_ends_where_memory_does(tmp_path: Path) -> None:
         (("--ranks", 8, "--ranks-per-region", 4), ("--rows",)),
         (("--rows", 512, "--rows-per-rank", 2, "--ranks", 8, "--ranks-per-region", 4), ("not allowed",)),
         (("--rows", 512, "--ranks", 8, "--ranks-per-region", 4, "--profile", "nowhere"), ("--profile", "nowhere")),
+        (("--rows", 512, "--ranks", 8, "--ranks-per-region", 4, "--mpi", "openmpi"), ("--run", "--mpi")),
+        (("--rows", 512, "--ranks", "8,16", "--ranks-per-region", 4, "--run"), ("--run", "--ranks")),
     ],
 )
 def test_what_cannot_be_looked_at_is_told(words: tuple[object, ...], said: tuple[str, ...]) -> None:

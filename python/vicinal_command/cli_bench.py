@@ -41,7 +41,7 @@ def _add_neighbor_allgather(benches: Any) -> None:
         "strategies, check that all deliver the same, and time them in turn. Without any graph named, random "
         "ones of several densities are taken.",
     )
-    command.set_defaults(run=_run_neighbor_allgather)
+    command.set_defaults(bench=_run_neighbor_allgather)
     command.add_argument(
         "--ranks", type=positive, metavar="N", help="how many ranks (default: as many as a --pattern has)"
     )
@@ -85,7 +85,7 @@ def _add_sdde(benches: Any) -> None:
         "time them in turn; or, by --count, count the messages between regions at any number of ranks. Without "
         "any workload named, a random one and one with few partners are taken.",
     )
-    command.set_defaults(run=_run_sdde)
+    command.set_defaults(bench=_run_sdde)
     command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
     add_common(command, launched=True)
     command.add_argument(
@@ -121,7 +121,7 @@ def _add_allgather(benches: Any) -> None:
         "that all deliver the same, and time them in turn; or, by --count, count and price what each sends at any "
         "number of ranks.",
     )
-    command.set_defaults(run=_run_allgather)
+    command.set_defaults(bench=_run_allgather)
     command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
     add_common(command, launched=True)
     command.add_argument(
@@ -143,12 +143,13 @@ def _add_allgather(benches: Any) -> None:
 
 def _add_amg(benches: Any) -> None:
     command = benches.add_parser(
-        "amg", help="the exchanges of a multigrid hierarchy, at any number of virtual ranks",
+        "amg", help="the exchanges of a multigrid hierarchy, at any number of virtual ranks, or run",
         description="Build a classical AMG hierarchy of rotated anisotropic diffusion (PyAMG), deal it out among virtual "
         "ranks, plan the halo exchange of every level under several strategies, count what it sends and predict how long "
-        "it takes; nothing is run. Several numbers of ranks show how it scales.",
+        "it takes; nothing is run. Several numbers of ranks show how it scales. With --run, MPI ranks run the exchanges by the "
+        "MPI's own collective and under strategies.",
     )
-    command.set_defaults(run=_run_amg)
+    command.set_defaults(bench=_run_amg)
     size = command.add_mutually_exclusive_group(required=True)
     size.add_argument("--rows", type=positive, metavar="N", help="rows of the finest level, whatever the ranks")
     size.add_argument("--rows-per-rank", type=positive, metavar="N", help="rows of the finest level per rank")
@@ -160,6 +161,9 @@ def _add_amg(benches: Any) -> None:
     )
     add_profile(command)
     add_files(command)
+    command.add_argument("--run", action="store_true", help="start ranks, and time the exchanges beside the MPI's own")
+    _add_turn_seconds(command)
+    add_timing(command, iterations=50, repetitions=12)
 
 
 def _add_choice(benches: Any) -> None:
@@ -169,7 +173,7 @@ def _add_choice(benches: Any) -> None:
         "strategies and by the MPI's own, twice: the first run says which strategy is the best, the second how much longer "
         "`automatic` takes. Without anything named, random graphs of several densities are taken.",
     )
-    command.set_defaults(run=_run_choice)
+    command.set_defaults(bench=_run_choice)
     command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
     add_common(command, launched=True)
     add_profile(command)
@@ -204,16 +208,20 @@ def _add_choice(benches: Any) -> None:
     command.add_argument(
         "--values", type=positive, default=VALUES, metavar="V", help=f"how many values a rank has there (default {VALUES})"
     )
+    _add_turn_seconds(command)
+    add_timing(command, iterations=50, repetitions=12)
+
+
+def _add_turn_seconds(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--turn-seconds", type=_seconds, default=TURN_SECONDS, metavar="S",
         help=f"how long a turn may last; the iterations are fewer where it would last longer (default {TURN_SECONDS})",
     )
-    add_timing(command, iterations=50, repetitions=12)
 
 
 def run(options: argparse.Namespace, known: Sequence[str], json: Report | None, plot: OutputFile | None) -> int:
     """Run the benchmark that was asked for; `known` are the strategies that there are."""
-    status: int = options.run(options, known, json, plot)
+    status: int = options.bench(options, known, json, plot)
     return status
 
 
@@ -268,13 +276,22 @@ def _run_sdde(
 
 def _run_amg(options: argparse.Namespace, _: Sequence[str], json: Report | None, plot: OutputFile | None) -> int:
     from .benchmarks.amg import Request, amg
+    from .benchmarks.amg_run import STRATEGIES, RunRequest, amg_run
 
     ranks = sorted(set(options.ranks))
-    return amg(
-        Request(
-            options.rows, options.rows_per_rank, ranks, options.ranks_per_region, options.profile, json, plot
-        )
-    )
+    request = Request(options.rows, options.rows_per_rank, ranks, options.ranks_per_region, options.profile, json, plot)
+    if options.run:
+        terms = replace(_terms(options, STRATEGIES, json, plot), **_turns_of(options))
+        return amg_run(RunRequest(request, terms))
+    if options.mpi:
+        raise CommandError("without --run nothing is run, so no --mpi; give both or neither")
+    return amg(request)
+
+
+def _turns_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The terms of benchmarks whose turns have a limit, and whose plans a profile may choose."""
+    profile = os.path.abspath(options.profile) if options.profile else None
+    return {"turn_seconds": options.turn_seconds, "profile": profile}
 
 
 def _run_choice(
@@ -289,10 +306,7 @@ def _run_choice(
         check_strategy(name, **ALLTOALLV)
     asked = options.pattern or options.matrix or options.density or options.probability
     regions = regions_of(options)
-    terms = replace(
-        _terms(options, list(dict.fromkeys([*chosen, AUTOMATIC])), json, plot),
-        turn_seconds=options.turn_seconds, profile=os.path.abspath(options.profile) if options.profile else None,
-    )
+    terms = replace(_terms(options, list(dict.fromkeys([*chosen, AUTOMATIC])), json, plot), **_turns_of(options))
     return choice(
         Request(
             options.ranks, options.pattern, options.exchanges, options.matrix, options.density if asked else DENSITIES,

@@ -73,6 +73,8 @@ class Level:
 
     number: int
     matrix: Matrix
+    starts: Integers
+    """Rank r has the rows from starts[r] to starts[r + 1] - 1."""
     problem: Problem
     """The halo exchange of its product with a vector."""
     idle: int
@@ -84,7 +86,7 @@ def levels_of(hierarchy: Any, owner: Integers, ranks: int) -> Iterator[Level]:
     for number, level in enumerate(hierarchy.levels):
         matrix, starts = by_parts(in_rows(f"level {number}", level.A), owner, ranks)
         problem = halo_of(matrix, starts, f"{matrix.rows:,} rows", {})
-        yield Level(number, matrix, problem, int((np.diff(starts) == 0).sum()))
+        yield Level(number, matrix, starts, problem, int((np.diff(starts) == 0).sum()))
         if number + 1 < len(hierarchy.levels):
             owner = owner[np.flatnonzero(level.splitting)]
 

@@ -1,0 +1,187 @@
+"""`vicinal bench amg --run`: the exchanges of a multigrid hierarchy's levels, run and timed on MPI ranks.
+
+Each level's halo exchange is a case of the competition (competition.py), by MPI_Neighbor_alltoallv and under strategies; what is
+added up is one exchange of every level, turn by turn.  The ranks are ranks/neighbor_alltoallv.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from ..outputs import CommandError
+from ..ranks.process import COUNTED
+from ..report import tables_beside
+from ..tables import Column, duration, ratio, show, timed, whole
+from .amg import Request
+from .amg_levels import Hierarchies, check_ranks
+from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete
+from .tables import CONTESTANT, VERDICT, WIDTH, Timed
+from .transfers import Transfers, wanted
+
+STRATEGIES = ("direct", "aggregate-plain", "aggregate", "automatic")
+BUILDS = 3
+"""How often each contestant is set up; the fastest counts."""
+
+LEVEL_COLUMNS = (
+    Column("level", lambda row: str(row["level"]), of_case=True),
+    Column("rows", whole("level_rows"), of_case=True),
+    CONTESTANT,
+    Column("set-up", timed("setup_us")),
+    Column("median", timed("exchange_median_us")),
+    Column("to\nMPI", lambda row: ratio(row["median_ratio_to_mpi"])),
+    Column("most non-local\nmessages", whole("nonlocal_messages_max")),
+    VERDICT,
+)
+SUM_COLUMNS = (
+    CONTESTANT,
+    Column("set-up", timed("setup_us")),
+    Column("exchanges", timed("exchanges_us")),
+    Column("to\nMPI", lambda row: ratio(row["ratio_to_mpi"])),
+    Column("pays after\niterations", lambda row: "-" if row["crossover"] is None else f"{row['crossover']:,.0f}"),
+)
+
+
+class RunRow(Timed):
+    """One contestant's exchange on one level."""
+
+    level: int
+    level_rows: int
+    setup_us: float
+    nonlocal_messages: int | None
+    nonlocal_messages_max: int | None
+
+
+class SumRow(TypedDict):
+    """One contestant's exchanges of all levels."""
+
+    strategy: str
+    setup_us: float
+    """Of all levels: the communicator or graph, and the plan."""
+    exchanges_us: float
+    """One exchange of every level: the median turn."""
+    ratio_to_mpi: float
+    """The median of those of each turn."""
+    crossover: float | None
+    """After how many iterations a longer set-up is made up for; None where it never is."""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What `vicinal bench amg --run` was asked for."""
+
+    problem: Request
+    terms: Terms
+
+
+def amg_run(request: RunRequest) -> int:
+    """Run, check and time; show the tables and write the files.  Returns the exit status."""
+    problem, terms = request.problem, request.terms
+    if len(problem.ranks) != 1:
+        raise CommandError("--run starts one number of ranks; give one by --ranks")
+    (ranks,) = problem.ranks
+    check_ranks(ranks, problem.ranks_per_region)
+    cases, sizes = _cases(problem, ranks)
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for number, case in enumerate(cases):
+        arrays.update(case.arrays(number))
+    described = [{"has_items": True} for _ in cases]
+    results = compete(terms, "neighbor_alltoallv", ranks, described, arrays, BUILDS)
+    rows = _rows(terms, cases, sizes, results)
+    turns = {
+        name: np.sum([results.turns_us(number, index) for number in range(len(cases))], axis=0)
+        for index, name in enumerate(terms.all_contestants)
+    }
+    setup = {
+        name: sum(row["setup_us"] for row in rows if row["strategy"] == name) for name in terms.all_contestants
+    }
+    sums = sum_up(turns, setup)
+    if terms.json:
+        terms.json.write(rows, {**problem.facts(), **results.facts, "sums": sums})
+    if terms.plot:
+        from .plots import plot_bench
+
+        plot = terms.plot
+        plot.write(lambda path: plot_bench(path, plot.kind, _title(cases, ranks, results, terms), {"levels": rows}))
+    _show(cases, ranks, results, terms, rows, sums)
+    wrong = sorted({row["strategy"] for row in rows if not row["correct"]})
+    if wrong:
+        raise CommandError(f"what arrived was wrong under {', '.join(wrong)}; please report this")
+    return 0
+
+
+def _cases(problem: Request, ranks: int) -> tuple[list[Transfers], list[int]]:
+    """The levels on which anybody needs anything, and their numbers of rows; names are their numbers."""
+    cases, sizes = [], []
+    for level in Hierarchies().levels(problem.rows_of(ranks), ranks, problem.ranks_per_region):
+        case = wanted(str(level.number), level.starts, level.problem.needers, level.problem.origins)
+        if case.edges:
+            cases.append(case)
+            sizes.append(level.matrix.rows)
+    if not cases:
+        raise CommandError("no rank needs anything of another; give more rows or more ranks")
+    return cases, sizes
+
+
+def _rows(terms: Terms, cases: Sequence[Transfers], sizes: Sequence[int], results: Results) -> list[RunRow]:
+    rows = []
+    for number, case in enumerate(cases):
+        for index, contestant in enumerate(terms.all_contestants):
+            row = RunRow(
+                workload=f"level {case.name}",
+                ranks=case.ranks,
+                strategy=contestant,
+                level=int(case.name),
+                level_rows=sizes[number],
+                setup_us=results.setup_us(number, index),
+                **results.measured(number, index),
+                nonlocal_messages=None,
+                nonlocal_messages_max=None,
+                correct=results.correct(number, index),
+            )
+            if contestant not in (MPI_OWN, MPI_AGAIN):
+                sent = results.counts(number, index)[:, COUNTED.index("nonlocal_messages")]
+                row["nonlocal_messages"], row["nonlocal_messages_max"] = int(sent.sum()), int(sent.max())
+            rows.append(row)
+    return rows
+
+
+def sum_up(turns: dict[str, npt.NDArray[Any]], setup: dict[str, float]) -> list[SumRow]:
+    """From the time of all levels in each turn, and that of setting all up, the first being MPI's own."""
+    found: list[SumRow] = []
+    for name, mine in turns.items():
+        own = turns[MPI_OWN]
+        saved = float(np.median(own - mine))
+        longer = setup[name] - setup[MPI_OWN]
+        pays = longer / saved if saved > 0 and name not in (MPI_OWN, MPI_AGAIN) else None
+        found.append(SumRow(
+            strategy=name,
+            setup_us=round(setup[name], 3),
+            exchanges_us=round(float(np.median(mine)), 3),
+            ratio_to_mpi=round(float(np.median(mine / own)), 4),
+            crossover=None if pays is None else round(max(0.0, pays), 1),
+        ))
+    return found
+
+
+def _title(cases: Sequence[Transfers], ranks: int, results: Results, terms: Terms) -> str:
+    return f"exchanges of {len(cases)} AMG levels on {ranks:,} ranks ({results.mpi.abi}), regions {terms.regions}"
+
+
+def _show(
+    cases: Sequence[Transfers], ranks: int, results: Results, terms: Terms, rows: Sequence[RunRow], sums: Sequence[SumRow]
+) -> None:
+    stream = tables_beside(terms.json)
+    limit = f", at most {duration(terms.turn_seconds * 1e6)} of them" if terms.turn_seconds else ""
+    notes = [
+        f"median: of {terms.repetitions} turns, contestants in turn, the slowest rank's mean of up to {terms.iterations} exchanges in a row{limit}",
+        f"{MPI_AGAIN}: the same as {MPI_OWN}, MPI_Neighbor_alltoallv, so that its ratio's distance from 1 is noise",
+        f"set-up: the best of {BUILDS}; MPI's is MPI_Dist_graph_create_adjacent, vicinal's its graph and plan",
+    ]
+    show(_title(cases, ranks, results, terms), rows, LEVEL_COLUMNS, [], stream=stream, width=WIDTH)
+    about = ["exchanges: one on every level; pays after: so many of them make up for a longer set-up than MPI's", *notes]
+    show("one exchange on every level", sums, SUM_COLUMNS, about, stream=stream, width=WIDTH)
