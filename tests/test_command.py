@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.sparse import csr_array
 from commanding import KEYS, is_ratio, rows_of, vicinal, write_matrix
 from launching import ROOT
 from vicinal_command.matrices import block_starts, needed_pairs, read_matrix
+from vicinal_command.options import regions_are_known
 
 COUNTS = [key for key in KEYS if "bytes" in key or "messages" in key]
 RELAYS = ["direct", "nearest-first", "aggregate", "aggregate-plain", "two-step", "split", "automatic"]
@@ -175,7 +177,10 @@ def test_spmv_runs_checks_and_counts_as_explain_does(mpi: str, matrix_file: Path
     assert control["strategy"] == "direct" and control["noisy"] == (control["spread"] > 0.1)
     assert ("too noisy to believe" in result.stdout) == control["noisy"]
     assert "fastest: " in result.stdout and "of MPI_Neighbor_alltoallv's time" in result.stdout
+    assert all(row["predicted_us"] is None for row in rows if row["strategy"] in WITHOUT)
+    assert rows[-1]["predicted_us"] == rows[0]["predicted_us"]
     for row, expected in zip(rows[: len(STRATEGIES)], rows_of(virtual), strict=True):
+        assert row["predicted_us"] == expected["predicted_us"] > 0
         # Halving hands over through memory between regions, too, where they are of one host, as here.
         if row["strategy"] != "distance-halving-pruned":
             assert {key: row[key] for key in COUNTS} == {key: expected[key] for key in COUNTS}
@@ -183,6 +188,16 @@ def test_spmv_runs_checks_and_counts_as_explain_does(mpi: str, matrix_file: Path
     assert plot.read_bytes().startswith(b"%PDF")
     assert not list(temporary.glob("vicinal-*")), "the folder of the run was left behind"
     assert "NO" not in result.stdout and "yes" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("regions", "known"),
+    [("node", False), ("numa", False), ("node/numa", False), (None, False), ("blocks:2", True), ("list:0,1", True),
+     ("round-robin:2", True), ("node/blocks:2", False)],
+)
+def test_where_ranks_are_is_known_unless_it_has_to_be_found(regions: str | None, known: bool) -> None:
+    assert regions_are_known(Namespace(ranks_per_region=None, regions=regions)) is known
+    assert regions_are_known(Namespace(ranks_per_region=2, regions=None))
 
 
 def test_spmv_measures_direct_beside_the_strategy_asked_for(mpi: str, tmp_path: Path) -> None:

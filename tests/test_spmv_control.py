@@ -19,7 +19,7 @@ def rows_with(best: list[float], median: list[float] | None = None) -> list[Spmv
         row["exchange_us"], row["exchange_median_us"] = time, middle
         more: dict[str, Any] = {
             "exchange_lower_quartile_us": time, "exchange_upper_quartile_us": middle,
-            "ratio_to_mpi": time / best[3], "empty_call_us": 1.0,
+            "ratio_to_mpi": time / best[3], "empty_call_us": 1.0, "predicted_us": None,
         }
         rows.append(SpmvRow(**row, **more))
     return rows

@@ -27,6 +27,7 @@ from .options import (
     add_timing,
     check_strategy,
     positive,
+    regions_are_known,
     regions_of,
 )
 from .outputs import CommandError, OutputFile
@@ -137,7 +138,7 @@ def _run(options: argparse.Namespace, line: str) -> int:
     return spmv.spmv(
         spmv.Request(
             options.matrix, options.ranks, regions_of(options) or "node", strategies, options.iterations,
-            options.repetitions, options.mpi, json, plot,
+            options.repetitions, options.mpi, json, plot, regions_are_known(options),
         )
     )
 

@@ -9,7 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .inputs import ALLTOALLV
-from .options import add_common, add_files, add_profile, add_timing, positive, positives, probabilities, regions_of, virtual_regions_of
+from .options import (
+    add_common,
+    add_files,
+    add_profile,
+    add_timing,
+    positive,
+    positives,
+    probabilities,
+    regions_are_known,
+    regions_of,
+    virtual_regions_of,
+)
 from .outputs import CommandError, OutputFile
 from .report import Report
 
@@ -305,12 +316,11 @@ def _run_choice(
     for name in chosen:
         check_strategy(name, **ALLTOALLV)
     asked = options.pattern or options.matrix or options.density or options.probability
-    regions = regions_of(options)
     terms = replace(_terms(options, list(dict.fromkeys([*chosen, AUTOMATIC])), json, plot), **_turns_of(options))
     return choice(
         Request(
             options.ranks, options.pattern, options.exchanges, options.matrix, options.density if asked else DENSITIES,
-            options.sizes, options.probability, options.values, regions not in (None, "node", "numa"), terms,
+            options.sizes, options.probability, options.values, regions_are_known(options), terms,
         )
     )
 

@@ -136,6 +136,11 @@ def regions_of(options: argparse.Namespace) -> str | None:
     return str(options.regions) if options.regions is not None else None
 
 
+def regions_are_known(options: argparse.Namespace) -> bool:
+    """Whether it follows from what was given, without running, who is near whom."""
+    return regions_of(options) not in (None, "node", "numa") and "/" not in str(regions_of(options))
+
+
 def virtual_regions_of(options: argparse.Namespace) -> str:
     """The regions of ranks that are not run; some must be given."""
     regions = regions_of(options)

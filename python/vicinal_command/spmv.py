@@ -7,7 +7,7 @@ The ranks themselves are ranks/spmv.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -15,8 +15,10 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from .inputs import halo_of, plan, read_machine
 from .matrices import Integers, Matrix, block_starts, needed_pairs, read_matrix, require_finite
 from .outputs import CommandError, OutputFile
+from .prices import predict, profile_of
 from .ranks.halo_exchanges import BY_HAND, KINDS, MPI_OWN
 from .ranks.process import COUNTED
 from .ranks.spmv import AGAIN
@@ -31,7 +33,7 @@ TOLERANCE = 1e-12
 """How far y may be off, per row, relative to |A| |x|."""
 NOISE = 0.1
 """Where one strategy's two turns differ by more than this share, the run is too noisy to believe."""
-WIDTH = 155
+WIDTH = 160
 
 
 class SpmvRow(Row):
@@ -43,6 +45,8 @@ class SpmvRow(Row):
     """Of the best times: what share of the time of MPI's own collective this contestant takes."""
     empty_call_us: float
     """What the same calls take where nobody needs anything."""
+    predicted_us: float | None
+    """By the profile, where the regions are known without running; they are taken to be hosts."""
 
 
 class Control(TypedDict):
@@ -68,6 +72,8 @@ class Request:
     mpi: str | None
     json: Report | None
     plot: OutputFile | None
+    predicted: bool
+    """The regions are known without running."""
 
     @property
     def contestants(self) -> list[str]:
@@ -88,6 +94,7 @@ COLUMNS = (
     Column("to\ndirect", lambda row: ratio(row["ratio_to_direct"])),
     Column("to\nMPI", lambda row: ratio(row["ratio_to_mpi"])),
     Column("empty\ncall", timed("empty_call_us")),
+    Column("pre-\ndicted", timed("predicted_us")),
     Column("non-local\nmessages", whole("nonlocal_messages")),
     Column("most\nper rank", whole("nonlocal_messages_max")),
     Column("non-local\nbytes", in_bytes("nonlocal_bytes")),
@@ -104,12 +111,13 @@ def spmv(request: Request) -> int:
     matrix = read_matrix(request.matrix)
     require_finite(matrix)
     starts = block_starts(matrix, request.ranks)
+    predicted = _predict(request, matrix, starts)
     with run_folder() as folder:
         _write_run(folder, request, matrix, starts)
         steps = len(request.contestants) * (BUILDS + 2 + request.repetitions)
         run_ranks(folder, "spmv", request.ranks, mpi, steps)
         said = mpi_of(folder)
-        rows = _read_results(folder, request, matrix)
+        rows = _read_results(folder, request, matrix, predicted)
 
     control = compare_control(rows)
     if request.json:
@@ -187,8 +195,25 @@ def _notes(request: Request, control: Control) -> list[str]:
         f"fastest way without vicinal from Python; it and {MPI_OWN} gather with NumPy what they send, and do not count it",
         "empty call: the same calls where nobody needs anything; that much of each exchange is Python's and the "
         "library's own cost, and a compiled program has less of it",
+        *(
+            [f"predicted: by the profile {profile_of(None).name}, of one exchange that all ranks begin at once, each region a host"]
+            if request.predicted else []
+        ),
         LOCAL_NOTE,
     ]
+
+
+def _predict(request: Request, matrix: Matrix, starts: Integers) -> dict[str, float]:
+    """The price of each strategy's plans; none where only running tells who lives where."""
+    if not request.predicted:
+        return {}
+    profile = profile_of(None)
+    problem = halo_of(matrix, starts, "", {})
+    machine = read_machine(request.regions, request.ranks)
+    return {
+        strategy: predict(plan(strategy, problem, machine, profile), profile, problem.value_bytes).microseconds
+        for strategy in request.strategies
+    }
 
 
 def _write_run(folder: Path, request: Request, matrix: Matrix, starts: Integers) -> None:
@@ -225,7 +250,9 @@ def _write_run(folder: Path, request: Request, matrix: Matrix, starts: Integers)
     write_run(folder, task, arrays)
 
 
-def _read_results(folder: Path, request: Request, matrix: Matrix) -> list[SpmvRow]:
+def _read_results(
+    folder: Path, request: Request, matrix: Matrix, predicted: Mapping[str, float]
+) -> list[SpmvRow]:
     """The rows, from what each rank left."""
     results = [np.load(folder / f"result-{rank}.npz") for rank in range(request.ranks)]
 
@@ -256,6 +283,7 @@ def _read_results(folder: Path, request: Request, matrix: Matrix) -> list[SpmvRo
                 exchange_upper_quartile_us=round(float(upper), 3),
                 ratio_to_mpi=round(float(times.min() / own), 4),
                 empty_call_us=round(float(calls[KINDS.index(kind)]), 3),
+                predicted_us=predicted.get(contestant.removesuffix(AGAIN)),
             )
         )
     return rows
