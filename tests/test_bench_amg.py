@@ -140,17 +140,21 @@ def test_levels_are_run_beside_mpi(mpi: str, tmp_path: Path) -> None:
     for total in sums:
         mine = [row["setup_us"] for row in rows if row["strategy"] == total["strategy"]]
         assert total["setup_us"] == pytest.approx(sum(mine), abs=0.01)
+        prices = [row["predicted_us"] for row in rows if row["strategy"] == total["strategy"]]
+        planned = total["strategy"] in STRATEGIES
+        assert (total["predicted_us"] == pytest.approx(sum(prices), abs=0.01)) if planned else total["predicted_us"] is None
     assert "pays after" in result.stdout and files[1].read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_longer_set_up_pays_after_iterations_enough() -> None:
     turns = {"MPI": np.array([100.0, 200, 300]), "fast": np.array([50.0, 100, 240]), "slow": np.array([110.0, 210, 310]),
              "MPI again": np.array([90.0, 210, 290])}
-    found = {row["strategy"]: row for row in sum_up(turns, {"MPI": 10, "fast": 610, "slow": 20, "MPI again": 11})}
+    found = {row["strategy"]: row for row in sum_up(turns, {"MPI": 10, "fast": 610, "slow": 20, "MPI again": 11}, {"fast": 80})}
     # 50, 100 and 60 are saved.
     assert (found["fast"]["crossover"], found["fast"]["ratio_to_mpi"], found["fast"]["exchanges_us"]) == (10, 0.5, 100)
+    assert (found["fast"]["predicted_us"], found["MPI"]["predicted_us"]) == (80, None)
     assert [found[name]["crossover"] for name in ("MPI", "slow", "MPI again")] == [None, None, None]
-    assert sum_up(turns, {"MPI": 10, "fast": 5, "slow": 20, "MPI again": 11})[1]["crossover"] == 0
+    assert sum_up(turns, {"MPI": 10, "fast": 5, "slow": 20, "MPI again": 11}, {})[1]["crossover"] == 0
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,15 @@ added up is one exchange of every level, turn by turn.  The ranks are ranks/neig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from ..outputs import CommandError
+from ..prices import profile_of
 from ..ranks.process import COUNTED
 from ..report import tables_beside
 from ..tables import Column, duration, ratio, show, timed, whole
@@ -21,7 +22,10 @@ from .amg import Request
 from .amg_levels import Hierarchies, check_ranks
 from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete
 from .tables import CONTESTANT, VERDICT, WIDTH, Timed
-from .transfers import Transfers, wanted
+from .transfers import Transfers, predicted, wanted
+
+if TYPE_CHECKING:
+    from vicinal._core import Profile
 
 STRATEGIES = ("direct", "aggregate-plain", "aggregate", "automatic")
 BUILDS = 3
@@ -34,6 +38,7 @@ LEVEL_COLUMNS = (
     Column("set-up", timed("setup_us")),
     Column("median", timed("exchange_median_us")),
     Column("to\nMPI", lambda row: ratio(row["median_ratio_to_mpi"])),
+    Column("pre-\ndicted", timed("predicted_us")),
     Column("most non-local\nmessages", whole("nonlocal_messages_max")),
     VERDICT,
 )
@@ -42,6 +47,8 @@ SUM_COLUMNS = (
     Column("set-up", timed("setup_us")),
     Column("exchanges", timed("exchanges_us")),
     Column("to\nMPI", lambda row: ratio(row["ratio_to_mpi"])),
+    Column("pre-\ndicted", timed("predicted_us")),
+    Column("over\nmeasured", lambda row: ratio(row["predicted_us"] / row["exchanges_us"] if row["predicted_us"] else None)),
     Column("pays after\niterations", lambda row: "-" if row["crossover"] is None else f"{row['crossover']:,.0f}"),
 )
 
@@ -52,6 +59,8 @@ class RunRow(Timed):
     level: int
     level_rows: int
     setup_us: float
+    predicted_us: float | None
+    """By the profile, every region being a host."""
     nonlocal_messages: int | None
     nonlocal_messages_max: int | None
 
@@ -66,6 +75,8 @@ class SumRow(TypedDict):
     """One exchange of every level: the median turn."""
     ratio_to_mpi: float
     """The median of those of each turn."""
+    predicted_us: float | None
+    """Of one exchange of every level."""
     crossover: float | None
     """After how many iterations a longer set-up is made up for; None where it never is."""
 
@@ -85,13 +96,15 @@ def amg_run(request: RunRequest) -> int:
         raise CommandError("--run starts one number of ranks; give one by --ranks")
     (ranks,) = problem.ranks
     check_ranks(ranks, problem.ranks_per_region)
+    profile = profile_of(terms.profile)
     cases, sizes = _cases(problem, ranks)
+    prices = predicted(cases, terms.contestants, terms.regions, profile)
     arrays: dict[str, npt.NDArray[Any]] = {}
     for number, case in enumerate(cases):
         arrays.update(case.arrays(number))
     described = [{"has_items": True} for _ in cases]
     results = compete(terms, "neighbor_alltoallv", ranks, described, arrays, BUILDS)
-    rows = _rows(terms, cases, sizes, results)
+    rows = _rows(terms, cases, sizes, results, prices)
     turns = {
         name: np.sum([results.turns_us(number, index) for number in range(len(cases))], axis=0)
         for index, name in enumerate(terms.all_contestants)
@@ -99,15 +112,16 @@ def amg_run(request: RunRequest) -> int:
     setup = {
         name: sum(row["setup_us"] for row in rows if row["strategy"] == name) for name in terms.all_contestants
     }
-    sums = sum_up(turns, setup)
+    all_levels = {name: sum(levels[name] for levels in prices) for name in terms.contestants}
+    sums = sum_up(turns, setup, all_levels)
     if terms.json:
-        terms.json.write(rows, {**problem.facts(), **results.facts, "sums": sums})
+        terms.json.write(rows, {**problem.facts(), **results.facts, "sums": sums}, profile.name)
     if terms.plot:
         from .plots import plot_bench
 
         plot = terms.plot
-        plot.write(lambda path: plot_bench(path, plot.kind, _title(cases, ranks, results, terms), {"levels": rows}))
-    _show(cases, ranks, results, terms, rows, sums)
+        plot.write(lambda path: plot_bench(path, plot.kind, _title(cases, results, terms), {"levels": rows}))
+    _show(cases, profile, results, terms, rows, sums)
     wrong = sorted({row["strategy"] for row in rows if not row["correct"]})
     if wrong:
         raise CommandError(f"what arrived was wrong under {', '.join(wrong)}; please report this")
@@ -127,7 +141,9 @@ def _cases(problem: Request, ranks: int) -> tuple[list[Transfers], list[int]]:
     return cases, sizes
 
 
-def _rows(terms: Terms, cases: Sequence[Transfers], sizes: Sequence[int], results: Results) -> list[RunRow]:
+def _rows(
+    terms: Terms, cases: Sequence[Transfers], sizes: Sequence[int], results: Results, prices: Sequence[Mapping[str, float]]
+) -> list[RunRow]:
     rows = []
     for number, case in enumerate(cases):
         for index, contestant in enumerate(terms.all_contestants):
@@ -139,6 +155,7 @@ def _rows(terms: Terms, cases: Sequence[Transfers], sizes: Sequence[int], result
                 level_rows=sizes[number],
                 setup_us=results.setup_us(number, index),
                 **results.measured(number, index),
+                predicted_us=prices[number].get(contestant),
                 nonlocal_messages=None,
                 nonlocal_messages_max=None,
                 correct=results.correct(number, index),
@@ -150,8 +167,10 @@ def _rows(terms: Terms, cases: Sequence[Transfers], sizes: Sequence[int], result
     return rows
 
 
-def sum_up(turns: dict[str, npt.NDArray[Any]], setup: dict[str, float]) -> list[SumRow]:
-    """From the time of all levels in each turn, and that of setting all up, the first being MPI's own."""
+def sum_up(
+    turns: Mapping[str, npt.NDArray[Any]], setup: Mapping[str, float], prices: Mapping[str, float]
+) -> list[SumRow]:
+    """From the time of all levels in each turn, that of setting all up, and what is predicted."""
     found: list[SumRow] = []
     for name, mine in turns.items():
         own = turns[MPI_OWN]
@@ -163,17 +182,18 @@ def sum_up(turns: dict[str, npt.NDArray[Any]], setup: dict[str, float]) -> list[
             setup_us=round(setup[name], 3),
             exchanges_us=round(float(np.median(mine)), 3),
             ratio_to_mpi=round(float(np.median(mine / own)), 4),
+            predicted_us=round(prices[name], 3) if name in prices else None,
             crossover=None if pays is None else round(max(0.0, pays), 1),
         ))
     return found
 
 
-def _title(cases: Sequence[Transfers], ranks: int, results: Results, terms: Terms) -> str:
-    return f"exchanges of {len(cases)} AMG levels on {ranks:,} ranks ({results.mpi.abi}), regions {terms.regions}"
+def _title(cases: Sequence[Transfers], results: Results, terms: Terms) -> str:
+    return f"exchanges of {len(cases)} AMG levels on {cases[0].ranks:,} ranks ({results.mpi.abi}), regions {terms.regions}"
 
 
 def _show(
-    cases: Sequence[Transfers], ranks: int, results: Results, terms: Terms, rows: Sequence[RunRow], sums: Sequence[SumRow]
+    cases: Sequence[Transfers], profile: Profile, results: Results, terms: Terms, rows: Sequence[RunRow], sums: Sequence[SumRow]
 ) -> None:
     stream = tables_beside(terms.json)
     limit = f", at most {duration(terms.turn_seconds * 1e6)} of them" if terms.turn_seconds else ""
@@ -182,6 +202,7 @@ def _show(
         f"{MPI_AGAIN}: the same as {MPI_OWN}, MPI_Neighbor_alltoallv, so that its ratio's distance from 1 is noise",
         f"set-up: the best of {BUILDS}; MPI's is MPI_Dist_graph_create_adjacent, vicinal's its graph and plan",
     ]
-    show(_title(cases, ranks, results, terms), rows, LEVEL_COLUMNS, [], stream=stream, width=WIDTH)
+    show(_title(cases, results, terms), rows, LEVEL_COLUMNS, [], stream=stream, width=WIDTH)
+    notes.append(f"predicted: by the profile {profile.name}, of one exchange that all ranks begin at once, each region a host")
     about = ["exchanges: one on every level; pays after: so many of them make up for a longer set-up than MPI's", *notes]
     show("one exchange on every level", sums, SUM_COLUMNS, about, stream=stream, width=WIDTH)

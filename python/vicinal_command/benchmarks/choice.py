@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..inputs import plan_patterns, read_machine
-from ..outputs import CommandError, interruptible, progress
-from ..prices import predict, profile_of
+from ..outputs import CommandError
+from ..prices import profile_of
 from ..ranks.neighbor_alltoallv import AGAIN
 from ..ranks.process import COUNTED
 from ..report import tables_beside
 from ..tables import Column, duration, ratio, show, size, timed
 from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete
 from .tables import WIDTH, Timed
-from .transfers import VALUE_BYTES, Transfers, alike, matrix_halo, random_halo, recorded_transfers
+from .transfers import Transfers, alike, matrix_halo, predicted, random_halo, recorded_transfers
 from .verdicts import Judged, Summary, judge, of_strategies, summarize
 from .workloads import made_of, random_sparse
 
@@ -110,7 +109,9 @@ def choice(request: Request) -> int:
     terms = replace(request.terms, contestants=[*request.terms.contestants, AUTOMATIC + AGAIN])
     profile = profile_of(terms.profile)
     cases = list_cases(request)
-    predicted = _predict(request, cases, profile) if request.predicted else [{} for _ in cases]
+    prices: Sequence[Mapping[str, float]] = [{} for _ in cases]
+    if request.predicted:
+        prices = predicted(cases, terms.contestants[:-1], terms.regions, profile)
     arrays: dict[str, npt.NDArray[Any]] = {}
     for number, case in enumerate(cases):
         arrays.update(case.arrays(number))
@@ -118,7 +119,7 @@ def choice(request: Request) -> int:
     first, second = (
         compete(terms, "neighbor_alltoallv", request.ranks, described, arrays) for _ in range(2)
     )
-    rows = _rows(terms, cases, first, second, predicted)
+    rows = _rows(terms, cases, first, second, prices)
     judged = [
         CaseRow(
             workload=case.name, ranks=case.ranks, edges=case.edges, bytes=case.bytes,
@@ -154,30 +155,13 @@ def list_cases(request: Request) -> list[Transfers]:
     return cases
 
 
-def _predict(request: Request, cases: Sequence[Transfers], profile: Profile) -> list[dict[str, float]]:
-    """For each case the price of each strategy's plans."""
-    terms = request.terms
-    machine = read_machine(terms.regions, request.ranks)
-    found: list[dict[str, float]] = []
-    with progress("predicting", len(cases)) as advance:
-        for case in cases:
-            patterns = case.patterns()
-            prices = {}
-            for strategy in terms.contestants:
-                plans = plan_patterns(strategy, patterns, VALUE_BYTES, machine, profile)
-                prices[strategy] = interruptible(lambda: predict(plans, profile, VALUE_BYTES)).microseconds  # noqa: B023
-            found.append(prices)
-            advance(len(found))
-    return found
-
-
 def _turns(terms: Terms, results: Results, number: int) -> dict[str, npt.NDArray[Any]]:
     return {name: results.turns_us(number, index) for index, name in enumerate(terms.all_contestants)}
 
 
 def _rows(
     terms: Terms, cases: Sequence[Transfers], first: Results, second: Results,
-    predicted: Sequence[Mapping[str, float]],
+    prices: Sequence[Mapping[str, float]],
 ) -> list[ChoiceRow]:
     rows = []
     for number, case in enumerate(cases):
@@ -191,7 +175,7 @@ def _rows(
                 setup_us=second.setup_us(number, index),
                 **second.measured(number, index),
                 first_median_us=round(float(np.median(first.turns_us(number, index))), 3),
-                predicted_us=predicted[number].get(contestant),
+                predicted_us=prices[number].get(contestant),
                 nonlocal_messages=None,
                 nonlocal_messages_max=None,
                 correct=first.correct(number, index) and second.correct(number, index),

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..inputs import RECORDED_BYTES, edge_patterns, folded, values_of
+from ..inputs import RECORDED_BYTES, edge_patterns, folded, plan_patterns, read_machine, values_of
 from ..matrices import Integers, Matrix, block_starts, needed_pairs, read_matrix
-from ..outputs import CommandError
+from ..outputs import CommandError, interruptible, progress
+from ..prices import predict
 from ..recorded import Recorded, read_recorded
 from .workloads import Workload, random_requests
 
 if TYPE_CHECKING:
-    from vicinal._core import Patterns
+    from vicinal._core import Patterns, Profile
 
 VALUE_BYTES = RECORDED_BYTES
 
@@ -125,3 +127,20 @@ def _of_run(
     sources, destinations, megabytes = edges
     counts = values_of(megabytes, exchanges)
     return Transfers(name, ranks, sources, destinations, counts, made_of={"patterns": run.describe()})
+
+
+def predicted(
+    cases: Sequence[Transfers], strategies: Sequence[str], regions: str, profile: Profile
+) -> list[dict[str, float]]:
+    """For each case the price of each strategy's plans in microseconds, every region being a host."""
+    found: list[dict[str, float]] = []
+    with progress("predicting", len(cases)) as advance:
+        for case in cases:
+            machine, patterns = read_machine(regions, case.ranks), case.patterns()
+            prices = {}
+            for strategy in strategies:
+                plans = plan_patterns(strategy, patterns, VALUE_BYTES, machine, profile)
+                prices[strategy] = interruptible(partial(predict, plans, profile, VALUE_BYTES)).microseconds
+            found.append(prices)
+            advance(len(found))
+    return found
