@@ -33,7 +33,7 @@ TOLERANCE = 1e-12
 """How far y may be off, per row, relative to |A| |x|."""
 NOISE = 0.1
 """Where one strategy's two turns differ by more than this share, the run is too noisy to believe."""
-WIDTH = 160
+WIDTH = 165
 
 
 class SpmvRow(Row):
