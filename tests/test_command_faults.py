@@ -74,7 +74,7 @@ def bad_requests(file: Path, folder: Path) -> dict[str, tuple[list[object], tupl
     spmv, explain = ["spmv", file, "--ranks", 4], ["explain", file, "--ranks", 4, "--ranks-per-region", 2]
     simulate = ["simulate", *explain[1:]]
     return {
-        "no command": ([], ("spmv, explain, simulate, bench, calibrate or strategies",)),
+        "no command": ([], ("spmv, explain, simulate, bench, reproduce, calibrate or strategies",)),
         "unknown command": (["dance"], ("dance", "spmv")),
         "no ranks": (["spmv", file], ("--ranks",)),
         "no such file": (["spmv", folder / "none.mtx", "--ranks", 2], ("none.mtx", "does not exist")),
