@@ -13,6 +13,8 @@ PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "preload").glob("*.c")
 WRONG_ALONE = {("topologies", "openmpi"), ("requests", "mpich")}
 """What these show the MPI itself does wrong."""
 
+LEADERS = {"VICINAL_STRATEGY": "aggregate", "VICINAL_ALLGATHER": "hierarchical"}
+
 pytestmark = needs_library
 
 
@@ -32,7 +34,7 @@ def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tm
     """By leaders, on which other ranks depend wherever they wait."""
     if abi_of(mpi) == "mpich" and ranks == 7 and threads:
         ranks, regions = 3, "round-robin:2"  # its ranks and our threads do not give the core to each other
-    environment = logging(tmp_path / "log", VICINAL_REGIONS=regions, VICINAL_STRATEGY="aggregate", WITH_VICINAL="1")
+    environment = logging(tmp_path / "log", VICINAL_REGIONS=regions, WITH_VICINAL="1", **LEADERS)
     if threads:
         environment["THREADS"] = threads
     result = run_ranks(mpi, ranks, [program(name, mpi)], env=environment, timeout=120)
@@ -48,7 +50,7 @@ def test_standard_abi(name: str, tmp_path: Path) -> None:
     binary = BUILD / "preload" / f"{name}_preload_abi"
     if not binary.exists():
         pytest.skip("no MPI of the standard ABI was there when vicinal was built")
-    environment = logging(tmp_path / "log", VICINAL_STRATEGY="aggregate", WITH_VICINAL="1")
+    environment = logging(tmp_path / "log", WITH_VICINAL="1", **LEADERS)
     result = run_ranks("mpich", 3, [binary], env=environment, timeout=120)
     assert "right" in result.output.splitlines()
     assert plans_in(tmp_path / "log")
@@ -83,6 +85,12 @@ def test_program_is_right_alone(mpi: str, name: str) -> None:
     if (name, abi_of(mpi)) in WRONG_ALONE:
         pytest.skip("this MPI is wrong by itself")
     assert "right" in run_ranks(mpi, 4, [program(name, mpi)], env=QUIET, timeout=120).output.splitlines()
+
+
+def test_persistent_allgathers_set_up_a_communicator(mpi: str, tmp_path: Path) -> None:
+    environment = logging(tmp_path / "log", WITH_VICINAL="1", PERSISTENT_FIRST="1", **LEADERS)
+    result = run_ranks(mpi, 4, [program("allgathers", mpi)], env=environment, timeout=120)
+    assert "right" in result.output.splitlines()
 
 
 def test_a_process_without_mpi_loads_nothing() -> None:

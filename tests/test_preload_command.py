@@ -96,6 +96,77 @@ def test_edges_that_cannot_be_joined_are_left_to_mpi(mpi: str, regions: str, is_
     assert whys == (["no two of its regions have more than one edge between them in a direction"] if is_left else [])
 
 
+GATHERS = """
+import sys, time
+from mpi4py import MPI
+calls, watched = int(sys.argv[1]), sys.argv[2] == "watched"
+comm = MPI.COMM_WORLD.Dup()
+if not watched:
+    comm.Create_dist_graph_adjacent([comm.rank], [comm.rank]).Free()
+own, all = bytearray(8), bytearray(8 * comm.size)
+for call in range(calls):
+    if watched and comm.rank == 0 and call < 16:
+        time.sleep(0.02)
+    own[:] = bytes([comm.rank, call % 256] * 4)
+    comm.Allgather([own, MPI.BYTE], [all, MPI.BYTE])
+    assert all == b"".join(bytes([rank, call % 256] * 4) for rank in range(comm.size))
+comm.Free()
+"""
+
+
+def gathers(mpi: str, report: Path, *words: object, **more: str) -> dict:
+    environment = preloaded(VICINAL_REPORT=str(report), **more)
+    run_ranks(mpi, 4, [sys.executable, "-c", GATHERS, *map(str, words)], env=environment)
+    return json.loads(report.read_text())
+
+
+def of_gathers(content: dict) -> list[dict]:
+    return [each for each in content["communicators"] if each["made_by"] == "allgathers over all ranks"]
+
+
+def test_report_of_allgathers(mpi: str, tmp_path: Path) -> None:
+    """Where a graph was made, they are counted from call 8 on, and go by the plan from the eighth of these on."""
+    [used] = of_gathers(gathers(mpi, tmp_path / "report", 40, "known", VICINAL_ALLGATHER="hierarchical"))
+    [site] = used["calls"]
+    assert site["function"].startswith("MPI_Allgather")
+    assert (site["calls_of_mpi"], site["calls"]) == (7, 40 - 14)
+    [plan] = used["plans"]
+    assert plan["kind"] == "allgather, blocks of 8 bytes" and plan["planner"] == "hierarchical"
+    assert plan["messages"] == {"to_other_regions": 2, "inside": 0} and plan["bytes_to_other_regions"] == 32
+    assert "messages_without" not in plan and plan["expected_seconds"] > 0
+    assert "2 messages between regions, 0 inside;" in (tmp_path / "report.txt").read_text()
+
+
+def test_allgathers_set_up_once_they_have_taken_as_long(mpi: str, tmp_path: Path) -> None:
+    """The ranks that wait for a slow one say so, and it hears of that in call 16."""
+    [used] = of_gathers(gathers(mpi, tmp_path / "report", 40, "watched", VICINAL_ALLGATHER="hierarchical"))
+    [site] = used["calls"]
+    assert (site["calls_of_mpi"], site["calls"]) == (7, 40 - 22)
+
+
+@pytest.mark.parametrize(
+    ("calls", "why", "more"),
+    [
+        (7, None, {}),
+        (40, "all its ranks are in one region", {"VICINAL_REGIONS": "blocks:4"}),
+        (40, "VICINAL_ALLGATHER is 'direct', which MPI's own are better than", {"VICINAL_ALLGATHER": "direct"}),
+        (40, "nobody brings on what others depend on while the program waits in MPI", {"VICINAL_PROGRESS": "strict"}),
+    ],
+)
+def test_allgathers_left_to_mpi(mpi: str, calls: int, why: str | None, more: dict[str, str], tmp_path: Path) -> None:
+    content = gathers(mpi, tmp_path / "report", calls, "known", **more)
+    assert not of_gathers(content)
+    whys = [left["why"] for left in content["left_to_mpi"] if left["made_by"] == "allgathers over all ranks"]
+    assert whys == ([why] if why else [])
+
+
+def test_allgathers_that_do_not_pay_are_left_to_mpi(mpi: str, tmp_path: Path) -> None:
+    """Of regions with a rank each there is nothing that MPI does not know as well."""
+    [used] = of_gathers(gathers(mpi, tmp_path / "report", 40, "known", VICINAL_REGIONS="blocks:1"))
+    [site] = used["calls"]
+    assert (site["calls_of_mpi"], site["calls"]) == (33, 0) and used["plans"] == []
+
+
 def test_report_that_cannot_be_written(mpi: str, tmp_path: Path) -> None:
     environment = {"LD_PRELOAD": str(LIBRARY), "VICINAL_REPORT": str(tmp_path / "no" / "report"), **QUIET}
     result = run_ranks(mpi, 2, [program("waiting", mpi), "barrier"], env=environment)

@@ -1,10 +1,10 @@
 """What the preload library brings a program that knows nothing of it, and what it costs.
 
-    python tools/bench_preload.py [--hosts 4 --ranks-per-host 8] [--pattern random,stencil,tiny,calls,petsc,dolfinx] [--rounds 3]
+    python tools/bench_preload.py [--hosts 4 --ranks-per-host 8] [--pattern random,stencil,tiny,gather,calls,petsc,dolfinx] [--rounds 3]
 
 Starts a program without the library, with it, and without it again (the control), as often as --rounds says, on isolated
 hosts (tools/hosts.py, root only) or with --hosts 0 on this one, and prints of each thing that is timed the least and
-the median of all batches, and the ratios of the medians of neighbouring runs. The patterns random, stencil, tiny and calls are those of
+the median of all batches, and the ratios of the medians of neighbouring runs. The patterns random, stencil, tiny, gather and calls are those of
 bench/preload/unmodified.c; petsc and dolfinx are solvers (tests/integration) on Debian's packages and its Open MPI, which
 `make integration` installs.
 """

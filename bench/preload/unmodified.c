@@ -2,11 +2,11 @@
  * without, in turn (tools/bench_preload.py). Each line is a name, how many calls, and seconds per call of each batch, of
  * the slowest rank.
  *
- *   unmodified [random|stencil|tiny|calls]
+ *   unmodified [random|stencil|tiny|gather|calls]
  *                                       64 values per rank, each needed by any other rank with probability 0.2; or a
  *                                       27-point stencil on a periodic grid of ranks, with faces of 64 values, edges of 8, corners of 1;
- *                                       or one value with each neighbour in a ring; or, on one rank, calls that have nothing to
- *                                       do, in processor time */
+ *                                       or one value with each neighbour in a ring; or allgathers over all ranks; or, on one
+ *                                       rank, calls that have nothing to do, in processor time */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -191,12 +191,52 @@ static int calls_of_nothing(void) {
   return 0;
 }
 
+static int block; /* bytes of each rank's */
+static void allgather(MPI_Comm comm) {
+  MPI_Allgather(sent, block, MPI_CHAR, received, block, MPI_CHAR, comm);
+}
+static void allgather_begun(MPI_Comm comm) {
+  MPI_Request request;
+  MPI_Iallgather(sent, block, MPI_CHAR, received, block, MPI_CHAR, comm, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void gather(void) {
+  static const int sizes[] = {8, 64, 1024, 65536};
+  enum { largest = 65536, long_loop = 600 };
+  sent = calloc(largest, 1), received = calloc((size_t)ranks, largest);
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  block = 8;
+  double first = timed(allgather, comm, long_loop);
+  report("from-the-first", long_loop, &first, 1);
+  for (int k = 0; k < 4; ++k) {
+    char name[32];
+    double seconds[batches];
+    block = sizes[k];
+    const int calls = block == largest ? 2 : 20;
+    timed(allgather, comm, 40); /* the plan is in effect from call 8 on */
+    for (int i = 0; i < batches; ++i) seconds[i] = timed(allgather, comm, calls);
+    snprintf(name, sizeof name, "blocking-%d", block);
+    report(name, calls, seconds, batches);
+    for (int i = 0; i < batches; ++i) seconds[i] = timed(allgather_begun, comm, calls);
+    snprintf(name, sizeof name, "nonblocking-%d", block);
+    report(name, calls, seconds, batches);
+  }
+  MPI_Comm_free(&comm);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const char* pattern = argc > 1 ? argv[1] : "random";
   if (strcmp(pattern, "calls") == 0) return calls_of_nothing();
+  if (strcmp(pattern, "gather") == 0) {
+    gather();
+    MPI_Finalize();
+    return 0;
+  }
   strcmp(pattern, "tiny") == 0      ? tiny()
   : strcmp(pattern, "stencil") == 0 ? stencil()
                                     : random_exchange();

@@ -118,12 +118,12 @@ std::shared_ptr<Graph> Graph::from_one_side(MPI_Comm user, std::vector<int> know
                                  std::move(settings));
 }
 
-std::shared_ptr<Graph> Graph::complete(MPI_Comm user, Settings settings,
-                                       std::optional<Error> fault) {
-  std::vector<int> all(static_cast<std::size_t>(mpi::Communicator::of(user)->size()));
+std::shared_ptr<Graph> Graph::complete(const std::shared_ptr<mpi::Communicator>& communicator,
+                                       Settings settings, std::optional<Error> fault) {
+  std::vector<int> all(static_cast<std::size_t>(communicator->size()));
   std::iota(all.begin(), all.end(), 0);
-  auto graph =
-      std::make_shared<Graph>(user, Ends(all), Ends(all), std::move(settings), std::move(fault));
+  auto graph = std::make_shared<Graph>(communicator, Ends(all), Ends(all), std::move(settings),
+                                       std::move(fault));
   graph->complete_ = true;
   return graph;
 }

@@ -78,7 +78,11 @@ class Graph {
   /// An edge between any two ranks, and from each to itself, in the order of ranks. Collective over
   /// `user`.
   static std::shared_ptr<Graph> complete(MPI_Comm user, Settings settings,
-                                         std::optional<Error> fault = std::nullopt);
+                                         std::optional<Error> fault = std::nullopt) {
+    return complete(mpi::Communicator::of(user), std::move(settings), std::move(fault));
+  }
+  static std::shared_ptr<Graph> complete(const std::shared_ptr<mpi::Communicator>& communicator,
+                                         Settings settings, std::optional<Error> fault);
 
   /// Plans a pattern whose edges are this graph's, in its order, for executions in so many channels.
   /// Collective over the ranks that have neighbours, and waits for them. `fault`: what this rank already

@@ -16,12 +16,18 @@ std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph
   const bool gathers = arguments.send.one_block, equal = arguments.equal_blocks;
   const CallKind kind = gathers ? (equal ? CallKind::allgather : CallKind::allgatherv)
                                 : (equal ? CallKind::alltoall : CallKind::alltoallv);
-  const bool blocking = form == Form::blocking;
-  const auto [call, refused] =
-      graph->calls(kind).enter(*graph, std::move(arguments), std::move(fault), blocking);
+  return request_of(graph,
+                    graph->calls(kind).enter(*graph, std::move(arguments), std::move(fault),
+                                             form == Form::blocking),
+                    form);
+}
+
+std::unique_ptr<Request> request_of(const std::shared_ptr<Graph>& graph, CallQueue::Entered entered,
+                                    Form form) {
+  const auto [call, refused] = std::move(entered);
   if (!refused) return std::make_unique<CallRequest>(graph, call);
   // The others may need this rank to the end of the call; the program may go on to where it is not heard.
-  if (blocking) call->finish();
+  if (form == Form::blocking) call->finish();
   std::rethrow_exception(refused);
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "collectives/call_queue.hpp"
 #include "collectives/edge_data.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/request.hpp"
@@ -20,5 +21,10 @@ enum class Form : std::uint8_t { blocking, nonblocking };
 std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph,
                                              NeighborArguments arguments,
                                              std::optional<Error> fault, Form form);
+
+/// The request of a call that has entered a queue. Where it was refused its fault is thrown, of a blocking one once the
+/// others need this rank no more.
+std::unique_ptr<Request> request_of(const std::shared_ptr<Graph>& graph, CallQueue::Entered entered,
+                                    Form form);
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// A call of blocks of one size as an execution of a plan that the graph keeps for all calls of its kind.
+// A call as an execution of a plan that is kept for calls like it: of blocks of one size, or of these very sizes.
 #pragma once
 
 #include <exception>
@@ -20,11 +20,11 @@ struct PlanTurn {
   std::weak_ptr<const Call> last;        ///< that has entered; gone once it is over and forgotten
 };
 
-/// What a call moves: blocks of one size.
+/// What a call moves.
 struct Blocks {
   Side send;
   Side receive;
-  std::int64_t bytes = 0;  ///< of a block
+  std::int64_t bytes = 0;  ///< of an element of the plan: a block, where blocks are of one size
 };
 
 class PlannedCall final : public Call {

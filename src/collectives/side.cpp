@@ -2,6 +2,7 @@
 #include "collectives/side.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace vicinal {
 
@@ -46,6 +47,26 @@ Side::Side(EdgeData data, bool apart) : data_(std::move(data)) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     places_[i] = data_.pieces[i].bytes() > 0 ? places_[i] - lowest : 0;
   }
+}
+
+Side Side::gapless(EdgeData data) {
+  Side side;
+  side.data_ = std::move(data);
+  side.packed_ = needs_packing(side.data_);
+  std::int64_t bytes = 0;
+  std::optional<std::int64_t> start;  // where the user's pieces would begin that lie so
+  for (const EdgePiece& piece : side.data_.pieces) {
+    side.places_.push_back(bytes);
+    if (piece.bytes() > 0) {
+      const std::int64_t begin = piece.offset - bytes;
+      if (!start) start = begin;
+      side.packed_ = side.packed_ || begin != *start;
+    }
+    bytes += piece.bytes();
+  }
+  side.start_ = address(side.data_.buffer, start.value_or(0));
+  if (side.packed_) side.keep_packed(bytes);
+  return side;
 }
 
 Side::Side(EdgeData data, std::int64_t block_bytes, const Ends& ends)

@@ -18,6 +18,8 @@ class Side {
   /// Of data that have been checked. Places are in bytes, from the lowest byte that is touched. `apart`: no
   /// two edges share a place, also where the user's pieces overlap.
   explicit Side(EdgeData data, bool apart = false);
+  /// Places are in bytes, and those of an edge come right after those of the edge before, wherever the user's pieces lie.
+  static Side gapless(EdgeData data);
   /// Places are blocks: that of an edge is its entry. The data are equal blocks, or one block.
   Side(EdgeData data, std::int64_t block_bytes, const Ends& ends);
 

@@ -10,69 +10,28 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/log.hpp"
-#include "base/setting.hpp"
 #include "collectives/adjacency.hpp"
 #include "collectives/c_api_arguments.hpp"
-#include "execute/activity.hpp"
-#include "execute/progress_thread.hpp"
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
-#include "mpi/backoff.hpp"
+#include "interpose/serving.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
-#include "mpi/own_progress.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal::interpose {
 namespace {
 
-/// Who brings on what this rank does for others while the program waits in MPI.
-enum class Progress : std::uint8_t {
-  mpi,     ///< MPI itself, from inside its own
-  thread,  ///< one of the library's
-  none,    ///< nobody: nothing may depend on it
-};
-
-Progress progress_of_process() {
-  static const Progress found = [] {
-    const bool inside = progress_inside_mpi();
-    const Progress who = inside                   ? Progress::mpi
-                         : mpi::thread_multiple() ? Progress::thread
-                                                  : Progress::none;
-    if (who == Progress::thread) need_progress_thread();
-    note_progress(inside ? "inside MPI" : who == Progress::thread ? "a thread" : "none");
-    return who;
-  }();
-  return found;
-}
-
-constexpr const char* on_one_host = "all its ranks are in one region";
 constexpr const char* nothing_to_join =
     "no two of its regions have more than one edge between them in a direction";
-constexpr const char* nobody_progresses =
-    "nobody brings on what others depend on while the program waits in MPI";
 
 bool is_open_mpi() {
   static const bool is = mpi::library_version().starts_with("Open MPI");
   return is;
-}
-
-/// What holds for a new communicator; what cannot be read is told to the others when the graph is made.
-Settings settings_from(MPI_Info info, std::optional<Error>& fault) {
-  Settings settings;
-  try {
-    settings = read_settings(info);
-  } catch (...) {
-    fault = current_fault();
-  }
-  if (progress_of_process() == Progress::none) settings.options.strict_progress = true;
-  return settings;
 }
 
 /// Over whose private communicator messages go for what is made from `parent`, with the same ranks.
@@ -85,8 +44,7 @@ std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
 /// Whether everything is on one host, as far as that is known before anything is set up. Collective over the parent.
 bool is_on_one_host(MPI_Comm parent) {
   if (Served::on(parent) != nullptr || mpi::Communicator::known(parent) != nullptr) return false;
-  // Where some ranks lack a variable that others have, setting up says so.
-  return mpi::on_one_host(parent, environment_value("vicinal_regions").has_value());
+  return mpi::look_around(parent, has_regions_of_its_own()).one_host;
 }
 
 /// Whether several edges of this rank's region lead to one other region, or come from one: else there is nothing to join.
@@ -114,29 +72,10 @@ const char* reason_to_leave(const Graph& graph, bool wrong) {
   return nothing_joins != 0 && !wrong ? nothing_to_join : nullptr;
 }
 
-/// Runs what has a communicator served. Where it fails, on all ranks, MPI serves it.
-template <class Body>
-void or_leave_to_mpi(const char* how, Body body) noexcept {
-  const mpi::Inside inside;
-  try {
-    body();
-  } catch (const std::exception& reason) {
-    note_left(how, reason.what());
-    // What a person has set, and cannot be had.
-    const Fault kind = as_error(reason).fault();
-    if ((kind == Fault::info || kind == Fault::topology) && mpi::world_rank() == 0) {
-      warn_once("the program runs without vicinal: ", reason.what());
-    }
-    log_line(LogLevel::info, [&](std::ostream& line) {
-      line << "a communicator of " << how << " is left to MPI: " << reason.what();
-    });
-  }
-}
-
 /// From now on the graph serves the communicator; `wrong`: MPI would do it wrong.
 void serve_by(const std::shared_ptr<Graph>& graph, MPI_Comm made, const char* how, bool wrong) {
   graph->wait_for_repetition();
-  mpi::attach(made, std::make_unique<Served>(made, graph, how, wrong));
+  mpi::attach(made, mpi::Attached::neighbors, std::make_unique<Served>(made, graph, how, wrong));
 }
 
 /// Serves a communicator that MPI has made from `parent`, unless nothing is to be gained: all its ranks are in one region, or

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "collectives/c_api_neighbor.hpp"
+#include "interpose/forms.hpp"
 #include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
@@ -18,84 +19,39 @@
 namespace vicinal::interpose {
 namespace {
 
-/// Of forms with small counts: MPI has them.
-struct NoneSmaller {
-  template <class Self>
-  using Forms = Self;
-};
-/// The form with small counts, and how its arguments are made.
-template <class Small, auto arguments>
-struct Smaller {
-  template <class Self>
-  using Forms = Small;
-  static constexpr auto small = arguments;
-};
-
 /// The forms of a collective whose arguments are these, before those that follow from the form.
 template <class SmallerForm, auto read, class... Arguments>
-struct Collective {
-  /// By MPI's own function `ours` stands for; where it has none of that name, by the smaller one, `small`, with
-  /// what is behind the arguments in both. `request`: of what goes on after the call, or null.
-  template <auto ours, auto small, class... Rest>
-  static int by_mpi(MPI_Request* request, Arguments... arguments, MPI_Comm comm, Rest... rest) {
-    if constexpr (!std::is_same_v<SmallerForm, NoneSmaller>) {
-      if (own<ours> == nullptr) {
-        std::optional<SmallNumbers> numbers;
-        decltype(SmallerForm::small(*numbers, arguments...)) in_small;
-        const int wrong = c_api::guarded(comm, [&] {
-          require(own<small> != nullptr, Fault::unsupported, "this MPI does not have the function");
-          in_small = SmallerForm::small(numbers.emplace(comm), arguments...);
-        });
-        if (wrong != MPI_SUCCESS) return wrong;
-        const int code =
-            std::apply([&](auto... all) { return own<small>(all..., comm, rest...); }, in_small);
-        if (code == MPI_SUCCESS && request != nullptr) keep_for(*request, std::move(*numbers));
-        return code;
-      }
-    }
-    return own<ours>(arguments..., comm, rest...);
-  }
-  using Small = typename SmallerForm::template Forms<Collective>;
-  static int blocking_of_mpi(Arguments... arguments, MPI_Comm comm) {
-    return by_mpi<&Collective::blocking, &Small::blocking>(nullptr, arguments..., comm);
-  }
-  static int nonblocking_of_mpi(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
-    return by_mpi<&Collective::nonblocking, &Small::nonblocking, MPI_Request*>(
-        request, arguments..., comm, request);
-  }
-  static int persistent_of_mpi(Arguments... arguments, MPI_Comm comm, MPI_Info info,
-                               MPI_Request* request) {
-    return by_mpi<&Collective::persistent, &Small::persistent, MPI_Info, MPI_Request*>(
-        request, arguments..., comm, info, request);
-  }
+struct Collective
+    : FormsOfMpi<Collective<SmallerForm, read, Arguments...>, SmallerForm, Arguments...> {
+  using OfMpi = FormsOfMpi<Collective, SmallerForm, Arguments...>;
 
   static int blocking(Arguments... arguments, MPI_Comm comm) {
     const Served* const served = Served::on(comm);
-    if (served == nullptr) return blocking_of_mpi(arguments..., comm);
+    if (served == nullptr) return OfMpi::blocking_of_mpi(arguments..., comm);
     Ledger* const ledger = served->ledger();
     const void* const ours = reinterpret_cast<const void*>(&Collective::blocking);
     const bool by_mpi = ledger != nullptr && !served->mpi_is_wrong() && ledger->is_mpis_turn(ours);
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
-    if (by_mpi) return blocking_of_mpi(arguments..., comm);
+    if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
     return c_api::guarded(
         comm, [&] { c_api::begin(served->graph(), Form::blocking, read(arguments...))->wait(); });
   }
 
   static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
     const Served* const served = Served::on(comm);
-    if (served == nullptr) return nonblocking_of_mpi(arguments..., comm, request);
+    if (served == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
     const Noted noted(served->ledger(), reinterpret_cast<const void*>(&Collective::nonblocking),
                       __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
       *request = token_for_call(
-          *served, c_api::begin(served->graph(), Form::nonblocking, read(arguments...)));
+          served->errors(), c_api::begin(served->graph(), Form::nonblocking, read(arguments...)));
     });
   }
 
   static int persistent(Arguments... arguments, MPI_Comm comm, MPI_Info info,
                         MPI_Request* request) {
     const Served* const served = Served::on(comm);
-    if (served == nullptr) return persistent_of_mpi(arguments..., comm, info, request);
+    if (served == nullptr) return OfMpi::persistent_of_mpi(arguments..., comm, info, request);
     const Noted noted(served->ledger(), reinterpret_cast<const void*>(&Collective::persistent),
                       __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
@@ -107,8 +63,8 @@ struct Collective {
         settings.options.strict_progress |= graph.settings().options.strict_progress;
       });
       *request = token_for_executions(
-          *served, std::unique_ptr<Request>(
-                       c_api::plan(served->graph(), settings, unreadable, read(arguments...))));
+          served->errors(), std::unique_ptr<Request>(c_api::plan(served->graph(), settings,
+                                                                 unreadable, read(arguments...))));
     });
   }
 };
@@ -153,10 +109,12 @@ struct Family {
                  MPI_Datatype, void*, const Count*, const Displacement*, MPI_Datatype>;
 };
 using Small = Family<int, int, NoneSmaller, NoneSmaller, NoneSmaller, NoneSmaller, NoneSmaller>;
-using Large =
-    Family<MPI_Count, MPI_Aint, Smaller<Small::Alltoall, &small_blocks>,
-           Smaller<Small::Alltoallv, &small_alltoallv>, Smaller<Small::Alltoallw, &small_alltoallw>,
-           Smaller<Small::Allgather, &small_blocks>, Smaller<Small::Allgatherv, &small_allgatherv>>;
+template <class Form, auto arguments>
+using Neighbors = Smaller<Form, &SmallNumbers::of_neighbors, arguments>;
+using Large = Family<
+    MPI_Count, MPI_Aint, Neighbors<Small::Alltoall, &small_blocks>,
+    Neighbors<Small::Alltoallv, &small_alltoallv>, Neighbors<Small::Alltoallw, &small_alltoallw>,
+    Neighbors<Small::Allgather, &small_blocks>, Neighbors<Small::Allgatherv, &small_allgatherv>>;
 
 #define VICINAL_ROWS(name, Type)                               \
   row<&Small::Type::blocking>("Neighbor_" name),               \

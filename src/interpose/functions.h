@@ -33,6 +33,14 @@
   X(Ineighbor_alltoallw_c, 10)      \
   X(Ineighbor_allgather_c, 8)       \
   X(Ineighbor_allgatherv_c, 9)      \
+  X(Allgather, 7)                   \
+  X(Allgatherv, 8)                  \
+  X(Iallgather, 8)                  \
+  X(Iallgatherv, 9)                 \
+  X(Allgather_c, 7)                 \
+  X(Allgatherv_c, 8)                \
+  X(Iallgather_c, 8)                \
+  X(Iallgatherv_c, 9)               \
   X(Start, 1)                       \
   X(Startall, 2)                    \
   X(Request_free, 1)                \
@@ -50,6 +58,10 @@
   X(Neighbor_alltoallv_init_c, 11)      \
   X(Neighbor_alltoallw_init_c, 11)      \
   X(Neighbor_allgather_init_c, 9)       \
-  X(Neighbor_allgatherv_init_c, 10)
+  X(Neighbor_allgatherv_init_c, 10)     \
+  X(Allgather_init, 9)                  \
+  X(Allgatherv_init, 10)                \
+  X(Allgather_init_c, 9)                \
+  X(Allgatherv_init_c, 10)
 
 #endif

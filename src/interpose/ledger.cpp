@@ -51,8 +51,10 @@ std::string name_of_place(const void* address) {
 }
 
 std::string name_of_function(const void* ours) {
-  for (const Row& row : exchanges()) {
-    if (row.ours == ours) return "MPI_" + std::string(row.name);
+  for (const auto table : {exchanges(), allgathers()}) {
+    for (const Row& row : table) {
+      if (row.ours == ours) return "MPI_" + std::string(row.name);
+    }
   }
   return "unknown";
 }
@@ -68,6 +70,21 @@ std::int64_t edges_to_other_ranks(const Neighborhood& ground, bool far) {
 }
 
 std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
+
+PlanRecord record_of(std::string kind, const AgreedPlan& plan, double by_plan, double without) {
+  const Plans& plans = plan.plans();
+  const Statistics sent = statistics(plans.forward);
+  PlanRecord record;
+  record.kind = std::move(kind);
+  record.planner = plans.forward.planner;
+  record.reason = plans.reason;
+  record.messages_far = sent.non_local.messages;
+  record.messages_near = sent.local.messages;
+  record.bytes_far = sent.non_local.elements * plans.element_bytes;
+  record.planned_ns = nanoseconds(by_plan);
+  record.without_ns = nanoseconds(without);
+  return record;
+}
 
 RankRecord record_of_rank() {
   RankRecord record;
@@ -85,14 +102,42 @@ RankRecord record_of_rank() {
 
 }  // namespace
 
-std::shared_ptr<Ledger> Ledger::of(const std::shared_ptr<Graph>& graph, const char* made_by) {
+std::vector<PlanRecord> plans_of(const std::shared_ptr<Graph>& graph) {
+  std::vector<PlanRecord> records;
+  if (!graph) return records;
+  const Neighborhood& ground = graph->neighborhood();
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    const auto plan = graph->plan_in_use(static_cast<CallKind>(kind));
+    if (!plan) continue;
+    const Forecast& forecast = plan->plans().forecast;
+    PlanRecord record = record_of(kinds[kind], *plan, forecast.by_plan, forecast.by_message);
+    record.replaces_edges = true;
+    record.edges_far = edges_to_other_ranks(ground, true);
+    record.edges_near = edges_to_other_ranks(ground, false);
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+std::vector<PlanRecord> plans_of(const std::shared_ptr<GatherLoops>& loops) {
+  std::vector<PlanRecord> records;
+  if (!loops) return records;
+  for (const GatherLoops::PlanInUse& it : loops->plans()) {
+    if (!it.plan) continue;
+    records.push_back(
+        record_of("allgather, " + it.what, *it.plan, it.price.by_plan, it.price.by_mpi));
+  }
+  return records;
+}
+
+std::shared_ptr<Ledger> Ledger::of(const Graph& graph, const char* made_by, Plans plans) {
   if (!is_asked_for()) return nullptr;
   CommunicatorRecord record;
-  record.number = graph->number();
+  record.number = graph.number();
   record.made_by = made_by;
-  record.ranks = graph->neighborhood().machine->size();
-  record.regions = graph->neighborhood().machine->regions();
-  auto ledger = std::make_shared<Ledger>(graph, std::move(record));
+  record.ranks = graph.neighborhood().machine->size();
+  record.regions = graph.neighborhood().machine->regions();
+  auto ledger = std::make_shared<Ledger>(std::move(plans), std::move(record));
   const Lock lock(books().mutex);
   books().all.push_back(ledger);
   return ledger;
@@ -115,33 +160,15 @@ void Ledger::note(const void* ours, const void* caller, std::chrono::steady_cloc
   (by_mpi ? site.nanoseconds_of_mpi : site.nanoseconds) += nanoseconds;
 }
 
-void Ledger::note_plans() {
-  const auto graph = graph_.lock();
-  if (!graph) return;
-  record_.plans.clear();
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    const auto plan = graph->plan_in_use(static_cast<CallKind>(kind));
-    if (!plan) continue;
-    const Plans& plans = plan->plans();
-    const Statistics sent = statistics(plans.forward);
-    record_.plans.push_back(
-        {kinds[kind], plans.forward.planner, plans.reason, sent.non_local.messages,
-         sent.local.messages, edges_to_other_ranks(graph->neighborhood(), true),
-         edges_to_other_ranks(graph->neighborhood(), false),
-         sent.non_local.elements * plans.element_bytes, nanoseconds(plans.forecast.by_plan),
-         nanoseconds(plans.forecast.by_message)});
-  }
-}
-
 void Ledger::close() {
   const Lock lock(mutex_);
-  note_plans();
-  graph_.reset();
+  record_.plans = plans_();
+  plans_ = nullptr;
 }
 
 CommunicatorRecord Ledger::record() {
   const Lock lock(mutex_);
-  note_plans();
+  if (plans_) record_.plans = plans_();
   CommunicatorRecord record = record_;
   for (const auto& [of, site] : sites_) {
     record.sites.push_back({name_of_function(of.first), name_of_place(of.second), site.calls,

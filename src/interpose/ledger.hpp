@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "base/guarded.hpp"
 #include "base/records.hpp"
+#include "collectives/gather_loops.hpp"
 #include "collectives/graph.hpp"
 
 namespace vicinal::interpose {
@@ -36,16 +38,17 @@ struct PlanRecord {
   std::string reason;
   std::int64_t messages_far = 0;   ///< sent to other regions
   std::int64_t messages_near = 0;  ///< inside the region
-  std::int64_t edges_far = 0;      ///< what would be messages without a plan
+  bool replaces_edges = false;     ///< there would be a message for each edge without a plan:
+  std::int64_t edges_far = 0;
   std::int64_t edges_near = 0;
   std::int64_t bytes_far = 0;  ///< of those messages, as large as was planned for
   std::int64_t planned_ns =
       0;  ///< what its region was expected to take with others; 0 where nothing was
-  std::int64_t by_message_ns = 0;  ///< the same with one message for each edge
+  std::int64_t without_ns = 0;  ///< the same without: one message for each edge, or by MPI
 };
 void fields(auto&& take, Is<PlanRecord> auto& it) {
-  take(it.kind, it.planner, it.reason, it.messages_far, it.messages_near, it.edges_far,
-       it.edges_near, it.bytes_far, it.planned_ns, it.by_message_ns);
+  take(it.kind, it.planner, it.reason, it.messages_far, it.messages_near, it.replaces_edges,
+       it.edges_far, it.edges_near, it.bytes_far, it.planned_ns, it.without_ns);
 }
 
 struct CommunicatorRecord {
@@ -75,13 +78,19 @@ struct RankRecord {
 };
 void fields(auto&& take, Is<RankRecord> auto& it) { take(it.progress, it.communicators, it.left); }
 
+/// The plans by which a graph's calls go; none where there is no graph (any more).
+[[nodiscard]] std::vector<PlanRecord> plans_of(const std::shared_ptr<Graph>& graph);
+/// The same of allgathers.
+[[nodiscard]] std::vector<PlanRecord> plans_of(const std::shared_ptr<GatherLoops>& loops);
+
 /// What is noted of one communicator.
 class Ledger {
  public:
-  /// Null where no report is asked for.
-  static std::shared_ptr<Ledger> of(const std::shared_ptr<Graph>& graph, const char* made_by);
-  Ledger(std::weak_ptr<Graph> graph, CommunicatorRecord record)
-      : graph_(std::move(graph)), record_(std::move(record)) {}
+  using Plans = std::function<std::vector<PlanRecord>()>;
+  /// Null where no report is asked for. `plans`: those in use when it is asked.
+  static std::shared_ptr<Ledger> of(const Graph& graph, const char* made_by, Plans plans);
+  Ledger(Plans plans, CommunicatorRecord record)
+      : plans_(std::move(plans)), record_(std::move(record)) {}
 
   /// A call of the program's as it enters, of the function `ours` stands for. True where MPI is to carry it out, for
   /// comparison: the same on all ranks. Of blocking ones alone.
@@ -93,13 +102,11 @@ class Ledger {
   [[nodiscard]] CommunicatorRecord record();
 
  private:
-  void note_plans() VICINAL_REQUIRES(mutex_);
-
   struct Site {
     std::int64_t calls = 0, nanoseconds = 0, calls_of_mpi = 0, nanoseconds_of_mpi = 0;
   };
   Mutex mutex_;
-  std::weak_ptr<Graph> graph_;
+  Plans plans_ VICINAL_GUARDED_BY(mutex_);  ///< none once the communicator is freed
   CommunicatorRecord record_ VICINAL_GUARDED_BY(mutex_);
   std::map<std::pair<const void*, const void*>, Site> sites_ VICINAL_GUARDED_BY(mutex_);
   std::map<const void*, std::int64_t> numbers_ VICINAL_GUARDED_BY(mutex_);

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/guarded.hpp"
 #include "collectives/c_api_arguments.hpp"
+#include "mpi/attachment.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal::interpose {
@@ -20,10 +21,13 @@ namespace vicinal::interpose {
 /// Counts and displacements as small numbers. The arrays live as long as this.
 class SmallNumbers {
  public:
-  explicit SmallNumbers(MPI_Comm comm) {
+  static SmallNumbers of_neighbors(MPI_Comm comm) {
     const mpi::Topology topology = mpi::topology_of(comm);
-    in_ = topology.sources.ranks.size();
-    out_ = topology.destinations.ranks.size();
+    return {topology.sources.ranks.size(), topology.destinations.ranks.size()};
+  }
+  static SmallNumbers of_all_ranks(MPI_Comm comm) {
+    const auto size = static_cast<std::size_t>(mpi::size_of_other_group(comm));
+    return {size, size};
   }
   [[nodiscard]] static int one(MPI_Count value) {
     require(std::in_range<int>(value), Fault::count, "the number ", value,
@@ -40,6 +44,7 @@ class SmallNumbers {
   }
 
  private:
+  SmallNumbers(std::size_t in, std::size_t out) : in_(in), out_(out) {}
   template <class Number>
   const int* list(const Number* values, std::size_t count) {
     c_api::check_list(values, static_cast<std::int64_t>(count), "counts or displacements");
@@ -47,8 +52,8 @@ class SmallNumbers {
     for (std::size_t i = 0; i < count; ++i) small.push_back(one(values[i]));
     return small.data();
   }
-  std::size_t in_ = 0;
-  std::size_t out_ = 0;
+  std::size_t in_;
+  std::size_t out_;
   std::vector<std::vector<int>> lists_;
 };
 

@@ -24,6 +24,7 @@ Row row(std::string_view name) {
 
 [[nodiscard]] std::span<const Row> creation();    ///< of communicators with neighbours
 [[nodiscard]] std::span<const Row> exchanges();   ///< among neighbours
+[[nodiscard]] std::span<const Row> allgathers();  ///< over all ranks
 [[nodiscard]] std::span<const Row> completion();  ///< of requests, and the end of MPI
 
 }  // namespace vicinal::interpose

@@ -32,7 +32,8 @@ struct PlanOfAll {
   std::set<std::string> reasons;
   std::int64_t messages_far = 0, messages_near = 0, edges_far = 0, edges_near = 0;
   std::int64_t bytes_far = 0;
-  double expected = 0, expected_by_message = 0;  ///< seconds, of the slowest region
+  bool replaces_edges = false;
+  double expected = 0, expected_without = 0;  ///< seconds, of the slowest region
 };
 
 struct Communicator {
@@ -71,8 +72,9 @@ Communicators added_up(std::span<const RankRecord> ranks) {
         sum.edges_near += plan.edges_near;
         sum.bytes_far += plan.bytes_far;
         sum.expected = std::max(sum.expected, static_cast<double>(plan.planned_ns) * nano);
-        sum.expected_by_message =
-            std::max(sum.expected_by_message, static_cast<double>(plan.by_message_ns) * nano);
+        sum.replaces_edges = plan.replaces_edges;
+        sum.expected_without =
+            std::max(sum.expected_without, static_cast<double>(plan.without_ns) * nano);
       }
     }
   }
@@ -106,11 +108,15 @@ void write_json(std::ostream& out, const RankRecord& first, std::size_t ranks,
       for (const std::string& reason : plan.reasons) json.value(reason);
       json.end_array().key("messages").begin_object();
       json.key("to_other_regions").value(plan.messages_far).key("inside").value(plan.messages_near);
-      json.end_object().key("messages_without").begin_object();
-      json.key("to_other_regions").value(plan.edges_far).key("inside").value(plan.edges_near);
-      json.end_object().key("bytes_to_other_regions").value(plan.bytes_far);
+      json.end_object();
+      if (plan.replaces_edges) {
+        json.key("messages_without").begin_object();
+        json.key("to_other_regions").value(plan.edges_far).key("inside").value(plan.edges_near);
+        json.end_object();
+      }
+      json.key("bytes_to_other_regions").value(plan.bytes_far);
       json.key("expected_seconds").value(plan.expected);
-      json.key("expected_seconds_without").value(plan.expected_by_message).end_object();
+      json.key("expected_seconds_without").value(plan.expected_without).end_object();
     }
     json.end_array().end_object();
   }
@@ -143,17 +149,27 @@ void write_table(std::ostream& out, const RankRecord& first, std::size_t ranks,
       out << '\n';
     }
     for (const auto& [kind, plan] : it.plans) {
+      const auto in_place_of = [&](std::int64_t edges) {
+        if (plan.replaces_edges) out << " in the place of " << edges;
+      };
       out << "  " << kind << " by " << plan.planner << ": " << plan.messages_far
-          << " messages between regions in the place of " << plan.edges_far << ", "
-          << plan.messages_near << " inside in the place of " << plan.edges_near << "; "
-          << plan.bytes_far << " bytes between regions\n";
+          << " messages between regions";
+      in_place_of(plan.edges_far);
+      out << ", " << plan.messages_near << " inside";
+      in_place_of(plan.edges_near);
+      out << "; " << plan.bytes_far << " bytes between regions\n";
       if (plan.expected > 0) {
-        out << "    by the profile it takes " << plan.expected * micro << " us between regions, "
-            << plan.expected_by_message * micro << " us with one message for each edge\n";
+        out << "    by the profile it takes " << plan.expected * micro
+            << (plan.replaces_edges ? " us between regions, " : " us, ")
+            << plan.expected_without * micro
+            << (plan.replaces_edges ? " us with one message for each edge\n"
+                                    : " us by algorithms that do not look at regions\n");
       }
-      for (const std::string& reason : plan.reasons) out << "    " << reason << '\n';
+      for (const std::string& reason : plan.reasons) {
+        if (!reason.empty()) out << "    " << reason << '\n';
+      }
     }
-    if (it.plans.empty()) out << "  no plan: one message for each edge\n";
+    if (it.plans.empty()) out << "  no plan has been made\n";
   }
   if (!first.left.empty()) out << "\nleft to MPI\n";
   for (const LeftRecord& left : first.left) {

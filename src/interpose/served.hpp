@@ -3,19 +3,14 @@
 
 #include <mpi.h>
 
-#include <atomic>
 #include <memory>
 
 #include "collectives/graph.hpp"
+#include "interpose/error_handling.hpp"
 #include "interpose/ledger.hpp"
 #include "mpi/attachment.hpp"
 
 namespace vicinal::interpose {
-
-/// Whose error handler hears of a communicator's faults: itself, as long as the program has it.
-struct ErrorHandling {
-  std::atomic<MPI_Comm> communicator = MPI_COMM_NULL;
-};
 
 class Served final : public mpi::Attachment {
  public:
@@ -23,10 +18,9 @@ class Served final : public mpi::Attachment {
   Served(MPI_Comm user, std::shared_ptr<Graph> graph, const char* made_by, bool mpi_is_wrong)
       : mpi_is_wrong_(mpi_is_wrong),
         graph_(std::move(graph)),
-        errors_(std::make_shared<ErrorHandling>()),
-        ledger_(Ledger::of(graph_, made_by)) {
-    errors_->communicator = user;
-  }
+        errors_(std::make_shared<ErrorHandling>(user)),
+        ledger_(Ledger::of(*graph_, made_by,
+                           [graph = std::weak_ptr(graph_)] { return plans_of(graph.lock()); })) {}
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;
   ~Served() override {
@@ -36,7 +30,7 @@ class Served final : public mpi::Attachment {
 
   /// What serves this communicator; null where MPI does.
   [[nodiscard]] static const Served* on(MPI_Comm user) noexcept {
-    return static_cast<const Served*>(mpi::attached(user));
+    return static_cast<const Served*>(mpi::attached(user, mpi::Attached::neighbors));
   }
 
   [[nodiscard]] const std::shared_ptr<Graph>& graph() const { return graph_; }

@@ -97,16 +97,18 @@ MPI_Comm Token::error_communicator() const {
   return user != MPI_COMM_NULL ? user : request_->error_communicator();
 }
 
-MPI_Request token_for_call(const Served& served, std::unique_ptr<Request> request) {
-  auto token = std::make_shared<CallToken>(served, std::move(request), true);
+MPI_Request token_for_call(std::shared_ptr<const ErrorHandling> errors,
+                           std::unique_ptr<Request> request) {
+  auto token = std::make_shared<CallToken>(std::move(errors), std::move(request), true);
   const MPI_Request handle = token->handle();
   remember(handle, token);
   activate(token);
   return handle;
 }
 
-MPI_Request token_for_executions(const Served& served, std::unique_ptr<Request> request) {
-  auto token = std::make_shared<ExecutionToken>(served, std::move(request), false);
+MPI_Request token_for_executions(std::shared_ptr<const ErrorHandling> errors,
+                                 std::unique_ptr<Request> request) {
+  auto token = std::make_shared<ExecutionToken>(std::move(errors), std::move(request), false);
   remember(token->handle(), token);
   return token->handle();
 }

@@ -4,10 +4,11 @@
 #include <mpi.h>
 
 #include <memory>
+#include <utility>
 
 #include "collectives/request.hpp"
 #include "execute/activity.hpp"
-#include "interpose/served.hpp"
+#include "interpose/error_handling.hpp"
 #include "mpi/tokens.hpp"
 
 namespace vicinal::interpose {
@@ -15,8 +16,9 @@ namespace vicinal::interpose {
 class Token : public Activity, public std::enable_shared_from_this<Token> {
  public:
   /// `under_way`: whether what it stands for has begun.
-  Token(const Served& served, std::unique_ptr<Request> request, bool under_way)
-      : request_(std::move(request)), errors_(served.errors()), under_way_(under_way) {}
+  Token(std::shared_ptr<const ErrorHandling> errors, std::unique_ptr<Request> request,
+        bool under_way)
+      : request_(std::move(request)), errors_(std::move(errors)), under_way_(under_way) {}
   Token(const Token&) = delete;
   Token& operator=(const Token&) = delete;
   ~Token() override = default;
@@ -40,9 +42,10 @@ class Token : public Activity, public std::enable_shared_from_this<Token> {
 };
 
 /// MPI's request for a call that has begun.
-[[nodiscard]] MPI_Request token_for_call(const Served& served, std::unique_ptr<Request> request);
+[[nodiscard]] MPI_Request token_for_call(std::shared_ptr<const ErrorHandling> errors,
+                                         std::unique_ptr<Request> request);
 /// MPI's request for executions of a persistent one.
-[[nodiscard]] MPI_Request token_for_executions(const Served& served,
+[[nodiscard]] MPI_Request token_for_executions(std::shared_ptr<const ErrorHandling> errors,
                                                std::unique_ptr<Request> request);
 
 /// The token behind a request of the program's; null where there is none, or it is complete for good.

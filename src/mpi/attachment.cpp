@@ -1,4 +1,4 @@
-// Attributes of MPI's, under one key.
+// Attributes of MPI's, under a key for each thing that they are for.
 #include "mpi/attachment.hpp"
 
 #include <array>
@@ -17,7 +17,9 @@
 namespace vicinal::mpi {
 namespace {
 
-std::atomic<int> attached_key = MPI_KEYVAL_INVALID;
+std::array<std::atomic<int>, 2> keys = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
+
+std::atomic<int>& key_of(Attached of) { return keys[static_cast<std::size_t>(of)]; }
 
 int drop_attached(MPI_Comm /*user*/, int /*key*/, void* attribute, void* /*state*/) {
   const Inside inside;
@@ -25,27 +27,27 @@ int drop_attached(MPI_Comm /*user*/, int /*key*/, void* attribute, void* /*state
   return MPI_SUCCESS;
 }
 
-int made_key() {
+int made_key(Attached of) {
   static Mutex mutex;
   const Lock lock(mutex);
-  int made = attached_key;
+  int made = key_of(of);
   if (made == MPI_KEYVAL_INVALID) {
     check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop_attached, &made, nullptr),
           "MPI_Comm_create_keyval");
-    attached_key = made;
+    key_of(of) = made;
   }
   return made;
 }
 
 }  // namespace
 
-void attach(MPI_Comm user, std::unique_ptr<Attachment> what) {
-  check(MPI_Comm_set_attr(user, made_key(), what.get()), "MPI_Comm_set_attr");
+void attach(MPI_Comm user, Attached of, std::unique_ptr<Attachment> what) {
+  check(MPI_Comm_set_attr(user, made_key(of), what.get()), "MPI_Comm_set_attr");
   static_cast<void>(what.release());
 }
 
-Attachment* attached(MPI_Comm user) noexcept {
-  const int known = attached_key.load(std::memory_order_relaxed);
+Attachment* attached(MPI_Comm user, Attached of) noexcept {
+  const int known = key_of(of).load(std::memory_order_relaxed);
   if (known == MPI_KEYVAL_INVALID || user == MPI_COMM_NULL || is_forked()) return nullptr;
   void* attribute = nullptr;
   int found = 0;
@@ -64,22 +66,33 @@ bool same_ranks(MPI_Comm a, MPI_Comm b) {
   return result == MPI_CONGRUENT || result == MPI_IDENT;
 }
 
-bool on_one_host(MPI_Comm user, bool objects) {
+Surroundings look_around(MPI_Comm user, bool objects, std::int64_t mine) {
   static const auto host = static_cast<std::int64_t>(std::hash<std::string>{}(detect_host()) >> 1U);
   // The largest and the smallest are the same.
-  const std::array<std::int64_t, 3> mine = {host, -host, objects ? 1 : 0};
-  std::array<std::int64_t, 3> largest{};
+  const std::array<std::int64_t, 4> given = {host, -host, objects ? 1 : 0, mine};
+  std::array<std::int64_t, 4> largest{};
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallreduce(mine.data(), largest.data(), 3, MPI_INT64_T, MPI_MAX, user, &request),
+  check(MPI_Iallreduce(given.data(), largest.data(), static_cast<int>(given.size()), MPI_INT64_T,
+                       MPI_MAX, user, &request),
         "MPI_Iallreduce");
   wait(request, "MPI_Iallreduce", "the other ranks of its communicator");
-  return largest[0] == -largest[1] && largest[2] == 0;
+  return {largest[0] == -largest[1] && largest[2] == 0, largest[3]};
 }
 
 bool between_groups(MPI_Comm user) {
   int flag = 0;
   check(MPI_Comm_test_inter(user, &flag), "MPI_Comm_test_inter");
   return flag != 0;
+}
+
+int size_of_other_group(MPI_Comm user) {
+  int size = 0;
+  if (between_groups(user)) {
+    check(MPI_Comm_remote_size(user, &size), "MPI_Comm_remote_size");
+  } else {
+    check(MPI_Comm_size(user, &size), "MPI_Comm_size");
+  }
+  return size;
 }
 
 }  // namespace vicinal::mpi

@@ -1,8 +1,10 @@
-// What is kept with a communicator of the user's until that is freed: one object of whoever comes before the program.
+// What is kept with a communicator of the user's until that is freed, by whoever comes before the program: one object for
+// its exchanges among neighbours, one for those of all its ranks.
 #pragma once
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <memory>
 
 namespace vicinal::mpi {
@@ -15,18 +17,27 @@ class Attachment {
   virtual ~Attachment() = default;
 };
 
-/// Attaches it, in the place of one that is there. Duplicates of the communicator do not have it.
-void attach(MPI_Comm user, std::unique_ptr<Attachment> what);
+/// What it is for.
+enum class Attached : std::uint8_t { neighbors, all_ranks };
+
+/// Attaches it, in the place of one that is there for the same. Duplicates of the communicator do not have it.
+void attach(MPI_Comm user, Attached of, std::unique_ptr<Attachment> what);
 /// Null where nothing is attached, or there is no such communicator. Costs next to nothing before the first
-/// attach() of the process.
-[[nodiscard]] Attachment* attached(MPI_Comm user) noexcept;
+/// attach() of the process for the same.
+[[nodiscard]] Attachment* attached(MPI_Comm user, Attached of) noexcept;
 
 /// Whether both have the same ranks in the same order. Local.
 [[nodiscard]] bool same_ranks(MPI_Comm a, MPI_Comm b);
 /// Whether it is one between two groups. Local.
 [[nodiscard]] bool between_groups(MPI_Comm user);
-/// Whether all ranks run on one host, and none `objects`. Collective over `user`, by MPI's own allreduce on it; progresses
-/// what is active meanwhile.
-[[nodiscard]] bool on_one_host(MPI_Comm user, bool objects);
+/// How many ranks there are; of one between two groups, in the other one. Local.
+[[nodiscard]] int size_of_other_group(MPI_Comm user);
+/// What the ranks of a communicator find out about it.
+struct Surroundings {
+  bool one_host = false;  ///< all run on one host, and no rank `objects`
+  std::int64_t most = 0;  ///< the largest of what each gives
+};
+/// Collective over `user`, by MPI's own allreduce on it; progresses what is active meanwhile.
+[[nodiscard]] Surroundings look_around(MPI_Comm user, bool objects, std::int64_t mine = 0);
 
 }  // namespace vicinal::mpi

@@ -1,0 +1,75 @@
+// The allgathers of a communicator, for a program that knows nothing of plans: where blocks of the same sizes come again
+// and again they get a plan for just these sizes, if that is expected to pay; all others are left to MPI.
+//
+// Nobody is asked what goes by a plan. It follows from the sizes of the blocks, all of which each rank knows, and from the
+// order and the form of the calls, in which MPI has all ranks agree. Plans are made in blocking calls alone, which may
+// wait for the other ranks: so all know, when a call enters, whether there is one. Not for several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/guarded.hpp"
+#include "collectives/call_queue.hpp"
+#include "collectives/gather_price.hpp"
+#include "collectives/graph.hpp"
+#include "collectives/neighbor_call.hpp"
+
+namespace vicinal {
+
+/// Bytes of each rank's block; a single number where all have as many.
+using BlockSizes = std::vector<std::int64_t>;
+
+class GatherLoops {
+ public:
+  /// Sizes that are kept in mind; the ones not seen for longest are forgotten, with their plan.
+  static constexpr std::size_t most_kept = 16;
+  /// What is seen so often gets a plan.
+  static constexpr std::int64_t calls_before_plan = 8;
+
+  /// `graph`: a complete one, for these calls alone.
+  explicit GatherLoops(std::shared_ptr<Graph> graph) : graph_(std::move(graph)) {}
+  GatherLoops(const GatherLoops&) = delete;
+  GatherLoops& operator=(const GatherLoops&) = delete;
+  ~GatherLoops() = default;
+
+  /// A call enters: by what it goes, or null where MPI is to carry it out. Collective where the form is blocking.
+  [[nodiscard]] std::shared_ptr<CallQueue> enter(const BlockSizes& sizes, Form form);
+  /// Whether an exchange that is planned for itself is better left to MPI.
+  [[nodiscard]] bool pays(const BlockSizes& sizes) const;
+
+  [[nodiscard]] const std::shared_ptr<Graph>& graph() const { return graph_; }
+
+  /// What there are plans for.
+  struct PlanInUse {
+    std::string what;
+    std::shared_ptr<AgreedPlan> plan;
+    GatherPrice price;
+  };
+  [[nodiscard]] std::vector<PlanInUse> plans();
+
+ private:
+  enum class Stage : std::uint8_t { counted, due, planned, left };
+  struct Loop {
+    BlockSizes sizes;
+    std::int64_t calls = 0;
+    Stage stage = Stage::counted;
+    GatherPrice price;
+    std::shared_ptr<CallQueue> queue;  ///< where it is planned
+  };
+
+  Loop& find(const BlockSizes& sizes, std::list<Loop>& forgotten) VICINAL_REQUIRES(mutex_);
+  void plan(Loop& loop) const;
+  [[nodiscard]] std::vector<std::int64_t> by_rank(const BlockSizes& sizes) const;
+  [[nodiscard]] GatherPrice price_of(const BlockSizes& sizes) const;
+  [[nodiscard]] bool pays(const GatherPrice& price) const;
+
+  std::shared_ptr<Graph> graph_;
+  Mutex mutex_;
+  std::list<Loop> loops_ VICINAL_GUARDED_BY(mutex_);  ///< the one seen last is the first
+};
+
+}  // namespace vicinal

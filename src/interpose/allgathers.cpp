@@ -1,0 +1,204 @@
+// Allgathers over all ranks of a communicator: MPI's own, until gathered.hpp and GatherLoops find that a plan is better.
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "base/product.hpp"
+#include "collectives/all_ranks.hpp"
+#include "collectives/c_api_neighbor.hpp"
+#include "interpose/forms.hpp"
+#include "interpose/gathered.hpp"
+#include "interpose/narrow.hpp"
+#include "interpose/own.hpp"
+#include "interpose/tokens.hpp"
+#include "mpi/datatype.hpp"
+
+namespace vicinal::interpose {
+namespace {
+
+/// Whether there is anything to gather.
+bool moves_something(const BlockSizes& sizes) {
+  return std::any_of(sizes.begin(), sizes.end(), [](std::int64_t bytes) { return bytes > 0; });
+}
+
+/// What this rank gives. A block that is given where it is to be received is taken for MPI_IN_PLACE's: MPIs do so.
+EdgeData given(const void* sendbuf, Index sendcount, MPI_Datatype sendtype, const Graph& graph,
+               const EdgeData& receive) {
+  if (sendbuf == MPI_IN_PLACE) return own_block(receive, graph);
+  return one_block(sendbuf, sendcount, sendtype, graph.destinations());
+}
+
+/// One of the two: how its arguments are read, and what they say of the sizes of all blocks. Nothing where they are wrong, which
+/// MPI is left to tell.
+template <class Count>
+struct EqualBlocks {
+  static std::optional<BlockSizes> sizes(int /*ranks*/, const void* /*sendbuf*/,
+                                         Count /*sendcount*/, MPI_Datatype /*sendtype*/,
+                                         void* /*recvbuf*/, Count recvcount,
+                                         MPI_Datatype recvtype) {
+    if (recvcount < 0 || recvtype == MPI_DATATYPE_NULL) return std::nullopt;
+    return BlockSizes{product(recvcount, mpi::describe(recvtype).size)};
+  }
+  static auto read(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                   Count recvcount, MPI_Datatype recvtype) {
+    return [=](const Graph& graph, NeighborArguments& arguments) {
+      arguments.send.one_block = true;
+      arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
+      arguments.send = given(sendbuf, sendcount, sendtype, graph, arguments.receive);
+    };
+  }
+};
+
+template <class Count, class Displacement>
+struct BlocksOfCounts {
+  static std::optional<BlockSizes> sizes(int ranks, const void* /*sendbuf*/, Count /*sendcount*/,
+                                         MPI_Datatype /*sendtype*/, void* /*recvbuf*/,
+                                         const Count* recvcounts, const Displacement* displs,
+                                         MPI_Datatype recvtype) {
+    if (recvcounts == nullptr || displs == nullptr || recvtype == MPI_DATATYPE_NULL) {
+      return std::nullopt;
+    }
+    const std::int64_t bytes = mpi::describe(recvtype).size;
+    BlockSizes all(static_cast<std::size_t>(ranks));
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      if (recvcounts[rank] < 0) return std::nullopt;
+      all[rank] = product(recvcounts[rank], bytes);
+    }
+    return all;
+  }
+  static auto read(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                   const Count* recvcounts, const Displacement* displs, MPI_Datatype recvtype) {
+    return [=](const Graph& graph, NeighborArguments& arguments) {
+      arguments.send.one_block = true;
+      arguments.receive = c_api::blocks_of(recvbuf, recvcounts, displs, recvtype, graph.sources());
+      arguments.send = given(sendbuf, sendcount, sendtype, graph, arguments.receive);
+    };
+  }
+};
+
+/// The forms of an allgather whose arguments are these, before those that follow from the form.
+template <class SmallerForm, class Reader, class... Arguments>
+struct AllGather
+    : FormsOfMpi<AllGather<SmallerForm, Reader, Arguments...>, SmallerForm, Arguments...> {
+  using OfMpi = FormsOfMpi<AllGather, SmallerForm, Arguments...>;
+
+  static int blocking(Arguments... arguments, MPI_Comm comm) {
+    Gathered* const gathered = Gathered::on(comm);
+    if (gathered == nullptr) return OfMpi::blocking_of_mpi(arguments..., comm);
+    GatherLoops* const loops = gathered->enter(Form::blocking);
+    if (loops == nullptr) {
+      const auto begin = std::chrono::steady_clock::now();
+      const int code = OfMpi::blocking_of_mpi(arguments..., comm);
+      gathered->note(std::chrono::steady_clock::now() - begin);
+      return code;
+    }
+    const void* const ours = reinterpret_cast<const void*>(&AllGather::blocking);
+    const auto queue = queue_of(*gathered, *loops, Form::blocking, arguments...);
+    Ledger* const ledger = gathered->ledger();
+    const bool by_mpi = queue == nullptr || (ledger != nullptr && ledger->is_mpis_turn(ours));
+    const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
+    if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
+    return c_api::guarded(comm,
+                          [&] { begin(*loops, *queue, Form::blocking, arguments...)->wait(); });
+  }
+
+  static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
+    Gathered* const gathered = Gathered::on(comm);
+    GatherLoops* const loops = gathered != nullptr ? gathered->enter(Form::nonblocking) : nullptr;
+    if (loops == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
+    const auto queue = queue_of(*gathered, *loops, Form::nonblocking, arguments...);
+    const Noted noted(gathered->ledger(), reinterpret_cast<const void*>(&AllGather::nonblocking),
+                      __builtin_return_address(0), queue == nullptr);
+    if (queue == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
+    return c_api::guarded(comm, [&] {
+      *request = token_for_call(gathered->errors(),
+                                begin(*loops, *queue, Form::nonblocking, arguments...));
+    });
+  }
+
+  static int persistent(Arguments... arguments, MPI_Comm comm, MPI_Info info,
+                        MPI_Request* request) {
+    Gathered* const gathered = Gathered::on(comm);
+    GatherLoops* const loops = gathered != nullptr ? gathered->enter_at_once() : nullptr;
+    const auto sizes = loops != nullptr ? sizes_of(*gathered, arguments...) : std::nullopt;
+    if (!sizes || !loops->pays(*sizes)) {
+      return OfMpi::persistent_of_mpi(arguments..., comm, info, request);
+    }
+    const Noted noted(gathered->ledger(), reinterpret_cast<const void*>(&AllGather::persistent),
+                      __builtin_return_address(0));
+    return c_api::guarded(comm, [&] {
+      Settings settings = loops->graph()->settings();
+      const auto unreadable = c_api::fault_of([&] {
+        if (info != MPI_INFO_NULL) settings = read_settings(info);
+      });
+      *request = token_for_executions(gathered->errors(), std::unique_ptr<Request>(c_api::plan(
+                                                              loops->graph(), settings, unreadable,
+                                                              Reader::read(arguments...))));
+    });
+  }
+
+ private:
+  /// Nothing where MPI is to carry the call out, whatever its sizes, or to say what is wrong.
+  static std::optional<BlockSizes> sizes_of(const Gathered& gathered, Arguments... arguments) {
+    const mpi::Inside inside;
+    std::optional<BlockSizes> sizes;
+    // What is too large to be counted has no sizes.
+    static_cast<void>(
+        c_api::fault_of([&] { sizes = Reader::sizes(gathered.ranks(), arguments...); }));
+    if (sizes && !moves_something(*sizes)) sizes.reset();
+    return sizes;
+  }
+  static std::shared_ptr<CallQueue> queue_of(const Gathered& gathered, GatherLoops& loops,
+                                             Form form, Arguments... arguments) {
+    const auto sizes = sizes_of(gathered, arguments...);
+    const mpi::Inside inside;
+    std::shared_ptr<CallQueue> queue;
+    // Without memory to remember it by, MPI carries it out.
+    if (sizes) static_cast<void>(c_api::fault_of([&] { queue = loops.enter(*sizes, form); }));
+    return queue;
+  }
+  static std::unique_ptr<Request> begin(const GatherLoops& loops, CallQueue& queue, Form form,
+                                        Arguments... given) {
+    NeighborArguments arguments;
+    auto fault = c_api::fault_of([&] { Reader::read(given...)(*loops.graph(), arguments); });
+    return request_of(
+        loops.graph(),
+        queue.enter(*loops.graph(), std::move(arguments), std::move(fault), form == Form::blocking),
+        form);
+  }
+};
+
+/// With counts and displacements of the types that MPI has for them in a form; of each, what is smaller.
+template <class Count, class Displacement, class Blocks, class V>
+struct Family {
+  using Allgather = AllGather<Blocks, EqualBlocks<Count>, const void*, Count, MPI_Datatype, void*,
+                              Count, MPI_Datatype>;
+  using Allgatherv =
+      AllGather<V, BlocksOfCounts<Count, Displacement>, const void*, Count, MPI_Datatype, void*,
+                const Count*, const Displacement*, MPI_Datatype>;
+};
+using Small = Family<int, int, NoneSmaller, NoneSmaller>;
+template <class Form, auto arguments>
+using AllRanks = Smaller<Form, &SmallNumbers::of_all_ranks, arguments>;
+using Large = Family<MPI_Count, MPI_Aint, AllRanks<Small::Allgather, &small_blocks>,
+                     AllRanks<Small::Allgatherv, &small_allgatherv>>;
+
+#define VICINAL_ROWS(name, nonblocking_name, Type)                                         \
+  row<&Small::Type::blocking>(name), row<&Small::Type::nonblocking>(nonblocking_name),     \
+      row<&Small::Type::persistent>(name "_init"), row<&Large::Type::blocking>(name "_c"), \
+      row<&Large::Type::nonblocking>(nonblocking_name "_c"),                               \
+      row<&Large::Type::persistent>(name "_init_c")
+
+}  // namespace
+
+std::span<const Row> allgathers() {
+  static const std::array rows = {VICINAL_ROWS("Allgather", "Iallgather", Allgather),
+                                  VICINAL_ROWS("Allgatherv", "Iallgatherv", Allgatherv)};
+  return rows;
+}
+
+}  // namespace vicinal::interpose

@@ -1,0 +1,75 @@
+// A collective as MPI itself has it, in its three forms.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "collectives/c_api_shared.hpp"
+#include "interpose/narrow.hpp"
+#include "interpose/own.hpp"
+
+namespace vicinal::interpose {
+
+/// Of forms with small counts: MPI has them.
+struct NoneSmaller {
+  template <class Self>
+  using Forms = Self;
+};
+/// The form with small counts, among whom it is, and how its arguments are made.
+template <class Small, auto numbers_for, auto arguments>
+struct Smaller {
+  template <class Self>
+  using Forms = Small;
+  static constexpr auto numbers = numbers_for;
+  static constexpr auto small = arguments;
+};
+
+/// `Self` has the functions `blocking`, `nonblocking` and `persistent` that stand in the places of MPI's; the arguments are
+/// those before the communicator.
+template <class Self, class SmallerForm, class... Arguments>
+struct FormsOfMpi {
+  static int blocking_of_mpi(Arguments... arguments, MPI_Comm comm) {
+    return by_mpi<&Self::blocking, &Small<>::blocking>(nullptr, arguments..., comm);
+  }
+  static int nonblocking_of_mpi(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
+    return by_mpi<&Self::nonblocking, &Small<>::nonblocking, MPI_Request*>(request, arguments...,
+                                                                           comm, request);
+  }
+  static int persistent_of_mpi(Arguments... arguments, MPI_Comm comm, MPI_Info info,
+                               MPI_Request* request) {
+    return by_mpi<&Self::persistent, &Small<>::persistent, MPI_Info, MPI_Request*>(
+        request, arguments..., comm, info, request);
+  }
+
+ private:
+  template <class It = Self>
+  using Small = typename SmallerForm::template Forms<It>;
+
+  /// By MPI's own function `ours` stands for; where it has none of that name, by the smaller one, `small`, with
+  /// what is behind the arguments in both. `request`: of what goes on after the call, or null.
+  template <auto ours, auto small, class... Rest>
+  static int by_mpi(MPI_Request* request, Arguments... arguments, MPI_Comm comm, Rest... rest) {
+    if constexpr (!std::is_same_v<SmallerForm, NoneSmaller>) {
+      if (own<ours> == nullptr) {
+        std::optional<SmallNumbers> numbers;
+        decltype(SmallerForm::small(*numbers, arguments...)) in_small;
+        const int wrong = c_api::guarded(comm, [&] {
+          require(own<small> != nullptr, Fault::unsupported, "this MPI does not have the function");
+          in_small = SmallerForm::small(numbers.emplace(SmallerForm::numbers(comm)), arguments...);
+        });
+        if (wrong != MPI_SUCCESS) return wrong;
+        const int code =
+            std::apply([&](auto... all) { return own<small>(all..., comm, rest...); }, in_small);
+        if (code == MPI_SUCCESS && request != nullptr) keep_for(*request, std::move(*numbers));
+        return code;
+      }
+    }
+    return own<ours>(arguments..., comm, rest...);
+  }
+};
+
+}  // namespace vicinal::interpose

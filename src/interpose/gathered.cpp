@@ -1,0 +1,103 @@
+// When a communicator is set up for its allgathers, and when it is left to MPI for good.
+#include "interpose/gathered.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <optional>
+
+#include "interpose/served.hpp"
+#include "interpose/serving.hpp"
+#include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
+
+namespace vicinal::interpose {
+namespace {
+
+constexpr const char* what = "allgathers over all ranks";
+constexpr const char* named_direct =
+    "VICINAL_ALLGATHER is 'direct', which MPI's own are better than";
+
+constexpr std::int64_t first_look = 8;
+/// About what setting up takes on machines whose hosts are connected by TCP.
+constexpr std::int64_t nanoseconds_worth_it = 100'000'000;
+
+}  // namespace
+
+Gathered* Gathered::on(MPI_Comm user) noexcept {
+  auto* known = static_cast<Gathered*>(mpi::attached(user, mpi::Attached::all_ranks));
+  if (known == nullptr) {
+    if (user == MPI_COMM_NULL || !mpi::is_alive()) return nullptr;
+    const mpi::Inside inside;
+    try {
+      auto made = std::make_unique<Gathered>(user);
+      known = made.get();
+      mpi::attach(user, mpi::Attached::all_ranks, std::move(made));
+    } catch (const std::exception&) {
+      return nullptr;  // MPI says what is wrong with the communicator
+    }
+  }
+  return known->stage_.load(std::memory_order_relaxed) == Stage::left ? nullptr : known;
+}
+
+Gathered::Gathered(MPI_Comm user)
+    : user_(user), next_look_(first_look), errors_(std::make_shared<ErrorHandling>(user)) {
+  ranks_ = mpi::size_of_other_group(user);
+  if (ranks_ == 1 || mpi::between_groups(user)) stage_ = Stage::left;
+}
+
+Gathered::~Gathered() {
+  errors_->communicator = MPI_COMM_NULL;
+  if (ledger_) ledger_->close();
+}
+
+GatherLoops* Gathered::enter(Form form) noexcept {
+  const std::int64_t number = entered_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (stage_ == Stage::watched && form == Form::blocking && number >= next_look_) {
+    next_look_ = 2 * number;
+    look(false);
+  }
+  return stage_ == Stage::served ? loops_.get() : nullptr;
+}
+
+GatherLoops* Gathered::enter_at_once() noexcept {
+  if (stage_ == Stage::watched) look(true);
+  return stage_ == Stage::served ? loops_.get() : nullptr;
+}
+
+void Gathered::look(bool at_once) noexcept {
+  bool later = false;
+  or_leave_to_mpi(what, [&] {
+    if (Served::on(user_) == nullptr && mpi::Communicator::known(user_) == nullptr) {
+      const auto found = mpi::look_around(user_, has_regions_of_its_own(), spent_);
+      if (found.one_host) return note_left(what, on_one_host);
+      later = !at_once && found.most < nanoseconds_worth_it;
+      if (later) return;
+    }
+    set_up();
+  });
+  if (!later && !loops_) stage_ = Stage::left;
+}
+
+/// A fault in it is known to all ranks, and so are all reasons.
+void Gathered::set_up() {
+  std::optional<Error> fault;
+  Settings settings = settings_from(MPI_INFO_NULL, fault);
+  const Served* const served = Served::on(user_);
+  // Where several threads make communicators, those that share a private one may do so in any order.
+  const auto communicator = served != nullptr && !mpi::thread_multiple()
+                                ? served->graph()->shared_communicator()
+                                : mpi::Communicator::of(user_);
+  if (communicator->machine()->regions() == 1) return note_left(what, on_one_host);
+  const auto graph = Graph::complete(communicator, std::move(settings), std::move(fault));
+  std::array<std::int64_t, 1> least{graph->settings().options.strict_progress ? 0 : 1};
+  mpi::allreduce_min(communicator->handle(), least);
+  if (least.front() == 0) return note_left(what, nobody_progresses);
+  if (graph->settings().allgather == "direct") return note_left(what, named_direct);
+  loops_ = std::make_shared<GatherLoops>(graph);
+  ledger_ =
+      Ledger::of(*graph, what, [loops = std::weak_ptr(loops_)] { return plans_of(loops.lock()); });
+  stage_ = Stage::served;
+}
+
+}  // namespace vicinal::interpose

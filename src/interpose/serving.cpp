@@ -1,0 +1,69 @@
+// Who progresses is found out once for the process.
+#include "interpose/serving.hpp"
+
+#include "base/log.hpp"
+#include "base/setting.hpp"
+#include "execute/activity.hpp"
+#include "execute/progress_thread.hpp"
+#include "interpose/ledger.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/environment.hpp"
+
+namespace vicinal::interpose {
+namespace {
+
+/// Who brings on what this rank does for others while the program waits in MPI.
+enum class Progress : std::uint8_t {
+  mpi,     ///< MPI itself, from inside its own
+  thread,  ///< one of the library's
+  none,    ///< nobody: nothing may depend on it
+};
+
+Progress progress_of_process() {
+  static const Progress found = [] {
+    const bool inside = progress_inside_mpi();
+    const Progress who = inside                   ? Progress::mpi
+                         : mpi::thread_multiple() ? Progress::thread
+                                                  : Progress::none;
+    if (who == Progress::thread) need_progress_thread();
+    note_progress(inside ? "inside MPI" : who == Progress::thread ? "a thread" : "none");
+    return who;
+  }();
+  return found;
+}
+
+}  // namespace
+
+Settings settings_from(MPI_Info info, std::optional<Error>& fault) {
+  Settings settings;
+  try {
+    settings = read_settings(info);
+  } catch (...) {
+    fault = current_fault();
+  }
+  if (progress_of_process() == Progress::none) settings.options.strict_progress = true;
+  return settings;
+}
+
+bool has_regions_of_its_own() {
+  // Where some ranks lack a variable that others have, setting up says so.
+  return environment_value("vicinal_regions").has_value();
+}
+
+void leave_to_mpi(const char* how, const std::exception& reason) noexcept {
+  try {
+    note_left(how, reason.what());
+    // What a person has set, and cannot be had.
+    const Fault kind = as_error(reason).fault();
+    if ((kind == Fault::info || kind == Fault::topology) && mpi::world_rank() == 0) {
+      warn_once("the program runs without vicinal: ", reason.what());
+    }
+    log_line(LogLevel::info, [&](std::ostream& line) {
+      line << "a communicator of " << how << " is left to MPI: " << reason.what();
+    });
+  } catch (const std::exception&) {
+    // Without memory, it is left all the same.
+  }
+}
+
+}  // namespace vicinal::interpose
