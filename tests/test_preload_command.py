@@ -138,10 +138,10 @@ def test_report_of_allgathers(mpi: str, tmp_path: Path) -> None:
 
 
 def test_allgathers_set_up_once_they_have_taken_as_long(mpi: str, tmp_path: Path) -> None:
-    """The ranks that wait for a slow one say so, and it hears of that in call 16."""
+    """The ranks that wait for a slow one say so, and it hears of that in call 8 or, at the latest, 16."""
     [used] = of_gathers(gathers(mpi, tmp_path / "report", 40, "watched", VICINAL_ALLGATHER="hierarchical"))
     [site] = used["calls"]
-    assert (site["calls_of_mpi"], site["calls"]) == (7, 40 - 22)
+    assert site["calls_of_mpi"] == 7 and site["calls"] in (40 - 14, 40 - 22)
 
 
 @pytest.mark.parametrize(

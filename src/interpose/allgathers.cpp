@@ -25,7 +25,8 @@ bool moves_something(const BlockSizes& sizes) {
   return std::any_of(sizes.begin(), sizes.end(), [](std::int64_t bytes) { return bytes > 0; });
 }
 
-/// What this rank gives. A block that is given where it is to be received is taken for MPI_IN_PLACE's: MPIs do so.
+/// What this rank gives. A block that is given where it is to be received is as good as MPI_IN_PLACE: Open MPI
+/// puts up with it.
 EdgeData given(const void* sendbuf, Index sendcount, MPI_Datatype sendtype, const Graph& graph,
                const EdgeData& receive) {
   if (sendbuf == MPI_IN_PLACE) return own_block(receive, graph);
