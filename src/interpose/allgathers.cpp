@@ -27,8 +27,8 @@ bool moves_something(const BlockSizes& sizes) {
 
 /// What this rank gives. A block that is given where it is to be received is as good as MPI_IN_PLACE: Open MPI
 /// puts up with it.
-EdgeData given(const void* sendbuf, Index sendcount, MPI_Datatype sendtype, const Graph& graph,
-               const EdgeData& receive) {
+EdgeData given_to_all(const void* sendbuf, Index sendcount, MPI_Datatype sendtype,
+                      const Graph& graph, const EdgeData& receive) {
   if (sendbuf == MPI_IN_PLACE) return own_block(receive, graph);
   return one_block(sendbuf, sendcount, sendtype, graph.destinations());
 }
@@ -49,7 +49,7 @@ struct EqualBlocks {
     return [=](const Graph& graph, NeighborArguments& arguments) {
       arguments.send.one_block = true;
       arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
-      arguments.send = given(sendbuf, sendcount, sendtype, graph, arguments.receive);
+      arguments.send = given_to_all(sendbuf, sendcount, sendtype, graph, arguments.receive);
     };
   }
 };
@@ -76,7 +76,7 @@ struct BlocksOfCounts {
     return [=](const Graph& graph, NeighborArguments& arguments) {
       arguments.send.one_block = true;
       arguments.receive = c_api::blocks_of(recvbuf, recvcounts, displs, recvtype, graph.sources());
-      arguments.send = given(sendbuf, sendcount, sendtype, graph, arguments.receive);
+      arguments.send = given_to_all(sendbuf, sendcount, sendtype, graph, arguments.receive);
     };
   }
 };
@@ -175,30 +175,33 @@ struct AllGather
 
 /// With counts and displacements of the types that MPI has for them in a form; of each, what is smaller.
 template <class Count, class Displacement, class Blocks, class V>
-struct Family {
+struct GatherFamily {
   using Allgather = AllGather<Blocks, EqualBlocks<Count>, const void*, Count, MPI_Datatype, void*,
                               Count, MPI_Datatype>;
   using Allgatherv =
       AllGather<V, BlocksOfCounts<Count, Displacement>, const void*, Count, MPI_Datatype, void*,
                 const Count*, const Displacement*, MPI_Datatype>;
 };
-using Small = Family<int, int, NoneSmaller, NoneSmaller>;
+using SmallGathers = GatherFamily<int, int, NoneSmaller, NoneSmaller>;
 template <class Form, auto arguments>
 using AllRanks = Smaller<Form, &SmallNumbers::of_all_ranks, arguments>;
-using Large = Family<MPI_Count, MPI_Aint, AllRanks<Small::Allgather, &small_blocks>,
-                     AllRanks<Small::Allgatherv, &small_allgatherv>>;
+using LargeGathers =
+    GatherFamily<MPI_Count, MPI_Aint, AllRanks<SmallGathers::Allgather, &small_blocks>,
+                 AllRanks<SmallGathers::Allgatherv, &small_allgatherv>>;
 
-#define VICINAL_ROWS(name, nonblocking_name, Type)                                         \
-  row<&Small::Type::blocking>(name), row<&Small::Type::nonblocking>(nonblocking_name),     \
-      row<&Small::Type::persistent>(name "_init"), row<&Large::Type::blocking>(name "_c"), \
-      row<&Large::Type::nonblocking>(nonblocking_name "_c"),                               \
-      row<&Large::Type::persistent>(name "_init_c")
+#define VICINAL_GATHER_ROWS(name, nonblocking_name, Type)           \
+  row<&SmallGathers::Type::blocking>(name),                         \
+      row<&SmallGathers::Type::nonblocking>(nonblocking_name),      \
+      row<&SmallGathers::Type::persistent>(name "_init"),           \
+      row<&LargeGathers::Type::blocking>(name "_c"),                \
+      row<&LargeGathers::Type::nonblocking>(nonblocking_name "_c"), \
+      row<&LargeGathers::Type::persistent>(name "_init_c")
 
 }  // namespace
 
 std::span<const Row> allgathers() {
-  static const std::array rows = {VICINAL_ROWS("Allgather", "Iallgather", Allgather),
-                                  VICINAL_ROWS("Allgatherv", "Iallgatherv", Allgatherv)};
+  static const std::array rows = {VICINAL_GATHER_ROWS("Allgather", "Iallgather", Allgather),
+                                  VICINAL_GATHER_ROWS("Allgatherv", "Iallgatherv", Allgatherv)};
   return rows;
 }
 

@@ -14,7 +14,7 @@
 namespace vicinal::interpose {
 namespace {
 
-constexpr const char* what = "allgathers over all ranks";
+constexpr const char* all_gathers = "allgathers over all ranks";
 constexpr const char* named_direct =
     "VICINAL_ALLGATHER is 'direct', which MPI's own are better than";
 
@@ -67,10 +67,10 @@ GatherLoops* Gathered::enter_at_once() noexcept {
 
 void Gathered::look(bool at_once) noexcept {
   bool later = false;
-  or_leave_to_mpi(what, [&] {
+  or_leave_to_mpi(all_gathers, [&] {
     if (Served::on(user_) == nullptr && mpi::Communicator::known(user_) == nullptr) {
       const auto found = mpi::look_around(user_, has_regions_of_its_own(), spent_);
-      if (found.one_host) return note_left(what, on_one_host);
+      if (found.one_host) return note_left(all_gathers, on_one_host);
       later = !at_once && found.most < nanoseconds_worth_it;
       if (later) return;
     }
@@ -88,15 +88,15 @@ void Gathered::set_up() {
   const auto communicator = served != nullptr && !mpi::thread_multiple()
                                 ? served->graph()->shared_communicator()
                                 : mpi::Communicator::of(user_);
-  if (communicator->machine()->regions() == 1) return note_left(what, on_one_host);
+  if (communicator->machine()->regions() == 1) return note_left(all_gathers, on_one_host);
   const auto graph = Graph::complete(communicator, std::move(settings), std::move(fault));
   std::array<std::int64_t, 1> least{graph->settings().options.strict_progress ? 0 : 1};
   mpi::allreduce_min(communicator->handle(), least);
-  if (least.front() == 0) return note_left(what, nobody_progresses);
-  if (graph->settings().allgather == "direct") return note_left(what, named_direct);
+  if (least.front() == 0) return note_left(all_gathers, nobody_progresses);
+  if (graph->settings().allgather == "direct") return note_left(all_gathers, named_direct);
   loops_ = std::make_shared<GatherLoops>(graph);
-  ledger_ =
-      Ledger::of(*graph, what, [loops = std::weak_ptr(loops_)] { return plans_of(loops.lock()); });
+  ledger_ = Ledger::of(*graph, all_gathers,
+                       [loops = std::weak_ptr(loops_)] { return plans_of(loops.lock()); });
   stage_ = Stage::served;
 }
 
