@@ -183,8 +183,8 @@ TEST(aggregation_sends_one_message_per_region_pair_and_each_item_once) {
 
 namespace {
 
-/// How many messages between regions the busiest rank sends and receives. Regions of 4, of which the first rank exchanges with each other region's.
-std::ptrdiff_t most_of_one(int regions, const char* planner, bool idle_ranks_lead) {
+/// The plans of an exchange by regions of 4, of which the first rank alone has edges: to and from each other region's.
+std::vector<Plan> plans_of_first_ranks(int regions, const char* planner, bool idle_ranks_lead) {
   std::vector<int> region_of;
   for (int rank = 0; rank < 4 * regions; ++rank) region_of.push_back(rank / 4);
   const auto machine = std::make_shared<const Machine>(region_of, region_of);
@@ -201,21 +201,40 @@ std::ptrdiff_t most_of_one(int regions, const char* planner, bool idle_ranks_lea
   options.element_bytes = 8;
   options.idle_ranks_lead = idle_ranks_lead;
   std::vector<Plan> plans;
-  std::ptrdiff_t most = 0;
   for (Plans& each : plan_virtually(find_planner(planner), machine, patterns, options)) {
-    const auto& operations = each.forward.operations;
-    most = std::max(
-        most, std::count_if(operations.begin(), operations.end(), [&](const Operation& it) {
-          const bool moves = it.kind == OperationKind::send || it.kind == OperationKind::receive;
-          return moves && !machine->same_region(each.forward.rank, it.peer);
-        }));
     plans.push_back(std::move(each.forward));
   }
   verify(plans, patterns);
+  return plans;
+}
+
+/// Whose messages from other regions the plan receives, in its order; or to whom it sends.
+std::vector<int> far_peers(const Plan& plan, OperationKind kind) {
+  std::vector<int> peers;
+  for (const Operation& it : plan.operations) {
+    if (it.kind == kind && it.peer / 4 != plan.rank / 4) peers.push_back(it.peer);
+  }
+  return peers;
+}
+
+/// How many messages the busiest rank sends to other regions and receives from them.
+Index most_of_one(int regions, const char* planner, bool idle_ranks_lead) {
+  Index most = 0;
+  for (const Plan& plan : plans_of_first_ranks(regions, planner, idle_ranks_lead)) {
+    const auto sent = far_peers(plan, OperationKind::send).size();
+    const auto received = far_peers(plan, OperationKind::receive).size();
+    most = std::max(most, static_cast<Index>(sent + received));
+  }
   return most;
 }
 
 }  // namespace
+
+TEST(receives_are_posted_in_the_order_in_which_messages_come) {
+  const auto plans = plans_of_first_ranks(5, "automatic", false);
+  CHECK(far_peers(plans[8], OperationKind::send) == std::vector<int>({12, 16, 0, 4}));
+  CHECK(far_peers(plans[8], OperationKind::receive) == std::vector<int>({4, 0, 16, 12}));
+}
 
 TEST(ranks_without_edges_share_the_messages_of_a_busy_one_where_they_may) {
   CHECK_EQUAL(most_of_one(17, "direct", false), 32);
@@ -223,6 +242,23 @@ TEST(ranks_without_edges_share_the_messages_of_a_busy_one_where_they_may) {
   CHECK_EQUAL(most_of_one(17, "automatic", true), 8);
   CHECK_EQUAL(most_of_one(17, "direct", true), 32);
   CHECK_EQUAL(most_of_one(2, "automatic", true), 2);
+}
+
+TEST(members_with_edges_inside_the_region_do_not_relieve_others) {
+  // Of two regions, the first ranks exchange something; the others have something for each other.
+  const auto machine = std::make_shared<const Machine>(std::vector<int>{0, 0, 0, 1, 1, 1},
+                                                       std::vector<int>{0, 0, 0, 1, 1, 1});
+  std::vector<Pattern> patterns(6);
+  for (const auto& [from, to] : {std::pair{0, 3}, {3, 0}, {1, 2}, {4, 5}}) {
+    patterns[static_cast<std::size_t>(from)].out.push_back({to, {{0, 0, 1}}});
+    patterns[static_cast<std::size_t>(to)].in.push_back({from, 1, {{0, 0, 1}}});
+  }
+  PlanOptions options;
+  options.idle_ranks_lead = true;
+  for (const Plans& plans : plan_virtually(find_planner("automatic"), machine, patterns, options)) {
+    const bool has_far_edges = plans.forward.rank % 3 == 0;
+    CHECK_EQUAL(statistics(plans.forward).non_local.messages, has_far_edges ? 1 : 0);
+  }
 }
 
 }  // namespace vicinal
