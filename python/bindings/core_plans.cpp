@@ -164,6 +164,28 @@ nb::dict operations_of(const std::vector<Plan>& plans, Timeline& timeline, Index
   return result;
 }
 
+nb::dict spans_of(const ArrayArgument<double>& begun, const ArrayArgument<double>& done,
+                  const ArrayArgument<double>& complete) {
+  require(begun.size() == done.size() && done.size() == complete.size(), Fault::argument,
+          begun.size(), ", ", done.size(), " and ", complete.size(),
+          " times were given; give three for each operation");
+  std::vector<double> since, until;
+  std::vector<int> operation;
+  std::vector<std::uint8_t> busy;
+  for (const Span& it : spans(span_of(begun), span_of(done), span_of(complete))) {
+    since.push_back(it.since);
+    until.push_back(it.until);
+    operation.push_back(it.operation);
+    busy.push_back(it.busy ? 1 : 0);
+  }
+  nb::dict result;
+  result["since"] = new_array(std::move(since));
+  result["until"] = new_array(std::move(until));
+  result["operation"] = new_array(std::move(operation));
+  result["busy"] = new_array(std::move(busy));
+  return result;
+}
+
 nb::dict chain_of(const std::vector<Timeline::Link>& chain) {
   std::vector<int> operation;
   std::vector<double> since, until;
@@ -355,6 +377,11 @@ void bind_plans(nb::module_& module) {
           "The LogGOPSim GOAL program of all ranks. signals: those of a host, and messages without "
           "elements, as empty "
           "messages; else they are left out, and ranks of a host do not wait for each other.");
+  module.def("spans", &spans_of, "begun"_a, "done"_a, "complete"_a,
+             "What a rank of a simulation does until it is done, by when its operations had begun, "
+             "were done and complete: arrays of parts \"since\" ... \"until\", without gaps, of "
+             "the \"operation\" (from 0 on) that occupies the rank, where \"busy\", or ends its "
+             "waiting.");
 }
 
 }  // namespace vicinal::python

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from .prices import Simulated
 from .tables import size
 
@@ -26,22 +24,16 @@ class Span:
 
 def spans(found: Simulated, rank: int) -> list[Span]:
     """All of a rank's time until it is done, without gaps; what takes no time is left out."""
+    from vicinal import _core
+
     of = found.operations
     mine = of.of(rank)
-    begun, done, complete = of.begun[mine], of.done[mine], of.complete[mine]
-    late = np.flatnonzero(complete > done)  # sends, whose bytes leave after their processor's part
-    since, until = np.concatenate([begun, complete[late]]), np.concatenate([done, complete[late]])
-    which = np.concatenate([np.arange(mine.start, mine.stop), mine.start + late])
-    result: list[Span] = []
-    told = 0.0
-    for place in np.lexsort((which, until, since)).tolist():
-        begin, end, operation = float(since[place]), float(until[place]), int(which[place])
-        if begin > told:
-            result.append(Span(told, begin, operation, False))
-        if end > begin:
-            result.append(Span(begin, end, operation, True))
-        told = max(told, end)
-    return result
+    parts = _core.spans(of.begun[mine], of.done[mine], of.complete[mine])
+    columns = (parts[name].tolist() for name in ("since", "until", "operation", "busy"))
+    return [
+        Span(since, until, mine.start + operation, bool(busy))
+        for since, until, operation, busy in zip(*columns, strict=True)
+    ]
 
 
 def named(found: Simulated, operation: int) -> str:

@@ -12,7 +12,7 @@ namespace vicinal::detail {
 
 class Links {
  public:
-  Links(const Program& program, const Machine& machine, const Profile& profile, const Steps& steps,
+  Links(const Program& program, const Machine& machine, const Profile& profile, Steps& steps,
         Agenda& agenda);
 
   /// A send's message may leave, after those to the same rank that could before. A `Happening::left` of the send will follow.
@@ -29,20 +29,16 @@ class Links {
     std::vector<int> waiting;  ///< sends
     std::size_t next = 0;      ///< in `waiting`
   };
-  void find_connections();
+  void find_connections(const Program& program);
   void begin(int send);
   void enter(int port, int send, double seconds);
   void foresee(int port);
 
-  const Program& program_;
   const Machine& machine_;
   const Profile& profile_;
-  const Steps& steps_;
+  Steps& steps_;
   Agenda& agenda_;
   std::vector<Connection> connections_;
-  std::vector<int>
-      connection_;  ///< by operation: of sends, in `connections_`, or -1 where it would be the only one
-  std::vector<char> held_;   ///< by operation: of sends, how many ports do not have it through
   std::vector<Port> ports_;  ///< by host: out, in; then the ranks' links
 };
 

@@ -38,8 +38,7 @@ class TimedRun {
         steps_(program, machine, profile, element_bytes),
         processors_(machine, profile.cores),
         links_(program, machine, profile, steps_, agenda_),
-        posted_(profile.search > 0 ? receives_of(program.plans) : std::vector<int>()),
-        place_(profile.search > 0 ? program.operations() : 0) {
+        posted_(profile.search > 0 ? receives_of(program.plans) : std::vector<int>()) {
     price_.busy.assign(program.plans.size(), 0.0);
     price_.finished.assign(program.plans.size(), 0.0);
   }
@@ -69,7 +68,7 @@ class TimedRun {
  private:
   static int done(int id) { return Steps::done(id); }
   static int gone(int send) { return Steps::gone(send); }
-  [[nodiscard]] int rank_of(int id) const { return program_.rank_of[id]; }
+  [[nodiscard]] int rank_of(int id) const { return steps_[id].rank; }
 
   void happen(const Event& event) {
     switch (event.what) {
@@ -111,9 +110,9 @@ class TimedRun {
     const std::size_t before = progress_.ready.size();
     progress_.complete(id);
     for (std::size_t i = before; i < progress_.ready.size(); ++i) {
-      steps_.moment(done(progress_.ready[i])).cause = moment;
+      steps_.cause(done(progress_.ready[i])) = moment;
     }
-    steps_.moment(moment).time = agenda_.now();
+    steps_.time(moment) = agenda_.now();
     price_.finished[rank_of(id)] = agenda_.now();
     last_ = moment;
   }
@@ -132,10 +131,11 @@ class TimedRun {
       if (!it.has_work()) continue;
       const Task task = it.take();
       const int id = it.running = task.operation;
-      if (task.ready < agenda_.now()) steps_.moment(done(id)).cause = done(it.previous);
+      if (task.ready < agenda_.now()) steps_.cause(done(id)) = done(it.previous);
       const double seconds = begin_work(id) / it.speed;
       steps_[id].begun = agenda_.now();
       price_.busy[rank_of(id)] += seconds;
+      steps_.time(done(id)) = agenda_.now() + seconds;
       agenda_.foresee(agenda_.now() + seconds, Happening::processed, number);
     }
     touched_.clear();
@@ -160,7 +160,6 @@ class TimedRun {
     const int id = processor.previous = processor.running;
     processor.running = -1;
     touched_.push_back(number);
-    steps_.moment(done(id)).time = agenda_.now();
     if (steps_[id].kind == OperationKind::send) {
       inject(id);
       return;
@@ -175,7 +174,7 @@ class TimedRun {
   // ---- messages ---------------------------------------------------------------------------------
 
   void inject(int send) {
-    steps_.moment(gone(send)).cause = done(send);
+    steps_.cause(gone(send)) = done(send);
     if (!steps_.protocol(send).rendezvous) {
       links_.join(send);
     } else if (progress_.meet(send)) {
@@ -184,11 +183,11 @@ class TimedRun {
   }
 
   void post(int receive) {
-    if (profile_.search > 0) place_[receive] = posted_.post(rank_of(receive));
+    if (profile_.search > 0) steps_[receive].place = posted_.post(rank_of(receive));
     if (!progress_.meet(receive)) return;
-    const int send = program_.counterpart[receive];
+    const int send = steps_[receive].counterpart;
     if (steps_.protocol(send).rendezvous) {
-      steps_.moment(gone(send)).cause = steps_.moment(done(receive)).cause;
+      steps_.cause(gone(send)) = steps_.cause(done(receive));
       agree(send);
     } else {
       enqueue(receive);
@@ -202,7 +201,7 @@ class TimedRun {
 
   void leave(int send) {
     const int after = links_.leave(send);
-    if (after >= 0) steps_.moment(gone(after)).cause = gone(send);
+    if (after >= 0) steps_.cause(gone(after)) = gone(send);
     complete(send, gone(send));
     const Protocol& protocol = steps_.protocol(send);
     if (protocol.rendezvous) {
@@ -214,15 +213,15 @@ class TimedRun {
 
   /// A message whose receive was posted before it came.
   void take_in(int send) {
-    const int receive = program_.counterpart[send];
-    steps_.moment(done(receive)).cause = gone(send);
+    const int receive = steps_[send].counterpart;
+    steps_.cause(done(receive)) = gone(send);
     enqueue(receive);
   }
 
   /// Takes the receive out of those that are posted.
   double search(int receive) {
     if (profile_.search == 0) return 0;
-    return posted_.take(rank_of(receive), place_[receive]) * profile_.search;
+    return posted_.take(rank_of(receive), steps_[receive].place) * profile_.search;
   }
 
   // ---- flags ------------------------------------------------------------------------------------
@@ -230,7 +229,7 @@ class TimedRun {
   void show(int signal) {
     progress_.raise(signal);
     progress_.for_each_over(signal, [&](int await) {
-      steps_.moment(done(await)).cause = done(signal);
+      steps_.cause(done(await)) = done(signal);
       notice(await);
     });
   }
@@ -246,12 +245,12 @@ class TimedRun {
 
   void follow_chain() {
     if (last_ < 0) return;
-    price_.seconds = steps_.moment(last_).time;
-    for (int at = last_; at >= 0; at = steps_.moment(at).cause) {
-      const Moment& moment = steps_.moment(at);
-      const double since = moment.cause < 0 ? 0 : steps_.moment(moment.cause).time;
+    price_.seconds = steps_.time(last_);
+    for (int at = last_; at >= 0; at = steps_.cause(at)) {
+      const int before = steps_.cause(at);
+      const double since = before < 0 ? 0 : steps_.time(before);
       const Phase phase = program_.operation(Steps::operation(at)).phase;
-      price_.phases[static_cast<std::size_t>(phase)] += moment.time - since;
+      price_.phases[static_cast<std::size_t>(phase)] += steps_.time(at) - since;
     }
   }
 
@@ -263,7 +262,6 @@ class TimedRun {
   Processors processors_;
   Links links_;
   PostedReceives posted_;
-  std::vector<int> place_;    ///< by operation: of receives, in `posted_`
   std::vector<int> touched_;  ///< processors that may have nothing to do
   int last_ = -1;             ///< the last moment
   Price price_;

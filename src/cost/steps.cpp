@@ -10,8 +10,11 @@ Steps::Steps(const Program& program, const Machine& machine, const Profile& prof
   for (const Plan& plan : program.plans) {
     for (const Operation& it : plan.operations) {
       Step step;
+      const std::size_t id = steps_.size();
       step.kind = it.kind;
+      step.rank = plan.rank;
       step.peer = it.peer;
+      step.counterpart = program.counterpart[id];
       if (it.kind == OperationKind::send || it.kind == OperationKind::receive) {
         step.level = machine.level(plan.rank, it.peer);
         step.bytes = product(it.count, element_bytes);

@@ -1,5 +1,6 @@
 // What the price asks of an operation again and again, worked out once, and what it finds of it: operations of plans are
-// large and lie apart, and a price goes through all of them many times, in no order that memory likes.
+// large and lie apart, and a price goes through all of them many times, in no order that memory likes. So all of it lies in
+// one line of memory; with a list for each of these things an event would wait for as many lines.
 #pragma once
 
 #include <array>
@@ -8,26 +9,29 @@
 
 #include "base/product.hpp"
 #include "cost/profile.hpp"
+#include "memory/huge_pages.hpp"
 #include "plan/program.hpp"
 
 namespace vicinal::detail {
 
-/// When something of an operation is over.
-struct Moment {
-  double time = 0;
-  int cause = -1;  ///< the moment that it waited for last, or -1
-};
-
-struct Step {
+struct alignas(64) Step {
   std::int64_t bytes = 0;  ///< sent, received, copied or reduced
+  double begun = -1;       ///< when it began to occupy its processor, if it ever did
+  /// Two moments: the processor's part is over, and with that all but a send; a send's bytes have left. When, ...
+  std::array<double, 2> times{};
+  /// ... and the moment that each of them waited for last, or -1.
+  std::array<int, 2> causes{-1, -1};
+  int rank = -1;
   int peer = -1;
+  int counterpart = -1;  ///< of a message: the operation at its other end
+  /// Of a receive, its place among those that its rank has posted; of a send, its connection (links.hpp), or -1.
+  int place = -1;
+  std::uint16_t protocol = 0;  ///< of a message: its number at the level
   OperationKind kind = OperationKind::copy;
   Level level = Level::domain;  ///< of a message
-  std::uint16_t protocol = 0;   ///< of a message: its number at the level
-  /// The processor's part is over, and with that all but a send; a send's bytes have left.
-  std::array<Moment, 2> moments{};
-  double begun = -1;  ///< when it began to occupy its processor, if it ever did
+  char held = 0;                ///< of a send: how many ports do not have its message through
 };
+static_assert(sizeof(Step) == 64);
 
 class Steps {
  public:
@@ -43,12 +47,15 @@ class Steps {
   static int done(int id) { return 2 * id; }
   static int gone(int send) { return done(send) + 1; }
   static int operation(int moment) { return moment / 2; }
-  [[nodiscard]] Moment& moment(int number) {
-    return (*this)[operation(number)].moments[number % 2];
+  [[nodiscard]] double time(int moment) const {
+    return (*this)[operation(moment)].times[moment % 2];
   }
-  [[nodiscard]] const Moment& moment(int number) const {
-    return (*this)[operation(number)].moments[number % 2];
+  [[nodiscard]] double& time(int moment) { return (*this)[operation(moment)].times[moment % 2]; }
+  /// The moment that it waited for last, or -1.
+  [[nodiscard]] int cause(int moment) const {
+    return (*this)[operation(moment)].causes[moment % 2];
   }
+  [[nodiscard]] int& cause(int moment) { return (*this)[operation(moment)].causes[moment % 2]; }
 
   [[nodiscard]] const LevelCost& cost(int id) const { return profile_.at((*this)[id].level); }
   [[nodiscard]] const Protocol& protocol(int id) const {
@@ -57,7 +64,7 @@ class Steps {
 
  private:
   const Profile& profile_;
-  std::vector<Step> steps_;
+  std::vector<Step, HugePages<Step>> steps_;
 };
 
 }  // namespace vicinal::detail

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "cost/steps.hpp"
@@ -37,6 +38,19 @@ struct Timeline {
   std::vector<ByPhase> busy;     ///< by rank
   std::vector<ByPhase> waiting;  ///< by rank, until it is done
 };
+
+/// A part of a rank's time.
+struct Span {
+  double since = 0;
+  double until = 0;
+  int operation = -1;  ///< what occupies the rank's processor, or ends its waiting
+  bool busy = false;
+};
+
+/// All of a rank's time until it is done, without gaps; what takes no time is left out. By operation of the rank, in the
+/// order of its plan: when it began, was done and was complete. What is late to be complete are sends.
+std::vector<Span> spans(std::span<const double> begun, std::span<const double> done,
+                        std::span<const double> complete);
 
 namespace detail {
 

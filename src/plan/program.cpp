@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -28,6 +29,21 @@ struct End {  // one end of a message
   int operation;
   auto key() const { return std::tuple(sender, receiver, tag); }
 };
+
+/// Of thousands of ranks, each of which has thousands: those of one sender fit into a cache.
+template <class Less>
+void sort_by_sender(std::vector<End>& ends, int ranks, Less less) {
+  std::vector<std::size_t> first(static_cast<std::size_t>(ranks) + 1, 0);
+  for (const End& end : ends) ++first[static_cast<std::size_t>(end.sender) + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<std::size_t> next(first.begin(), first.end() - 1);
+  std::vector<End> sorted(ends.size());
+  for (const End& end : ends) sorted[next[static_cast<std::size_t>(end.sender)]++] = end;
+  for (std::size_t rank = 0; rank + 1 < first.size(); ++rank) {
+    std::sort(sorted.data() + first[rank], sorted.data() + first[rank + 1], less);
+  }
+  ends.swap(sorted);
+}
 
 }  // namespace
 
@@ -119,7 +135,7 @@ void Program::join_messages() {
   }
   const auto less = [](const End& a, const End& b) { return a.key() < b.key(); };
   for (auto* ends : {&sends, &receives}) {
-    std::sort(ends->begin(), ends->end(), less);
+    sort_by_sender(*ends, ranks(), less);
     for (std::size_t i = 1; i < ends->size(); ++i) {
       const End& end = (*ends)[i];
       if ((*ends)[i - 1].key() != end.key()) continue;

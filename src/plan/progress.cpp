@@ -12,8 +12,7 @@ namespace vicinal::detail {
 Progress::Progress(const Program& program, int executions)
     : program_(program),
       executions_(executions),
-      missing_(program.operations()),
-      begun_(program.operations()),
+      states_(program.operations() + 1),
       execution_(program.ranks(), 0),
       left_(program.ranks(), 0),
       flag_(program.signal_of.size(), 0) {
@@ -22,18 +21,19 @@ Progress::Progress(const Program& program, int executions)
 }
 
 void Progress::list_successors() {
-  first_successor_.assign(program_.operations() + 1, 0);
   for (int id = 0; id < program_.operations(); ++id) {
-    for (const int before : program_.operation(id).after) ++first_successor_[index(id, before) + 1];
+    states_[id].rank = program_.rank_of[id];
+    states_[id].counterpart = program_.counterpart[id];
+    for (const int before : program_.operation(id).after)
+      ++states_[index(id, before)].first_successor;
   }
-  for (int id = 0; id < program_.operations(); ++id) {
-    first_successor_[id + 1] += first_successor_[id];
-  }
-  successors_.resize(first_successor_.back());
-  std::vector<std::size_t> next(first_successor_.begin(), first_successor_.end() - 1);
-  for (int id = 0; id < program_.operations(); ++id) {
+  // From their numbers to where they end, and as they are filled in from there to where they begin.
+  std::size_t end = 0;
+  for (State& it : states_) it.first_successor = end += it.first_successor;
+  successors_.resize(end);
+  for (int id = program_.operations() - 1; id >= 0; --id) {
     for (const int before : program_.operation(id).after) {
-      successors_[next[index(id, before)]++] = id;
+      successors_[--states_[index(id, before)].first_successor] = id;
     }
   }
 }
@@ -45,9 +45,9 @@ void Progress::begin_execution(int rank) {
   ++execution_[rank];
   left_[rank] = end - first;
   for (int id = first; id < end; ++id) {
-    begun_[id] = 0;
-    missing_[id] = static_cast<int>(program_.operation(id).after.size());
-    if (missing_[id] == 0) ready.push_back(id);
+    states_[id].begun = false;
+    states_[id].missing = static_cast<int>(program_.operation(id).after.size());
+    if (states_[id].missing == 0) ready.push_back(id);
   }
 }
 
@@ -60,14 +60,14 @@ void Progress::require_end() const {
 /// Whom an incomplete operation waits for: another incomplete operation.
 int Progress::waits_for(int id) const {
   for (const int before : program_.operation(id).after) {
-    if (missing_[index(id, before)] >= 0) return index(id, before);
+    if (states_[index(id, before)].missing >= 0) return index(id, before);
   }
   const int other = program_.counterpart[id];
   const int rank = program_.rank_of[other];
   const bool ahead = execution_[rank] >= execution_[program_.rank_of[id]];
-  if (ahead && missing_[other] >= 0) return other;
+  if (ahead && states_[other].missing >= 0) return other;
   for (int i = program_.first_operation[rank]; i < program_.first_operation[rank + 1]; ++i) {
-    if (missing_[i] >= 0) return i;
+    if (states_[i].missing >= 0) return i;
   }
   return other;
 }
@@ -75,7 +75,7 @@ int Progress::waits_for(int id) const {
 void Progress::report(int rank) const {
   constexpr std::size_t longest = 12;
   int id = program_.first_operation[rank];
-  while (missing_[id] < 0) ++id;
+  while (states_[id].missing < 0) ++id;
   std::ostringstream text;
   text << "deadlock in execution " << execution_[rank] << ": " << program_.describe(id);
   std::vector<int> chain{id};

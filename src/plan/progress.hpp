@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "memory/huge_pages.hpp"
 #include "plan/program.hpp"
 
 namespace vicinal::detail {
@@ -27,17 +28,18 @@ class Progress {
   /// One end of a message is there, a send or a receive. True where the other one has been, which happens
   /// once for each message.
   [[nodiscard]] bool meet(int id) {
-    const int other = program_.counterpart[id];
-    begun_[id] = !begun_[other];
-    if (begun_[id]) return false;
-    begun_[other] = 0;
+    State& own = states_[id];
+    State& other = states_[own.counterpart];
+    own.begun = !other.begun;
+    if (own.begun) return false;
+    other.begun = false;
     return true;
   }
 
   /// An await has begun. True where its flag is there already; else `raise` will name it.
   [[nodiscard]] bool await(int id) {
-    begun_[id] = !flag_reached(id);
-    return !begun_[id];
+    states_[id].begun = !flag_reached(id);
+    return !states_[id].begun;
   }
 
   /// Sets the flag of a signal, of the execution in which its rank is; `complete` may follow or precede.
@@ -47,20 +49,21 @@ class Progress {
   template <class Over>
   void for_each_over(int signal, Over over) {
     for (const int await : program_.awaits_of[program_.flag(signal)]) {
-      if (!begun_[await] || !flag_reached(await)) continue;
-      begun_[await] = 0;
+      if (!states_[await].begun || !flag_reached(await)) continue;
+      states_[await].begun = false;
       over(await);
     }
   }
 
   /// Adds what may begin now to `ready`, which may be operations of the rank's next execution.
   void complete(int id) {
-    for (auto i = first_successor_[id]; i < first_successor_[id + 1]; ++i) {
-      if (--missing_[successors_[i]] == 0) ready.push_back(successors_[i]);
+    State& its = states_[id];
+    const std::size_t end = states_[id + 1].first_successor;
+    for (std::size_t i = its.first_successor; i < end; ++i) {
+      if (--states_[successors_[i]].missing == 0) ready.push_back(successors_[i]);
     }
-    missing_[id] = -1;
-    const int rank = program_.rank_of[id];
-    if (--left_[rank] == 0) begin_execution(rank);
+    its.missing = -1;
+    if (--left_[its.rank] == 0) begin_execution(its.rank);
   }
 
   /// Throws where operations are left over although nothing is under way: an internal fault that names a chain of
@@ -68,6 +71,15 @@ class Progress {
   void require_end() const;
 
  private:
+  /// Of an operation, what is asked of it again and again, in one line of memory.
+  struct State {
+    std::size_t first_successor = 0;  ///< in `successors_`; the next operation's is the end
+    int rank = -1;
+    int counterpart = -1;
+    int missing = 0;     ///< predecessors that are not complete; -1: it is itself
+    bool begun = false;  ///< it has begun and waits for another rank
+  };
+
   void list_successors();
   void begin_execution(int rank);
   /// The number of operation `other` of the rank that has operation `id`.
@@ -83,13 +95,10 @@ class Progress {
 
   const Program& program_;
   int executions_;
-  std::vector<int>
-      missing_;              ///< by operation: predecessors that are not complete; -1: it is itself
-  std::vector<char> begun_;  ///< by operation: it has begun and waits for another rank
-  std::vector<int> execution_;  ///< by rank
-  std::vector<int> left_;       ///< by rank: incomplete operations of its execution
+  std::vector<State, HugePages<State>> states_;  ///< by operation, and one more
+  std::vector<int> execution_;                   ///< by rank
+  std::vector<int> left_;  ///< by rank: incomplete operations of its execution
   std::vector<int> flag_;
-  std::vector<std::size_t> first_successor_;
   std::vector<int> successors_;
 };
 

@@ -67,6 +67,27 @@ Numbers chain(const Simulation& it) {
 
 }  // namespace
 
+TEST(spans_have_no_gaps) {
+  // Operation 1 is first; 0 is a send whose bytes leave long after; 2 takes no time, and is waited for until 9.
+  const Times begun{2, 0, 9}, done{3, 1, 9}, complete{7, 1, 9};
+  struct Expected {
+    double since, until;
+    int operation;
+    bool busy;
+  };
+  const std::vector<Expected> expected{
+      {0, 1, 1, true}, {1, 2, 0, false}, {2, 3, 0, true}, {3, 7, 0, false}, {7, 9, 2, false}};
+  const std::vector<Span> found = spans(begun, done, complete);
+  CHECK_EQUAL(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CHECK_EQUAL(found[i].since, expected[i].since);
+    CHECK_EQUAL(found[i].until, expected[i].until);
+    CHECK_EQUAL(found[i].operation, expected[i].operation);
+    CHECK_EQUAL(found[i].busy, expected[i].busy);
+  }
+  CHECK(spans({}, {}, {}).empty());
+}
+
 TEST(timeline_of_nothing) {
   const Simulation nothing = simulated(plans_of(2), {0, 1}, slow());
   CHECK(nothing.timeline.chain.empty() && nothing.timeline.cause.empty());
