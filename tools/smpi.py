@@ -76,6 +76,7 @@ def plain(profile: Profile, *, flat: bool) -> Plain:
             "protocols": [{"up_to": eager, **alike, "rendezvous": False}, {**alike, "rendezvous": True}],
         }
     facts |= {"name": f"{facts['name']}, as SMPI knows it", "search": 0, "cores": 0}
+    facts.pop("gap", None)  # SMPI shares a link where LogGP has messages wait
     return Plain(
         Profile.from_json(json.dumps(facts)), near, far, rate, facts["port_seconds_per_byte"],
         network["send_overhead"], network["receive_overhead"], eager,

@@ -13,6 +13,7 @@ enum class Happening : std::uint8_t {
   agreed,     ///< rendezvous: the sender of a send knows that the receive is posted
   passed,     ///< a port may have a message through
   left,       ///< the message that a rank is sending has left
+  reached,    ///< LogGP: the first byte of a send's message is at its receiver's port
   arrived,    ///< that of a send has come to its receiver
   seen,       ///< a signal shows
 };

@@ -3,10 +3,12 @@
 #include "cost/price.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.hpp"
 #include "cost/agenda.hpp"
 #include "cost/links.hpp"
+#include "cost/loggp.hpp"
 #include "cost/posted_receives.hpp"
 #include "cost/processors.hpp"
 #include "cost/steps.hpp"
@@ -39,6 +41,7 @@ class TimedRun {
         processors_(machine, profile.cores),
         links_(program, machine, profile, steps_, agenda_),
         posted_(profile.search > 0 ? receives_of(program.plans) : std::vector<int>()) {
+    if (profile.gap) serial_.emplace(program.ranks(), *profile.gap, steps_, agenda_);
     price_.busy.assign(program.plans.size(), 0.0);
     price_.finished.assign(program.plans.size(), 0.0);
   }
@@ -76,6 +79,7 @@ class TimedRun {
       case Happening::agreed: links_.join(event.which); break;
       case Happening::passed: links_.look_at_port(event.which); break;
       case Happening::left: leave(event.which); break;
+      case Happening::reached: serial_->take_in(event.which); break;
       case Happening::arrived:
         if (progress_.meet(event.which)) take_in(event.which);
         break;
@@ -175,7 +179,10 @@ class TimedRun {
 
   void inject(int send) {
     steps_.cause(gone(send)) = done(send);
-    if (!steps_.protocol(send).rendezvous) {
+    if (serial_) {
+      const int before = serial_->join(send);
+      if (before >= 0) steps_.cause(gone(send)) = gone(before);
+    } else if (!steps_.protocol(send).rendezvous) {
       links_.join(send);
     } else if (progress_.meet(send)) {
       agree(send);
@@ -200,6 +207,10 @@ class TimedRun {
   }
 
   void leave(int send) {
+    if (serial_) {
+      complete(send, gone(send));
+      return;
+    }
     const int after = links_.leave(send);
     if (after >= 0) steps_.cause(gone(after)) = gone(send);
     complete(send, gone(send));
@@ -261,6 +272,7 @@ class TimedRun {
   Steps steps_;
   Processors processors_;
   Links links_;
+  std::optional<SerialPorts> serial_;  ///< in the place of the links, by LogGP
   PostedReceives posted_;
   std::vector<int> touched_;  ///< processors that may have nothing to do
   int last_ = -1;             ///< the last moment

@@ -24,6 +24,8 @@
 //  - Copying and reducing occupies it for the bytes. A signal takes no time; an await of it is over one handover later.
 //    Where processors are shared the handover is the awaiting rank's processor time, from when the
 //    flag is set: it has to get its turn to see it. Triggers and notifications take no time.
+// With a profile that has a gap, messages go by LogGP's rules instead: each rank has one port, which serves one message at a
+// time, in the order in which they come (loggp.hpp). An await, a copy and a processor are as above.
 // Not in it: a processor's work for posting and testing beyond the overheads, cache and NUMA effects, the
 // topology of the network.
 #pragma once

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,8 @@ struct Profile {
   /// Cores of a host that its ranks have to themselves; 0: one for each rank. Less than one where several hosts are
   /// one machine.
   double cores = 0;
+  /// Between two messages at the port of a rank, where ports go by LogGP's rules (loggp.hpp), in the place of those of hosts.
+  std::optional<double> gap;
 
   [[nodiscard]] const LevelCost& at(Level level) const {
     return levels[static_cast<std::size_t>(level)];

@@ -178,7 +178,9 @@ std::string canonical(const Profile& profile) {
   json.key("port_seconds_per_byte").value(profile.port_seconds_per_byte);
   json.key("search").value(profile.search).key("handover").value(profile.handover);
   json.key("copy_seconds_per_byte").value(profile.copy_seconds_per_byte);
-  json.key("cores").value(profile.cores).end_object();
+  json.key("cores").value(profile.cores);
+  if (profile.gap) json.key("gap").value(*profile.gap);
+  json.end_object();
   return std::move(out).str();
 }
 
@@ -212,6 +214,23 @@ std::string in_lines(const std::string& json) {
   return lines + '\n';
 }
 
+/// What LogGP's rules have no place for.
+void require_loggp(const Profile& profile, std::string_view origin) {
+  const auto none = [&](const char* name, double value) {
+    require(value == 0, Fault::info, origin, ": ", name, " is ", value,
+            ", but with a gap, which stands for LogGP, 0 is expected");
+  };
+  none("port_seconds_per_byte", profile.port_seconds_per_byte);
+  none("search", profile.search);
+  none("cores", profile.cores);
+  for (std::size_t i = 0; i < level_count; ++i) {
+    for (const Protocol& protocol : profile.levels[i].protocols) {
+      require(!protocol.rendezvous, Fault::info, origin, ": a protocol of levels.", level_names[i],
+              " has rendezvous, but with a gap, which stands for LogGP, it cannot");
+    }
+  }
+}
+
 }  // namespace
 
 Profile read_profile(std::string_view json, std::string_view origin) {
@@ -237,6 +256,10 @@ Profile read_profile(std::string_view json, std::string_view origin) {
   profile.handover = members.amount("handover");
   profile.copy_seconds_per_byte = members.amount("copy_seconds_per_byte");
   profile.cores = members.amount_or_none("cores", "a number of cores, not negative,");
+  if (members.has("gap")) {
+    profile.gap = members.amount("gap");
+    require_loggp(profile, origin);
+  }
   members.finish();
   return profile;
 }

@@ -11,6 +11,9 @@
 //
 // Times are seconds. "date", "measured", "residual" and "cores" may be left out; anything that format 1 does not
 // know is refused, so that a slip of the pen is not a number that nobody uses.
+//
+// With "gap": 2e-07 beside "cores" the profile is one of LogGP's (price.hpp): o are the overheads, L a latency, G
+// "seconds_per_byte" and g the gap. LogGP has no place for "port_seconds_per_byte", "search", "cores", which must be 0, and rendezvous.
 #pragma once
 
 #include <array>

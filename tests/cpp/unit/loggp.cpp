@@ -1,0 +1,178 @@
+// Prices by LogGP, held to schedules worked out by hand. All times are multiples of an eighth of a second, so they are equal
+// to the last bit. A message of k bytes takes a port (k - 1) G, and all of the way o + (k - 1) G + L + o.
+#include "cost/loggp.hpp"
+
+#include "../check.hpp"
+#include "../slow_machine.hpp"
+#include "cost/price.hpp"
+#include "cost/profile_json.hpp"
+
+namespace vicinal {
+namespace {
+
+using testing::on_hosts;
+using testing::plans_of;
+using testing::slow;
+using testing::transfer;
+using Times = std::vector<double>;
+
+/// Between hosts: overheads of 2 and 3, L = 100, G = 0.25; g = 7 unless said otherwise.
+Profile loggp(double gap = 7) {
+  Profile profile = slow();
+  profile.gap = gap;
+  return profile;
+}
+
+/// Three elements, 24 bytes: a port is busy for 23 G = 5.75, all takes 2 + 5.75 + 100 + 3.
+constexpr double way = 110.75;
+/// Between two of them at one port: 23 G + g.
+constexpr double apart = 12.75;
+
+Price priced(const std::vector<Plan>& plans, const std::vector<int>& hosts,
+             const Profile& profile = loggp()) {
+  return price(plans, on_hosts(hosts), profile, 8);
+}
+
+}  // namespace
+
+TEST(loggp_of_a_message) {
+  auto plans = plans_of(2);
+  transfer(plans, 0, 1, 3);
+  const Price one = priced(plans, {0, 1});
+  CHECK(one.finished == (Times{7.75, way}));
+  CHECK(one.busy == (Times{2, 3}));
+  // There and back.
+  const int come = static_cast<int>(plans[1].operations.size()) - 1;
+  transfer(plans, 1, 0, 3, 0, {come});
+  CHECK_EQUAL(priced(plans, {0, 1}).seconds, 2 * way);
+  // Without bytes there are none behind the first.
+  auto empty = plans_of(2);
+  transfer(empty, 0, 1, 0);
+  CHECK_EQUAL(priced(empty, {0, 1}).seconds, 2 + 100 + 3);
+}
+
+TEST(loggp_of_a_stream) {
+  auto plans = plans_of(2);
+  for (int tag = 0; tag < 4; ++tag) transfer(plans, 0, 1, 3, tag);
+  // They begin to leave at 2, 14.75, 27.5 and 40.25; the last has left 5.75 later, and is 100 on its way.
+  const Price bytes = priced(plans, {0, 1});
+  CHECK_EQUAL(bytes.finished[0], 2 + 3 * apart + 5.75);
+  CHECK_EQUAL(bytes.seconds, way + 3 * apart);
+  // 8 bytes take a port 1.75 and, where g is 0, the sender 2 each: the receiver, at 3 each, is behind from the
+  // second on. The first is there at 103.75.
+  auto small = plans_of(2);
+  for (int tag = 0; tag < 4; ++tag) transfer(small, 0, 1, 1, tag);
+  const Price overheads = priced(small, {0, 1}, loggp(0));
+  CHECK_EQUAL(overheads.finished[0], 4 * 2 + 1.75);
+  CHECK_EQUAL(overheads.seconds, 103.75 + 4 * 3);
+}
+
+TEST(loggp_of_a_scatter_to_several) {
+  // The port is the rank's, whoever the receivers are, and first in, first out.
+  auto plans = plans_of(4);
+  for (int rank = 1; rank < 4; ++rank) transfer(plans, 0, rank, 3);
+  CHECK(priced(plans, {0, 1, 2, 3}).finished ==
+        (Times{2 + 2 * apart + 5.75, way, way + apart, way + 2 * apart}));
+}
+
+TEST(loggp_of_an_incast) {
+  // All first bytes are there at 102. The port takes them in until 107.75, from 114.75 to 120.5, and from 127.5
+  // to 133.25; each receive takes 3 more.
+  auto plans = plans_of(4);
+  for (int rank = 1; rank < 4; ++rank) transfer(plans, rank, 0, 3);
+  const Price many = priced(plans, {0, 1, 2, 3});
+  CHECK(many.finished == (Times{way + 2 * apart, 7.75, 7.75, 7.75}));
+  CHECK_EQUAL(many.seconds, 133.25 + 3);
+  // Those of one host have ports of their own at both ends: nothing is in the way.
+  auto pairs = plans_of(4);
+  transfer(pairs, 0, 2, 3);
+  transfer(pairs, 1, 3, 3);
+  CHECK_EQUAL(priced(pairs, {0, 0, 1, 1}).seconds, way);
+}
+
+TEST(loggp_of_a_binomial_broadcast) {
+  // Who has it sends to those half, a quarter and an eighth of the ranks ahead, as far as there are any.
+  auto plans = plans_of(8);
+  const auto pass_on = [&](int from, int to) {
+    const std::vector<int> after = from == 0 ? std::vector<int>() : std::vector<int>{0};
+    transfer(plans, from, to, 3, 0, after);
+  };
+  for (const auto& [from, to] :
+       std::vector<std::pair<int, int>>{{0, 4}, {0, 2}, {0, 1}, {4, 6}, {4, 5}, {2, 3}, {6, 7}}) {
+    pass_on(from, to);
+  }
+  const Price all = priced(plans, {0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK_EQUAL(all.finished[1], way + 2 * apart);  // the third that rank 0 sends
+  CHECK_EQUAL(all.finished[3], (way + apart) + way);
+  CHECK_EQUAL(all.finished[5], way + (way + apart));
+  CHECK_EQUAL(all.finished[7], 3 * way);
+  CHECK_EQUAL(all.seconds, 3 * way);
+}
+
+TEST(loggp_of_aggregated_messages) {
+  // Rank 1 gives three elements to its leader (1 + 23/8 + 4 + 2 = 9.875), who sends six to the other one
+  // (2 + 47/4 + 100 + 3 = 116.75), who gives rank 3 three of them.
+  auto plans = plans_of(4);
+  const int given = transfer(plans, 1, 0, 3);
+  const int come = transfer(plans, 0, 2, 6, 0, {given});
+  transfer(plans, 2, 3, 3, 0, {come});
+  CHECK_EQUAL(priced(plans, {0, 0, 1, 1}).seconds, 9.875 + 116.75 + 9.875);
+}
+
+TEST(loggp_of_a_ring) {
+  // Four ranks pass on what they got, three times.
+  auto plans = plans_of(4);
+  std::vector<int> come(4, -1);
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<int> before = come;
+    for (int rank = 0; rank < 4; ++rank) {
+      const std::vector<int> after =
+          round == 0 ? std::vector<int>() : std::vector<int>{before[rank]};
+      come[(rank + 1) % 4] = transfer(plans, rank, (rank + 1) % 4, 3, round, after);
+    }
+  }
+  const Price ring = priced(plans, {0, 1, 2, 3});
+  CHECK(ring.finished == Times(4, 3 * way));
+}
+
+TEST(loggp_says_what_a_message_waited_for) {
+  auto plans = plans_of(2);
+  for (int tag = 0; tag < 2; ++tag) transfer(plans, 0, 1, 3, tag);
+  const Simulation two = simulate(plans, on_hosts({0, 1}), loggp(), 8);
+  // The first send is paid for until 2 and has left at 7.75, the second at 20.5.
+  std::vector<int> operations;
+  Times until;
+  for (const Timeline::Link& link : two.timeline.chain) {
+    operations.push_back(link.operation);
+    until.push_back(link.until);
+  }
+  CHECK(operations == (std::vector<int>{0, 0, 1, 3}));
+  CHECK(until == (Times{2, 7.75, 20.5, way + apart}));
+}
+
+TEST(profiles_with_a_gap_are_loggp_throughout) {
+  const Profile profile = loggp(0);
+  CHECK(read_profile(write_profile(profile), "profile 'x'") == profile);
+  CHECK(write_profile(slow()).find("gap") == std::string::npos);
+  CHECK(identity(profile) != identity(slow()));
+  const auto refused = [](Profile given, const char* words) {
+    CHECK_THROWS(Fault::info, read_profile(write_profile(given), "profile 'x'"), words);
+  };
+  Profile port = loggp();
+  port.port_seconds_per_byte = 0.5;
+  refused(port,
+          "profile 'x': port_seconds_per_byte is 0.5, but with a gap, which stands for LogGP, 0");
+  Profile search = loggp();
+  search.search = 1;
+  refused(search, "search is 1, but with a gap");
+  Profile cores = loggp();
+  cores.cores = 2;
+  refused(cores, "cores is 2, but with a gap");
+  Profile asking = testing::with_rendezvous();
+  asking.gap = 1;
+  refused(asking, "a protocol of levels.network has rendezvous, but with a gap");
+  Profile negative = loggp(-1);
+  refused(negative, "gap is -1");
+}
+
+}  // namespace vicinal
