@@ -64,10 +64,10 @@ Graph::Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends
       machine = communicator_->machine("node");
     }
     Conversation conversation;
-    auto task = make_neighborhood(
-        conversation, machine, communicator_->rank(), std::move(from), std::move(to),
-        {given_settings(settings_, communicator_->default_regions()), std::move(fault),
-         settings_.options.idle_ranks_lead});
+    auto task = make_neighborhood(conversation, machine, communicator_->rank(), std::move(from),
+                                  std::move(to),
+                                  {given_settings(settings_, communicator_->default_regions()),
+                                   std::move(fault), settings_.options.idle_ranks_lead});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
   } catch (const SettledFault&) {
     throw;  // all know
