@@ -15,6 +15,7 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def main(given: argparse.Namespace) -> int:
     plans = _core.PlanSet.plan(given.strategy, machine, wanted, shared_memory=False, profile=profile)
     print(f"planning    {time.perf_counter() - before:7.2f} s", flush=True)
     for name, work in (("price", plans.price), ("simulation", plans.simulate)):
-        times, fingerprint = timed(lambda work=work: work(profile, given.bytes), given.rounds)
+        times, fingerprint = timed(partial(work, profile, given.bytes), given.rounds)
         print(f"{name:11} {min(times):7.2f} to {max(times):.2f} s, fingerprint {fingerprint}", flush=True)
     return 0
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from ..outputs import progress
+from ..prices import profile_of
 from ..ranks.allgather import BY_HAND
 from ..ranks.process import COUNTED
 from ..report import tables_beside
@@ -131,6 +132,7 @@ def count(request: Request) -> int:
     from vicinal import _core
 
     terms = request.terms
+    profile = profile_of(None)
     labels = _core.read_regions(terms.regions, request.ranks)
     machine = _core.Machine(labels, labels)
     patterns = _core.allgather_patterns(request.ranks, 1)
@@ -140,7 +142,7 @@ def count(request: Request) -> int:
             for planner in terms.contestants:
                 plans = _core.PlanSet.plan(
                     planner, machine, patterns, shared_memory=request.local == "shared", one_block=True,
-                    complete=True, element_bytes=block_bytes,
+                    complete=True, element_bytes=block_bytes, profile=profile,
                 )
                 rows.append(CountedRow(
                     workload=_workload(block_bytes),
@@ -149,14 +151,14 @@ def count(request: Request) -> int:
                     block_bytes=block_bytes,
                     strategy=planner,
                     **_count(plans.statistics(), block_bytes),
-                    predicted_us=round(plans.price(element_bytes=block_bytes)["seconds"] * 1e6, 3),
+                    predicted_us=round(plans.price(profile, block_bytes)["seconds"] * 1e6, 3),
                 ))
                 advance(len(rows))
     if terms.json:
         facts = {"ranks": request.ranks, "regions": terms.regions, "region_count": machine.regions}
-        terms.json.write(rows, facts)
+        terms.json.write(rows, facts, profile.name)
     notes = [
-        f"predicted: until the last rank is done, by the profile {_core.Profile.default().name}",
+        f"predicted: until the last rank is done, by the profile {profile.name}",
         "every region is taken to be a host",
     ]
     title = f"allgather on {request.ranks:,} virtual ranks in {machine.regions:,} regions, local: {request.local}"
