@@ -49,6 +49,10 @@ class Halo:
         How many exchanges of each direction may be in flight at once: 1 to 8 (default 4).
     split_bytes, leader_shift
         See vicinal.h.
+    idle_ranks
+        Whether ranks that exchange nothing "rest" (default), or take part in all exchanges and may "lead" for their
+        region, as on coarse levels of multigrid, where few ranks have rows.  Then they must start exchanges as the
+        others do.
     profile
         What the machine costs, by which plans are chosen: the path of a file that `vicinal calibrate` has
         written.  Its contents, not its path, must be the same on all ranks (default: a published machine).
@@ -90,6 +94,7 @@ class Halo:
         in_flight: int | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
+        idle_ranks: str | None = None,
         choice: str | None = None,
         bias: str | Mapping[str, float] | None = None,
         wisdom: str | os.PathLike[str] | None = None,
@@ -109,8 +114,8 @@ class Halo:
             ranks = None if owners is None else read_ranks(owners, "owners")
             settings = given_settings(
                 strategy=strategy, regions=regions, local=local, in_flight=in_flight,
-                split_bytes=split_bytes, leader_shift=leader_shift, choice=choice, bias=bias, wisdom=wisdom,
-                progress=progress, profile=profile, verify=verify,
+                split_bytes=split_bytes, leader_shift=leader_shift, idle_ranks=idle_ranks, choice=choice, bias=bias,
+                wisdom=wisdom, progress=progress, profile=profile, verify=verify,
             )
         except Exception as error:  # raised where all ranks meet, so that the others learn of it
             fault = fault_of(error)

@@ -50,6 +50,22 @@ def forms_of_ownership(comm: MPI.Intracomm) -> None:
 
 
 @case
+def ranks_that_exchange_nothing_lead(comm: MPI.Intracomm) -> None:
+    """Even ranks have a value each, which all of them need; odd ones have no rows at all."""
+    holders = range(0, comm.size, 2)
+    owned = [comm.rank] if comm.rank in holders else []
+    needed = [rank for rank in holders if owned and rank != comm.rank]
+    for strategy in ("automatic", "aggregate", "two-step"):
+        halo = vicinal.Halo(comm, owned, needed, strategy=strategy, regions="blocks:2", idle_ranks="lead")
+        for turn in range(3):
+            exchanges = [halo.start(np.array(owned, float) + 100 * turn + 1000 * k) for k in range(2)]
+            for k, exchange in enumerate(exchanges):
+                np.testing.assert_array_equal(exchange.wait(), np.array(needed, float) + 100 * turn + 1000 * k)
+            sums = halo.reverse(np.concatenate([np.array(owned, float), np.ones(len(needed))]))
+            np.testing.assert_array_equal(sums[: len(owned)], np.array(owned, float) + len(needed))
+
+
+@case
 def nothing_to_exchange(comm: MPI.Intracomm) -> None:
     halo = vicinal.Halo(comm, (3 * comm.rank, 3 * comm.rank + 3), [])
     assert halo.ghost_count == 0 and halo.owned_count == 3
