@@ -9,7 +9,8 @@ import numpy as np
 from vicinal import Graph
 
 from .competition import Exchange, compete
-from .neighbor_allgather import Blocks, Planned
+from .neighbor_allgather import Blocks
+from .neighborhood import Planned
 from .process import COUNTED, RankProcess, run
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class OfAll(Planned):
 
     def __init__(self, comm: MPI.Intracomm, case: AllBlocks, planner: str, regions: str) -> None:
         graph = Graph.complete(comm, allgather=planner, regions=regions, local=case.local)
-        self._request = graph.Neighbor_allgather_init(case.send, case.receive)
+        super().__init__(graph.Neighbor_allgather_init(case.send, case.receive))
 
 
 def main(process: RankProcess) -> None:

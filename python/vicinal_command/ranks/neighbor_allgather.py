@@ -9,56 +9,36 @@ import numpy as np
 from vicinal import Graph
 
 from .competition import Exchange, compete
-from .process import COUNTED, RankProcess, run
+from .neighborhood import Own, Planned, Side
+from .process import RankProcess, run
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from mpi4py import MPI
 
 
-class Own:
+class OwnAllgather(Own):
     """The MPI library's own."""
 
     def __init__(self, comm: MPI.Intracomm, case: Blocks) -> None:
         from mpi4py import MPI
 
-        self._graph = comm.Create_dist_graph_adjacent(
-            case.sources.tolist(), case.destinations.tolist(), reorder=False
-        )
+        super().__init__(comm, case)
         # For a rank without sources mpi4py would take the length of a received block to be 0, and Open MPI
         # sends nothing from a rank that says so: its destinations would wait forever.
         self._send: Any = [case.send, case.send.nbytes, MPI.BYTE]
         self._receive: Any = [case.receive, case.send.nbytes, MPI.BYTE]
 
     def run(self) -> None:
-        self._graph.Neighbor_allgather(self._send, self._receive)
-
-    def counts(self) -> list[int]:
-        return [0] * len(COUNTED)
-
-    def free(self) -> None:
-        self._graph.Free()
+        self.graph.Neighbor_allgather(self._send, self._receive)
 
 
-class Planned:
-    """A strategy's."""
-
-    def __init__(self, comm: MPI.Intracomm, case: Blocks, strategy: str, regions: str) -> None:
-        graph = Graph(comm, case.sources, case.destinations, strategy=strategy, regions=regions)
-        self._request = graph.Neighbor_allgather_init(case.send, case.receive)
-
-    def run(self) -> None:
-        self._request.start()
-        self._request.wait()
-
-    def counts(self) -> list[int]:
-        return [getattr(self._request.statistics, name) for name in COUNTED]
-
-    def free(self) -> None:
-        self._request.free()
+def _planned(comm: MPI.Intracomm, case: Blocks, strategy: str, regions: str) -> Planned:
+    graph = Graph(comm, case.sources, case.destinations, strategy=strategy, regions=regions)
+    return Planned(graph.Neighbor_allgather_init(case.send, case.receive))
 
 
-class Blocks:
+class Blocks(Side):
     """One rank's side of a case: whom it talks to, its block, and room for the blocks of its sources."""
 
     def __init__(self, process: RankProcess, number: int) -> None:
@@ -82,18 +62,6 @@ class Blocks:
         """The own block, differing from rank to rank and from round to round; whatever arrived is spoiled."""
         self.send[:] = np.random.default_rng([self.rank, round_]).integers(0, 256, len(self.send), np.uint8)
         self.receive[:] = round_
-
-    def delivered(self) -> bytes:
-        """What has arrived."""
-        return self.receive.tobytes()
-
-    def compute(self) -> None:
-        """What a program does between two exchanges, where that is timed too."""
-
-    def right(self, round_: int) -> bool:
-        """Whether what was computed is right."""
-        del round_
-        return True
 
 
 class Product(Blocks):
@@ -144,8 +112,8 @@ def main(process: RankProcess) -> None:
 
     def set_up(case: Blocks, contestant: str | None) -> Exchange:
         if contestant is None:
-            return Own(process.comm, case)
-        return Planned(process.comm, case, contestant, process.task["regions"])
+            return OwnAllgather(process.comm, case)
+        return _planned(process.comm, case, contestant, process.task["regions"])
 
     compete(process, case_of, set_up)
 

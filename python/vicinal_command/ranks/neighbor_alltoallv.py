@@ -12,7 +12,8 @@ import numpy as np
 from vicinal import Graph
 
 from .competition import Exchange, compete
-from .process import COUNTED, RankProcess, run
+from .neighborhood import Own, Planned, Side
+from .process import RankProcess, run
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +25,7 @@ AGAIN = " again"
 """Marks the second part of a strategy that has two."""
 
 
-class Edges:
+class Edges(Side):
     """One rank's side of a case: whom it sends how many values, and what has come from whom."""
 
     def __init__(self, process: RankProcess, number: int) -> None:
@@ -59,61 +60,25 @@ class Edges:
             self.send[:] = generator.random(int(self.items.max()) - first + 1)[self.items - first]
         self.receive[:] = np.nan
 
-    def delivered(self) -> bytes:
-        """What has arrived."""
-        return self.receive.tobytes()
 
-    def compute(self) -> None:
-        """Nothing: exchanges alone are timed."""
-
-    def right(self, round_: int) -> bool:
-        """Nothing was computed."""
-        del round_
-        return True
-
-
-class Own:
+class OwnAlltoallv(Own):
     """The MPI library's own."""
 
     def __init__(self, comm: MPI.Intracomm, case: Edges) -> None:
         from mpi4py import MPI
 
-        self._graph = comm.Create_dist_graph_adjacent(
-            case.sources.tolist(), case.destinations.tolist(), reorder=False
-        )
+        super().__init__(comm, case)
         self._send: Any = [case.send, _places(case.sent), MPI.DOUBLE]
         self._receive: Any = [case.receive, _places(case.received), MPI.DOUBLE]
 
     def run(self) -> None:
-        self._graph.Neighbor_alltoallv(self._send, self._receive)
-
-    def counts(self) -> list[int]:
-        return [0] * len(COUNTED)
-
-    def free(self) -> None:
-        self._graph.Free()
+        self.graph.Neighbor_alltoallv(self._send, self._receive)
 
 
-class Planned:
-    """A strategy's, on a graph of its own, so that making it is told with it."""
-
-    def __init__(self, comm: MPI.Intracomm, case: Edges, strategy: str, regions: str, profile: str | None) -> None:
-        graph = Graph(
-            comm, case.sources, case.destinations, strategy=strategy, regions=regions, profile=profile
-        )
-        self._request = graph.Neighbor_alltoallv_init(
-            [case.send, case.sent], [case.receive, case.received], case.items
-        )
-
-    def run(self) -> None:
-        self._request.start()
-        self._request.wait()
-
-    def counts(self) -> list[int]:
-        return [getattr(self._request.statistics, name) for name in COUNTED]
-
-    def free(self) -> None:
-        self._request.free()
+def _planned(comm: MPI.Intracomm, case: Edges, strategy: str, regions: str, profile: str | None) -> Planned:
+    """On a graph of its own, so that making it is told with it."""
+    graph = Graph(comm, case.sources, case.destinations, strategy=strategy, regions=regions, profile=profile)
+    return Planned(graph.Neighbor_alltoallv_init([case.send, case.sent], [case.receive, case.received], case.items))
 
 
 def _places(counts: Integers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -130,9 +95,9 @@ def main(process: RankProcess) -> None:
 
     def set_up(case: Edges, contestant: str | None) -> Exchange:
         if contestant is None:
-            return Own(process.comm, case)
+            return OwnAlltoallv(process.comm, case)
         strategy = contestant.removesuffix(AGAIN)
-        return Planned(process.comm, case, strategy, task["regions"], task["profile"])
+        return _planned(process.comm, case, strategy, task["regions"], task["profile"])
 
     compete(process, lambda number: Edges(process, number), set_up)
 
