@@ -20,12 +20,13 @@
 namespace vicinal {
 
 struct Settings {
-  std::string regions;                 ///< vicinal_regions: see read_regions; "" for the default
-  std::string strategy = "automatic";  ///< vicinal_strategy: a planner's name
-  PlanOptions options;                 ///< vicinal_local: "shared" or "messages";
-                                       ///< vicinal_split_bytes; vicinal_leader_shift;
-  ///< vicinal_idle_ranks; vicinal_group_size; vicinal_profile; vicinal_choice;
-  ///< vicinal_bias; vicinal_wisdom
+  std::string regions;                  ///< vicinal_regions: see read_regions; "" for the default
+  std::string strategy = "automatic";   ///< vicinal_strategy: a planner's name
+  PlanOptions options;                  ///< vicinal_local: "shared" or "messages";
+                                        ///< vicinal_split_bytes; vicinal_leader_shift;
+                                        ///< vicinal_idle_ranks; vicinal_group_size;
+                                        ///< vicinal_profile; vicinal_choice; vicinal_bias;
+                                        ///< vicinal_wisdom
   std::string allgather = "automatic";  ///< vicinal_allgather: the planner of allgathers over a
                                         ///< communicator
   Method exchange = Method::automatic;  ///< vicinal_exchange: how sparse exchanges go
