@@ -6,6 +6,7 @@
 #   MPI=mpich|openmpi|system   which MPI (default mpich; `make test` takes mpich and openmpi)
 #   PRESET=release|debug|...   which CMake preset (default release; system-mpi for MPI=system)
 #   ARGS=...                   more arguments for pytest, or for a benchmark
+#   WORKERS=N                  how many tests `make test` runs at a time (default 2; 0: one by one, in one process)
 
 MPI_GIVEN := $(filter-out undefined default file,$(origin MPI))
 MPI ?= mpich
@@ -24,6 +25,7 @@ TEST_MPI := $(if $(MPI_GIVEN),$(MPI),mpich openmpi)
 BUILD := build/$(PRESET)
 RUN := .venv/bin/python
 JOBS ?= 2
+WORKERS ?= 2
 NINJA = .venv/bin/cmake --build $(BUILD) --parallel $(JOBS)
 prefixes = $(patsubst %,.mpi/%/.ready,$(filter-out system,$(1)))
 comma := ,
@@ -33,7 +35,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all integration simgrid fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
+.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all integration simgrid smpi gpu-test fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -49,7 +51,8 @@ demo: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## plan, prove, run and time 
 
 test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## build, then run all tests on MPICH and Open MPI
 	@$(NINJA)
-	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) -m pytest $(ARGS)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) \
+	  $(RUN) -m pytest -n $(WORKERS) --maxschedchunk 1 $(ARGS)
 
 test-sanitize: ## run the C++ tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test PRESET=sanitize ARGS="tests/test_cpp.py $(ARGS)"
@@ -84,6 +87,14 @@ integration: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## mpi4py, DOLFIN
 simgrid: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## the price of plans compared with SimGrid's time for them (ARGS=--all for each program)
 	@$(NINJA) --target vicinal_python
 	@$(RUN) tools/confirm_prices.py $(ARGS)
+
+smpi: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## the library itself on 64 ranks of SimGrid's simulated MPI (ARGS=--short for a part)
+	@$(NINJA) --target vicinal_python
+	@$(RUN) tools/confirm_library.py --build $(BUILD) $(ARGS)
+
+gpu-test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## what can be tested only with a GPU, on this machine's, by its own driver
+	@$(NINJA)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) -m pytest -rs tests/test_gpu.py $(ARGS)
 
 mutants: .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a time, and see which tests notice (ARGS=NAME for one)
 	@$(RUN) tools/mutants.py $(ARGS)

@@ -8,12 +8,16 @@ status says; and a case that was skipped has not passed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from launching import Result
 
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.MULTILINE)
 CASE = re.compile(r"^(ok|skipped) ([^\s:]+)(?:: (.*))?$", re.MULTILINE)
+LAST_LINES, EARLIER_LINES = 30, 100
+"""Of what a program printed that died: so many are told first, and so many at most of those before them."""
 SKIPPED_PROGRAM = 77
 """The exit status of a program without cases that cannot run here."""
 
@@ -47,10 +51,31 @@ Totals = dict[str, Tally]
 """By program."""
 
 
+def how_it_ended(output: str) -> str:
+    """What a program printed, the end of it first, since long messages are cut off: all after its totals, or its last
+    lines where it died without them.  Of the cases that passed or were skipped there are only the numbers, and the
+    last that passed, after which it went wrong."""
+    closing = list(CLOSING.finditer(output))
+    before, after = (output[: closing[-1].start()], output[closing[-1].end() :]) if closing else (output, "")
+    passed = [case for outcome, case, _ in CASE.findall(output) if outcome == "ok"]
+    skipped = len(CASE.findall(output)) - len(passed)
+    earlier, last = ([line for line in part.splitlines() if line and not CASE.match(line)] for part in (before, after))
+    if not closing:
+        earlier, last = earlier[:-LAST_LINES], earlier[-LAST_LINES:]
+    last_passed = f"; the last that passed: {passed[-1]}" if passed else ""
+    told = [f"({len(passed)} cases passed, {skipped} skipped{last_passed})"]
+    told += [f"after its totals, {closing[-1][0]}:" if closing else "at last:", *(last or ["(nothing)"])]
+    if earlier:
+        shown = earlier[-EARLIER_LINES:]
+        told += [f"before that, the last {len(shown)} of {len(earlier)} lines:", *shown]
+    return "\n".join(told)
+
+
 def check_cases(result: Result, name: str, totals: Totals) -> None:
-    """Count a program's cases; fail with the failed ones' own lines, or with all the output when there are none."""
+    """Count a program's cases; fail with the failed ones' own lines, or with how it ended when there are none."""
     closing = CLOSING.findall(result.output)
-    assert closing, f"{name} ended with {result.code} and without its totals; it printed:\n{result.output}"
+    ended = how_it_ended(result.output)
+    assert closing, f"{name} ended with {result.code} and without its totals; it printed:\n{ended}"
     passed, failed, skipped = (sum(int(line[column] or 0) for line in closing) for column in range(3))
     tally = totals.setdefault(name, Tally())
     tally.add(passed, failed, skipped)
@@ -61,8 +86,22 @@ def check_cases(result: Result, name: str, totals: Totals) -> None:
             tally.reasons[case] = why
     faults = [line for line in result.output.splitlines() if "FAILED" in line]
     assert not faults and failed == 0, "\n".join([f"{name}:", *faults])
-    assert result.code == 0, f"{name} ended with {result.code}; it printed:\n{result.output}"
+    assert result.code == 0, f"{name} ended with {result.code}; it printed:\n{ended}"
     assert passed + skipped > 0, f"{name} ran no case"
+
+
+def in_plain_words(totals: Totals) -> dict[str, dict[str, Any]]:
+    """For another process, which adds them to its own by `add_up`."""
+    return {name: asdict(tally) for name, tally in totals.items()}
+
+
+def add_up(totals: Totals, found: Mapping[str, Mapping[str, Any]]) -> None:
+    """What another process has counted joins what is there."""
+    for name, other in found.items():
+        tally = totals.setdefault(name, Tally())
+        tally.add(other["passed"], other["failed"], other["skipped"])
+        tally.ran |= other["ran"]
+        tally.reasons |= other["reasons"]
 
 
 def check_program(result: Result, name: str, totals: Totals) -> None:

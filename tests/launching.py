@@ -16,18 +16,25 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from vicinal_command.launch import command, find_mpi
+import pytest
+from vicinal_command.launch import Mpi, command, find_mpi
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")
 TOKEN = "VICINAL_TEST_RUN"
-RANKS = (1, 2, 3, 4, 7, 8, 16)
+RANKS = (1, 2, 3, 4, 7)
+MANY_RANKS = (8, 16)
+"""On MPIs whose waiting ranks give way to others: where they spin, a few cores are busy with little else."""
+BUSY_RANKS = [pytest.param(each, marks=pytest.mark.alone) if each > 1 else each for each in RANKS]
+"""Of long tests that keep all cores busy, or take gigabytes: where waiting ranks spin, four took eight times as long beside others."""
 PATIENCE = float(os.environ.get("VICINAL_TEST_PATIENCE", "3"))
 """How many times what a quiet machine needs at most a run may take; it costs time only where one hangs."""
-QUIET = {"OMPI_MCA_osc": "^ucx"}
-"""Open MPI's one-sided component for UCX complains, once per window and rank, where UCX has no network to use."""
+QUIET = {"OMPI_MCA_osc": "^ucx", "OMPI_MCA_btl": "^ofi"}
+"""Parts of Open MPI for networks that a machine by itself does not have. Its one-sided component for UCX complains of that,
+once per window and rank; its transport by libfabric sleeps for a second in each MPI_Init (5.0.11)."""
 PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 
 
@@ -40,9 +47,9 @@ class Result:
 
 
 def built_abis() -> list[str]:
-    """The ABIs in the build folder."""
+    """The MPIs in the build folder by their ABIs; the standard's own, which is one of these again, has tests of its own."""
     libraries = sorted(BUILD.glob("lib/libvicinal-*.so")) + sorted(BUILD.glob("lib/libvicinal-*.dylib"))
-    return sorted({library.stem.removeprefix("libvicinal-").split(".")[0] for library in libraries})
+    return sorted({library.stem.removeprefix("libvicinal-").split(".")[0] for library in libraries} - {"abi"})
 
 
 def requested_mpis() -> list[str]:
@@ -51,9 +58,20 @@ def requested_mpis() -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()] or built_abis()
 
 
+@cache
+def mpi_called(name: str) -> Mpi:
+    """The MPI of that name, whose launcher is asked once what it is."""
+    return find_mpi(name)
+
+
+def mpis_that_give_way() -> list[str]:
+    """Those of them whose waiting ranks do."""
+    return [name for name in requested_mpis() if mpi_called(name).kind != "hydra"]
+
+
 def abi_of(name: str) -> str:
     """The ABI under which the MPI called `name` was built: programs are called NAME_<abi>."""
-    return find_mpi(name).abi
+    return mpi_called(name).abi
 
 
 def processes_with(token: str, name: str = TOKEN) -> list[int]:
@@ -137,7 +155,7 @@ def run_ranks(
 
     With `check`, an exit status that is not zero fails the test, with the output in the message.
     """
-    line, environment = command(find_mpi(mpi), ranks, [str(word) for word in argv])
+    line, environment = command(mpi_called(mpi), ranks, [str(word) for word in argv])
     result = run_command(line, {**QUIET, **environment, **(env or {})}, timeout)
     if check:
         assert result.code == 0, f"{' '.join(line)}\nended with {result.code}; it printed:\n{result.output}"

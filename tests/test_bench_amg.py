@@ -55,7 +55,7 @@ def test_counts_are_those_found_entry_by_entry(tmp_path: Path) -> None:
             assert [(row["contestant"], row["strategy"], row["local"]) for row in here] == [
                 ("standard", "direct", "messages"), ("aggregating", "aggregate-plain", "messages"),
                 ("deduplicating", "aggregate", "messages"), ("aggregate", "aggregate", "shared"),
-                ("automatic", "automatic", "shared"),
+                ("automatic", "automatic", "shared"), ("idle lead", "automatic", "shared"),
             ]
             by = {row["contestant"]: row for row in here}
             edges = _edges(level.A, owner)
@@ -108,7 +108,7 @@ def test_weak_scaling_ends_where_memory_does(tmp_path: Path) -> None:
                      env=NO_MPI)
     assert result.returncode == 0, result.stderr
     rows = json.loads(file.read_text())["rows"]
-    assert [row["level_rows"] for row in rows if row["level"] == 0] == [512] * 5 + [1024] * 5
+    assert [row["level_rows"] for row in rows if row["level"] == 0] == [512] * len(CONTESTANTS) + [1024] * len(CONTESTANTS)
     told = " ".join(result.stdout.split())
     assert f"{1 << 40:,} ranks: not looked at" in told and "GB are available" in told
 

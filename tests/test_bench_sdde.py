@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from vicinal import _core
 
 from commanding import described, is_ratio, refused, vicinal, write_matrix
 from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
@@ -22,7 +23,7 @@ TIMED_KEYS = [
 COUNTED_KEYS = [
     "workload", "ranks", "regions", "messages", "bytes", "region_pairs", "least_max", "strategy",
     "nonlocal_messages", "nonlocal_messages_max", "payload_messages", "payload_messages_max", "protocol_messages",
-    "messages_inside_mpi", "ratio_to_region_pairs",
+    "messages_inside_mpi", "ratio_to_region_pairs", "predicted_us",
 ]
 
 
@@ -38,7 +39,7 @@ def test_methods_and_mpi_deliver_the_same(mpi: str, tmp_path: Path) -> None:
     files = [tmp_path / "rows.json", tmp_path / "ratios.png"]
     result = vicinal(
         *BENCH, "--ranks", 5, "--ranks-per-region", 2, "--probability", "0,0.1", "--values", 9, "--partners", 3,
-        "--matrix", write_matrix(tmp_path), "--iterations", 3, "--repetitions", 2, "--mpi", mpi,
+        "--receivers", 2, "--matrix", write_matrix(tmp_path), "--iterations", 3, "--repetitions", 2, "--mpi", mpi,
         "--json", files[0], "--plot", files[1], env={"VICINAL_EXCHANGE": "nonsense"},
     )
     assert result.returncode == 0, result.stderr
@@ -47,7 +48,7 @@ def test_methods_and_mpi_deliver_the_same(mpi: str, tmp_path: Path) -> None:
     assert all(row["correct"] is True and row["ranks"] == 5 for row in rows)
     workloads = list(dict.fromkeys(row["workload"] for row in rows))
     assert workloads == [
-        "9 values, each with probability 0", "9 values, each with probability 0.1", "3 partners", "random.mtx",
+        "9 values, each with probability 0", "9 values, each with probability 0.1", "3 partners", "all to 2", "random.mtx",
     ]
     asked = random_requests(5, 9, 0.1)
     for workload in workloads:
@@ -62,6 +63,7 @@ def test_methods_and_mpi_deliver_the_same(mpi: str, tmp_path: Path) -> None:
     assert sizes[workloads[0]] == (0, 0)
     assert sizes[workloads[1]] == (asked.edges, len(asked.values) * 8)
     assert sizes["3 partners"] == (15, 15 * 3 * 8)
+    assert sizes["all to 2"] == (4, 4 * 3 * 8)  # ranks 1 and 3 ask 2, 2 and 4 ask 0, and 0 would ask itself
     assert files[1].read_bytes().startswith(b"\x89PNG")
     assert all(name in result.stdout for name in contestants)
 
@@ -114,11 +116,55 @@ def test_counts_are_those_of_the_workload(tmp_path: Path, regions: list[int]) ->
     assert all(name in result.stdout for name in methods)
 
 
+def test_of_all_to_few_each_leader_has_a_part_to_send_and_to_receive(tmp_path: Path) -> None:
+    """A receiver's region shares out what comes; only methods that know no regions let it all fall on one rank."""
+    file = tmp_path / "rows.json"
+    result = vicinal(*BENCH, "--count", "--ranks", 512, "--ranks-per-region", 16, "--receivers", "1,8", "--json", file,
+                     env={"VICINAL_MPI": "none", "VICINAL_PROFILE": ""})
+    assert result.returncode == 0, result.stderr
+    rows = rows_of(file, COUNTED_KEYS)
+    network = _core.Profile.default().levels["network"]
+    for receivers in (1, 8):
+        of_case = {row["strategy"]: row for row in rows if row["workload"] == f"all to {receivers}"}
+        time = {method: row["predicted_us"] for method, row in of_case.items()}
+        assert of_case["locality"]["payload_messages"] == 31 * receivers
+        assert time[PUBLISHED] is None
+        assert time["automatic"] == min(time[method] for method in ("locality", "locality-personalized"))
+        least = 1e6 * 512 // receivers * network.receive_overhead
+        assert min(time["personalized"], time["nonblocking"]) > least > 0
+        # A tree towards the receivers would take one meeting and one message more than all pairs of regions do.
+        assert time["locality-personalized"] < json.loads(file.read_text())["two_hops_us"][f"all to {receivers}"]
+        if receivers == 1:
+            assert time["locality"] < least and time["locality-personalized"] < least / 4
+
+
+def test_predicted_times_are_those_of_what_is_sent(tmp_path: Path) -> None:
+    """Two ranks in two regions, of which one asks the other: worked out by hand."""
+    file = tmp_path / "rows.json"
+    result = vicinal(*BENCH, "--count", "--ranks", 2, "--ranks-per-region", 1, "--receivers", 1, "--json", file,
+                     env={"VICINAL_MPI": "none", "VICINAL_PROFILE": ""})
+    assert result.returncode == 0, result.stderr
+    time = {row["strategy"]: row["predicted_us"] for row in rows_of(file, COUNTED_KEYS)}
+    profile = _core.Profile.default()
+    far = profile.levels["network"]
+    message, record = 1e6 * far.seconds(24), 1e6 * far.seconds(40)
+    assert time["personalized"] == pytest.approx(message + 1e6 * far.seconds(8), abs=2e-3)
+    assert time["nonblocking"] == pytest.approx(message + 1e6 * (far.seconds(0) + far.seconds(8)), abs=2e-3)
+    # Rank 1 writes the record, takes it up to send it, and rank 0 the same the other way round.
+    hand_over = 1e6 * (2 * profile.handover + 2 * 40 * profile.copy_seconds_per_byte)
+    assert time["locality"] == pytest.approx(
+        hand_over + record + 1e6 * (far.seconds(0) + far.seconds(8) + profile.handover), abs=2e-3
+    )
+    # With a word that says whether all is well; what comes from rank 0 is that alone.
+    assert time["locality-personalized"] == pytest.approx(hand_over + 1e6 * far.seconds(48), abs=2e-3)
+
+
 def test_impossible_requests_are_refused(tmp_path: Path) -> None:
     few = (*BENCH, "--ranks", 4)
     refused(vicinal(*BENCH), "--ranks")
     refused(vicinal(*few, "--probability", "2"), "--probability", "from 0 to 1")
     refused(vicinal(*few, "--partners", "4"), "4 partners", "give fewer")
+    refused(vicinal(*few, "--receivers", "4"), "4 receivers", "give fewer")
     refused(vicinal(*few, "--methods", "locality,one-sided"), "of one size", "locality-personalized")
     refused(vicinal(*few, "--methods", "telepathy"), "telepathy", "locality-personalized")
     refused(vicinal(*few, "--regions", "blocks:0"), "blocks:0")

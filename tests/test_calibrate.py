@@ -11,11 +11,13 @@ import pytest
 from vicinal import _core
 
 from commanding import refused, vicinal
-from vicinal_command import calibrate
+from launching import BUILD
+from vicinal_command import calibrate, gpus
 
 TASK: dict[str, Any] = {
     "ranks": 4, "sizes": [0, *(1 << power for power in range(21))], "small": 8, "counts": [1, 8, 16, 32],
     "queues": [0, 100, 200], "stream": 1 << 18, "copied": 1 << 17, "repetitions": 5,
+    "device_sizes": [16, 1024, 65536, 1 << 20],
 }
 
 
@@ -29,6 +31,7 @@ def written(file: Path) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.alone
 def test_a_machine_is_measured_and_the_file_serves(mpi: str, tmp_path: Path) -> None:
     file = tmp_path / "profile.json"
     result = vicinal("calibrate", file, "--ranks", 3, "--quick", "--regions", "node", "--mpi", mpi)
@@ -54,6 +57,7 @@ def test_a_machine_is_measured_and_the_file_serves(mpi: str, tmp_path: Path) -> 
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.alone
 def test_a_network_is_measured_where_ranks_share_nothing(mpi: str, tmp_path: Path) -> None:
     """Ranks without shared memory are hosts of their own, between which all goes through ports."""
     file = tmp_path / "profile.json"
@@ -64,6 +68,38 @@ def test_a_network_is_measured_where_ranks_share_nothing(mpi: str, tmp_path: Pat
     assert [content["levels"][name]["measured"] for name in ("domain", "node", "network")] == [False, True, True]
     assert content["port_seconds_per_byte"] > 0
     assert "handover" in result.stdout and "(not measured)" in result.stdout
+
+
+def test_a_gpu_is_measured_where_there_is_one(mpi: str, tmp_path: Path) -> None:
+    """The driver's double stands for one, so its times are nobody's."""
+    file = tmp_path / "profile.json"
+    driver = str(BUILD / "lib" / "libvicinal_driver_double_cuda.so")
+    gpu = {"VICINAL_DEVICE_DRIVER": driver, "XDG_CACHE_HOME": "nowhere"}
+    result = vicinal("calibrate", file, "--ranks", 2, "--quick", "--regions", "node", "--mpi", mpi, env=gpu)
+    assert result.returncode == 0, result.stderr
+    device = written(file)["device"]
+    assert (device["name"], device["count"]) == ("the double", 2)
+    for name in ("kernel", "to_host", "to_device", "peer"):
+        assert device[name]["overhead"] > 0 and device[name]["seconds_per_byte"] >= 0
+    assert "the double (2 of each host): a copy back" in " ".join(result.stdout.split())
+    assert "levels" not in device and "MPI is not given its addresses" in " ".join(result.stdout.split())
+
+    result = vicinal("calibrate", file, "--ranks", 2, "--quick", "--regions", "node", "--mpi", mpi,
+                     env=gpu | {"DRIVER_DOUBLE": "open_to_mpi=1"})
+    assert result.returncode == 0, result.stderr
+    levels = written(file)["device"]["levels"]
+    assert [levels[name]["measured"] for name in ("domain", "node", "network")] == [False, True, False]
+    assert _core.Profile.read(str(file)).device_ways == ["staged", "direct", "shared", "direct-shared"]
+
+    result = vicinal("calibrate", file, "--ranks", 2, "--quick", "--mpi", mpi, env={"VICINAL_DEVICE_DRIVER": "none"})
+    assert result.returncode == 0, result.stderr
+    assert "device" not in written(file)
+    assert "no GPU" in result.stdout
+
+
+def test_a_gpu_whose_kernels_cannot_be_compiled_has_no_prices() -> None:
+    device = gpus.device_of(["A GPU", "1", ""], np.ones(6), None, [16])
+    assert device is None and "cannot be compiled" in gpus.sentence(["A GPU", "1", ""], device)
 
 
 def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
@@ -94,6 +130,7 @@ def leave(folder: Path, repetitions: int = 5, strays: bool = False) -> None:
         return (np.asarray(values) * noise).ravel()
 
     sizes, counts = np.array(TASK["sizes"], float), np.array(TASK["counts"])
+    moved = np.array(TASK["device_sizes"])
     near = 0.8e-6 + np.where(sizes <= 4096, 1e-9, 2e-10) * sizes + np.where(sizes <= 4096, 0, 6e-6)
     far = 9e-6 + 1e-9 * sizes
     common = {"unit": np.array([2e-6] * 5 + [1.0]), "mpi": np.array("An MPI 1.0"), "machine": np.array("somewhere")}
@@ -107,8 +144,14 @@ def leave(folder: Path, repetitions: int = 5, strays: bool = False) -> None:
         # The message, with what four microseconds per kB of a shared port make of it, and its answer.
         "together_1": samples([9e-6 + 1e-9 * 262144 + 9e-6]), "together_2": samples([9e-6 + 2 * 0.8e-9 * 262144 + 9e-6]),
     }
+    ranks[1] |= {"device_peer": samples([time for size in range(4) for time in (3e-6, 7e-6 + 4e-12 * moved[size])])}
     ranks[1] |= {"node_receives": samples(3e-7 * counts), "copy": samples([1e-10 * TASK["copied"]])}
     ranks[2] |= {"network_receives": samples(3e-6 * counts)}
+    works = [(2e-6, 9e-6 + 4e-11 * moved), (3e-6, 8e-6 + 1e-12 * moved), (2.5e-6, 7e-6 + 5e-11 * moved)]
+    ranks[0] |= {
+        "gpu": np.array(["A GPU", "4", "kernels"]),
+        "device": samples([time for size in range(4) for begun, done in works for time in (begun, begun + done[size])]),
+    }
     for rank, found in enumerate(ranks):
         np.savez(folder / f"result-{rank}.npz", **found)
 
@@ -132,6 +175,12 @@ def test_times_become_the_numbers_they_were_made_of(tmp_path: Path, strays: bool
     assert profile["handover"] == pytest.approx(1.5e-7, rel=0.05)
     assert profile["copy_seconds_per_byte"] == pytest.approx(1e-10, rel=0.05)
     assert profile["cores"] == pytest.approx(0.5)  # two ranks of a quarter each
+    device = profile["device"]
+    assert (device["name"], device["count"]) == ("A GPU", 4)
+    for name, work in {"to_device": (2e-6, 9e-6, 4e-11), "kernel": (3e-6, 8e-6, 1e-12), "to_host": (2.5e-6, 7e-6, 5e-11),
+                       "peer": (3e-6, 4e-6, 4e-12)}.items():
+        found = [device[name][key] for key in ("overhead", "latency", "seconds_per_byte")]
+        assert found == pytest.approx(work, rel=0.1) and device[name]["residual"] < 0.05
     assert profile["name"] == "somewhere, An MPI 1.0" and "4 ranks on 2 hosts" in profile["source"]
     _core.Profile.from_json(json.dumps(profile))
 

@@ -14,12 +14,12 @@ echo "$1: 2 passed, 0 failed, 1 skipped"
 echo "something else"
 [ "$1" != "$FAILS" ]
 """
-PARTS = ["test", "lint", "check-clang", "install-check", "hosts-test", "test-sanitize-short"]
+PARTS = ["test", "lint", "check-clang", "install-check", "integration", "hosts-test", "test-sanitize-short"]
 TOOLS = {
     "make": MAKE,
     "id": "#!/bin/sh\necho $FAKE_ID\n",
     "unshare": "#!/bin/sh\nexit $FAKE_UNSHARE\n",
-    **dict.fromkeys(("ip", "tc", "nsenter", "spin", "smpirun", "clang++-16"), "#!/bin/sh\n"),
+    **dict.fromkeys(("ip", "tc", "nsenter", "spin", "smpirun", "clang++-16", "apt-get"), "#!/bin/sh\n"),
 }
 
 
@@ -63,3 +63,10 @@ def test_hosts_that_cannot_be_are_said_not_to_have_been_tested(
     assert "fake hosts-test" not in result.output, result.output
     told = [line for line in result.output.splitlines() if line.startswith("hosts-test: not run, ")]
     assert len(told) == 1 and why in told[0], result.output
+
+
+def test_programs_of_others_that_cannot_be_installed_are_said_not_to_have_been_run(tmp_path: Path) -> None:
+    result = run_ci(tmp_path, user=1000)
+    assert result.code == 0, result.output
+    assert "fake integration" not in result.output, result.output
+    assert result.output.count("\nintegration: not run, only root can install") == 1, result.output

@@ -64,6 +64,32 @@ def test_predictions_are_prices_of_the_plans(matrix_file: Path, tmp_path: Path) 
     assert "predicted time by phase" in printed and all(name in printed for name in best["predicted_phases_us"])
 
 
+def test_buffers_on_gpus_are_priced_by_a_profile_that_has_some(matrix_file: Path, tmp_path: Path) -> None:
+    work = {"overhead": 1e-6, "latency": 1e-3, "seconds_per_byte": 1e-9}
+    costs = {"name": "a GPU", "count": 0, "kernel": work, "to_host": work, "to_device": work}
+    profile = tmp_path / "gpus.json"
+    profile.write_text(json.dumps(json.loads(_core.Profile.default().to_json()) | {"device": costs}))
+    options = ("--ranks", 4, "--ranks-per-region", 2, "--no-verify")
+    refused(vicinal("explain", matrix_file, *options, "--memory", "device"), "says nothing of GPUs")
+    content, there, printed = explained(matrix_file, tmp_path, *options, "--memory", "device", "--profile", profile)
+    assert content["memory"] == "device" and "of buffers in the memory of GPUs" in " ".join(printed.split())
+    content, host, _ = explained(matrix_file, tmp_path, *options, "--profile", profile)
+    assert "memory" not in content
+    # By an MPI that takes addresses of GPUs, for which messages cost no more than others.
+    costs["levels"] = json.loads(profile.read_text())["levels"]
+    profile.write_text(json.dumps(json.loads(profile.read_text()) | {"device": costs}))
+    by_way = {
+        way: explained(matrix_file, tmp_path, *options, "--memory", "device", "--profile", profile, "--device-way", way)[1]
+        for way in ("staged", "direct", "automatic")
+    }
+    for name, row in by_way["automatic"].items():
+        both = [by_way[way][name]["predicted_us"] for way in ("staged", "direct")]
+        assert row["predicted_us"] == min(both) and both[0] == there[name]["predicted_us"]
+    assert by_way["direct"]["direct"]["predicted_us"] < by_way["staged"]["direct"]["predicted_us"]
+    # The way out of one GPU and the way into another.
+    assert all(there[name]["predicted_us"] > host[name]["predicted_us"] + 2000 for name in host)
+
+
 def test_the_busiest_rank_and_what_is_saved(matrix_file: Path, tmp_path: Path) -> None:
     content, rows, _ = explained(matrix_file, tmp_path, "--ranks", 14, "--regions", "round-robin:3", "--no-verify")
     owner = np.searchsorted([203 * rank // 14 for rank in range(15)], np.arange(203), side="right") - 1

@@ -202,6 +202,12 @@ def test_price_of_plans() -> None:
     assert plans.price(element_bytes=4096)["seconds"] > price["seconds"]
     with pytest.raises(vicinal.Error, match="elements of 0 bytes were given"):
         plans.price(element_bytes=0)
+    with pytest.raises(vicinal.Error, match="says nothing of GPUs"):
+        plans.price(memory="device")
+    with pytest.raises(vicinal.Error, match="memory is 'gpu', but 'host' or 'device'"):
+        plans.price(memory="gpu")
+    with pytest.raises(vicinal.Error, match="device_way is 'fast', but 'staged', 'direct', 'shared' or"):
+        plans.price(memory="device", device_way="fast")
 
 
 def test_forms_of_a_plan() -> None:

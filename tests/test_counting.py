@@ -35,6 +35,31 @@ def test_what_did_not_pass_fails(code: int, output: str, says: str) -> None:
         check_cases(Result(code, output), "program", {})
 
 
+def told_of(code: int, output: str) -> list[str]:
+    with pytest.raises(AssertionError) as told:
+        check_cases(Result(code, output), "program", {})
+    return str(told.value).splitlines()
+
+
+def test_what_died_is_told_without_what_passed() -> None:
+    output = "ok one\nskipped two: needs 2 ranks\nok two\nrank 1: killed\nok three\nthe launcher: signal 9\n"
+    assert told_of(9, output)[1:5] == [
+        "(3 cases passed, 1 skipped; the last that passed: three)", "at last:", "rank 1: killed", "the launcher: signal 9"]
+
+
+def test_the_end_is_told_first() -> None:
+    """Whoever shows a long message may cut off its end, where the reason would stand."""
+    noise = "".join(f"warning {number}\n" for number in range(500))
+    after = told_of(15, f"{noise}ok one\n1 passed, 0 failed, 0 skipped\nrank 1: aborted\n")
+    assert after[0].startswith("program ended with 15;"), after[0]
+    assert after[2:4] == ["after its totals, 1 passed, 0 failed, 0 skipped:", "rank 1: aborted"]
+    assert after[4] == "before that, the last 100 of 500 lines:"
+    assert "warning 499" in after and "warning 300" not in after
+    died = told_of(9, f"ok one\n{noise}rank 1: killed\n")
+    assert died[2:4] == ["at last:", "warning 471"] and died[32:34] == [
+        "rank 1: killed", "before that, the last 100 of 471 lines:"]
+
+
 def test_programs_count_as_one_case() -> None:
     totals: Totals = {}
     check_program(Result(0, ""), "program", totals)

@@ -143,3 +143,11 @@ def test_without_a_file_it_is_standard_error(mpi: str) -> None:
 @pytest.mark.parametrize("wish", ["loud", "info:", "info:/nonexistent/log"])
 def test_a_wish_that_cannot_be_granted_is_refused(mpi: str, wish: str) -> None:
     assert f"VICINAL_LOG is '{wish}', but " in said(mpi, check=False, VICINAL_LOG=wish)
+
+
+@pytest.mark.parametrize(("cores", "said_of"), [("2", "; 0.5 of a core for each rank of this one"), ("0", ""), ("4", "")])
+def test_ranks_say_where_they_share_cores(mpi: str, cores: str, said_of: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    said(mpi, VICINAL_LOG=f"info:{log}", VICINAL_CORES=cores)
+    communicators = [text for _, text in lines_of(log.read_text()) if text.startswith("communicator ")]
+    assert communicators and all(text.endswith(f", on 1 node{said_of}") for text in communicators), communicators

@@ -9,7 +9,7 @@ import pytest
 from launching import BUILD, QUIET, ROOT, abi_of, run_ranks
 from preloading import needs_library, preloaded, program
 
-PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "preload").glob("*.c"))
+PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "preload").glob("*.c*"))
 WRONG_ALONE = {("topologies", "openmpi"), ("requests", "mpich")}
 """What these show the MPI itself does wrong."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,21 @@ def test_report(mpi: str, tmp_path: Path) -> None:
     assert 0 < plan["expected_seconds"] < plan["expected_seconds_without"]
     table = report.with_name("report.json.txt").read_text()
     assert "2 messages between regions in the place of 8" in table
+
+
+def test_report_of_duplicates_that_are_there_later(mpi: str, tmp_path: Path) -> None:
+    """One of each communicator is served; the two others of the graph that the program duplicates thrice are not."""
+    report = tmp_path / "report.json"
+    environment = preloaded(VICINAL_STRATEGY="aggregate", VICINAL_REPORT=str(report))
+    run_ranks(mpi, 4, [program("topologies", mpi)], env=environment)
+    content = json.loads(report.read_text())
+    made = [each for each in content["communicators"] if each["made_by"] == "MPI_Comm_idup"]
+    kinds = {"alltoallv", "allgatherv", "alltoall", "allgather"}
+    assert made and all({plan["kind"] for plan in each["plans"]} == kinds for each in made)
+    names = [each["name"] for each in content["communicators"]]
+    assert len(names) == len(set(names)), names
+    left = [each for each in content["left_to_mpi"] if each["made_by"] == "MPI_Comm_idup"]
+    assert [(each["why"], each["communicators"]) for each in left] == [("one of each communicator can be, and none of a duplicate", 2)]
 
 
 def test_report_of_what_is_left_to_mpi(mpi: str, tmp_path: Path) -> None:
@@ -135,6 +151,30 @@ def test_report_of_allgathers(mpi: str, tmp_path: Path) -> None:
     assert plan["messages"] == {"to_other_regions": 2, "inside": 0} and plan["bytes_to_other_regions"] == 32
     assert "messages_without" not in plan and plan["expected_seconds"] > 0
     assert "2 messages between regions, 0 inside;" in (tmp_path / "report.txt").read_text()
+
+
+def test_blocking_allgathers_go_by_what_was_measured_faster(mpi: str, tmp_path: Path) -> None:
+    """Whichever that is: the first 32 calls with a plan go either way in turn, the rest as the report says."""
+    # A plan is expected to pay where memory is much faster than messages are inside of a host.
+    content = json.loads(_core.Profile.default().to_json())
+    for level in ("domain", "node"):
+        content["levels"][level]["send_overhead"] *= 100
+        content["levels"][level]["receive_overhead"] *= 100
+    profile = tmp_path / "profile.json"
+    profile.write_text(json.dumps(content))
+    [used] = of_gathers(gathers(mpi, tmp_path / "report", 100, "known", VICINAL_PROFILE=str(profile)))
+    [site], [plan] = used["calls"], used["plans"]
+    [said] = plan["reasons"]
+    match = re.fullmatch(
+        r"measured in blocking calls: by the plan ([\d.]+) us, by MPI ([\d.]+) us; these go by (.*)", said
+    )
+    assert match, said
+    by_plan = float(match[1]) <= float(match[2])
+    assert match[3] == ("the plan" if by_plan else "MPI")
+    before, tried = 14, 32
+    rest = 100 - before - tried
+    assert site["calls"] == tried // 2 + (rest if by_plan else 0)
+    assert site["calls_of_mpi"] == 7 + tried // 2 + (0 if by_plan else rest)
 
 
 def test_allgathers_set_up_once_they_have_taken_as_long(mpi: str, tmp_path: Path) -> None:

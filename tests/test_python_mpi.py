@@ -7,25 +7,32 @@ import sys
 
 import pytest
 from counting import Totals, check_cases
-from launching import RANKS, ROOT, run_ranks
+from launching import BUSY_RANKS, MANY_RANKS, ROOT, mpis_that_give_way, run_ranks
 
 PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
 
 
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", BUSY_RANKS)
 def test_cases(mpi: str, ranks: int, totals: Totals) -> None:
     program = [sys.executable, str(ROOT / "tests" / "mpi" / "run_cases.py")]
     result = run_ranks(mpi, ranks, program, env={"PYTHONPATH": PATH}, timeout=250, check=False)
     check_cases(result, f"python on {mpi}", totals)
 
 
+@pytest.mark.alone
+@pytest.mark.parametrize("ranks", MANY_RANKS)
+@pytest.mark.parametrize("name", mpis_that_give_way())
+def test_cases_on_many_ranks(name: str, ranks: int, totals: Totals) -> None:
+    test_cases(name, ranks, totals)
+
+
 def test_a_missing_build_is_named(mpi: str) -> None:
     """The message says which MPI it is, and how to get what fits."""
     code = (
-        "import vicinal, vicinal._load as load; load.abi_of = lambda mpi: 'mpiabi'\n"
+        "import vicinal, vicinal._load as load; load.abi_of = lambda mpi: 'msmpi'\n"
         "from mpi4py import MPI\n"
         "try:\n    vicinal.Halo(MPI.COMM_WORLD, (0, 1), [])\n"
         "except ImportError as error:\n    print(error)"
     )
     result = run_ranks(mpi, 1, [sys.executable, "-c", code], env={"PYTHONPATH": PATH})
-    assert "mpi4py runs on mpiabi" in result.output and "pip install" in result.output, result.output
+    assert "mpi4py runs on msmpi" in result.output and "pip install" in result.output, result.output

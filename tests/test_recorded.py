@@ -68,6 +68,31 @@ def test_explain_counts_what_was_recorded(tmp_path: Path) -> None:
     assert "distance-halving" not in rows, "it is for allgathers"
 
 
+def test_explain_and_simulate_forward_what_all_send_to_all(tmp_path: Path) -> None:
+    edges = [(source, to) for source in range(12) for to in range(12) if source != to]
+    file = write(tmp_path, "".join(f"{source},{to},0.0008\n" for source, to in edges))
+    for command, time in (("explain", "predicted_us"), ("simulate", "simulated_us")):
+        output = tmp_path / f"{command}.json"
+        request = (command, file, "--ranks-per-region", 1, "--exchanges", 100, "--json", output)
+        result = vicinal(*request)
+        assert result.returncode == 0, result.stderr
+        rows = {row["strategy"]: row for row in json.loads(output.read_text())["rows"]}
+        assert rows["direct"]["nonlocal_messages"] == 12 * 11
+        assert rows["tuna"]["nonlocal_messages"] < 12 * 11 and "tuna-hierarchical" in rows and "bruck" not in rows
+        assert rows["tuna"][time] < rows["direct"][time]
+        result = vicinal(*request, "--strategy", "tuna")
+        assert result.returncode == 0, result.stderr
+    # With one edge less somebody may not be there to pass anything on.
+    file = write(tmp_path, "".join(f"{source},{to},0.0008\n" for source, to in edges[1:]))
+    output = tmp_path / "fewer.json"
+    result = vicinal("explain", file, "--ranks-per-region", 1, "--json", output)
+    assert result.returncode == 0, result.stderr
+    assert not {"tuna", "tuna-hierarchical"} & {row["strategy"] for row in json.loads(output.read_text())["rows"]}
+    for command in ("explain", "simulate"):
+        asked = vicinal(command, file, "--ranks-per-region", 1, "--strategy", "tuna")
+        refused(asked, "'tuna' serves exchanges over a whole communicator only", "not every rank sends to every other")
+
+
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path)
     request = ("explain", file, "--ranks-per-region", 2)

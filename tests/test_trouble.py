@@ -24,6 +24,7 @@ def vicinal_names() -> set[str]:
     return {path.name for path in SHARED_MEMORY.glob("*vicinal*")} if SHARED_MEMORY.is_dir() else set()
 
 
+@pytest.mark.alone  # others have such names, too
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_a_killed_rank_leaves_nothing(mpi: str, ranks: int) -> None:
     """The launcher ends the others (or this passes its time and fails), and no name is left."""
@@ -50,7 +51,7 @@ def test_a_signal_that_is_none_is_refused(mpi: str) -> None:
     assert "VICINAL_DUMP_SIGNAL is 'often'" in result.output, result.output
 
 
-@pytest.mark.parametrize("seconds", ["1", "0"])
+@pytest.mark.parametrize("seconds", [pytest.param("1", marks=pytest.mark.alone), "0"])  # a busy machine makes waits long
 def test_a_long_wait_says_so_once(mpi: str, seconds: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     environment = {"VICINAL_REPORT_WAITS": seconds, "VICINAL_LOG": f"warn:{log}"}

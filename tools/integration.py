@@ -1,14 +1,16 @@
 """`make integration`: programs of others, unchanged, with the preload library before them and without it.
 
-    python tools/integration.py [mpi4py] [dolfinx] [petsc] [fortran] [--no-install]
+    python tools/integration.py [mpi4py] [dolfinx] [petsc] [fortran] [standard-abi] [--short] [--no-install]
 
 mpi4py    mpi4py's own tests of neighborhood collectives, topologies, requests and what is persistent, on MPICH and
           Open MPI: none may fail with the library that passes without it
 dolfinx   Poisson's equation, and ghosts that must be their owners' values (tests/integration/poisson.py)
 petsc     the residuals of a Krylov solver with `-sf_type neighbor`, to the last bit (krylov.py)
 fortran   mpif.h, `use mpi` and `use mpi_f08`, with C that completes their requests (neighbors.F90, complete.c)
+standard-abi  what was built for the MPI standard's own ABI: Python's cases with an mpi4py of that ABI, and programs on Intel's
+          library of it (integration_abi.py)
 
-All run with regions of two ranks, since communicators on one host would be left to MPI, and the log has to show plans.
+The others run with regions of two ranks, since communicators on one host would be left to MPI, and the log has to show plans.
 What is missing is fetched from PyPI to build/integration, or installed with apt-get by root; a part that still lacks
 something is reported as not run, which is no success.
 """
@@ -16,30 +18,31 @@ something is reported as not run, which is no success.
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tarfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-for folder in (ROOT / "python", ROOT / "tests"):
-    sys.path.insert(0, str(folder))
-
-from launching import BUILD, QUIET, Result, run_command, wait_until  # noqa: E402  (found through the path set above)
-from vicinal_command.launch import LauncherError, Mpi, command, find_mpi  # noqa: E402
-
-WORK = ROOT / "build" / "integration"
-SOURCES = ROOT / "tests" / "integration"
-LIBRARY = "libvicinal_mpi.so"
-# In containers Open MPI 4 may not read another process's memory, and says so each time.
-ENVIRONMENT = {**QUIET, "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
-SYSTEM_PYTHON = Path("/usr/bin/python3")
+import integration_abi
+from integration_runs import (
+    SOURCES,
+    SYSTEM_PYTHON,
+    WORK,
+    Needs,
+    NotRunError,
+    Part,
+    Ran,
+    debian_mpi,
+    last_words,
+    mpi4py_source,
+    run,
+    take_libraries,
+)
+from launching import run_command
+from vicinal_command.launch import LauncherError, Mpi, find_mpi
 
 MODULES = re.compile(r"test_(cco_ngh_\w+|cco_pr_\w+|comm_topo|request|p2p_buf|p2p_buf_part)\.py")
 NEIGHBORS = re.compile(r"test_cco_(pr_)?ngh_")
@@ -51,148 +54,7 @@ RESIDUALS = re.compile(r"^0x1\..*$", re.MULTILINE)
 TOLERANCE = 1e-10
 
 
-class NotRunError(RuntimeError):
-    """Something is missing that this cannot install; the message says what."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a run ended, and how many plans its log has."""
-
-    code: int
-    output: str
-    plans: int
-
-    @property
-    def ended(self) -> str:
-        return "ran past its time" if self.code == 124 else f"ended with {self.code}"
-
-
-@dataclass
-class Part:
-    """What came of a part, a line for each run."""
-
-    name: str
-    passed: int = 0
-    failures: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    not_run: list[str] = field(default_factory=list)
-
-    def report(self, run: str, faults: Sequence[str], figures: str) -> None:
-        self.passed += not faults
-        self.failures += [f"{run}: {fault}" for fault in faults]
-        more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
-        state = f"FAILED: {'; '.join(faults[:3])}{more}" if faults else "passed"
-        print(f"{self.name}: {run}: {state} ({figures})", flush=True)
-
-
-# ---- what is needed -------------------------------------------------------------------------------
-
-
-@dataclass
-class Needs:
-    may_install: bool
-    updated: bool = False
-
-    def packages(self, *names: str) -> None:
-        missing = [name for name in names if not is_installed(name)]
-        if not missing:
-            return
-        print(f"vicinal: {', '.join(missing)} missing", flush=True)
-        if not self.may_install or os.geteuid() != 0 or shutil.which("apt-get") is None:
-            raise NotRunError(f"install {' '.join(missing)} (Debian, Ubuntu: apt install {' '.join(missing)})")
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        lines = [["apt-get", "install", "--yes", "--no-install-recommends", *missing]]
-        for line in lines if self.updated else [["apt-get", "update"], *lines]:
-            print(f"vicinal: {' '.join(line)}", flush=True)
-            done = run_command(line, environment, timeout=600)
-            if done.code != 0:
-                raise NotRunError(f"`{' '.join(line)}` failed: {last_words(done.output)}")
-        self.updated = True
-
-
-def is_installed(package: str) -> bool:
-    if shutil.which("dpkg-query") is None:
-        return False
-    line = ["dpkg-query", "--show", "--showformat=${Status}", package]
-    return "ok installed" in subprocess.run(line, capture_output=True, text=True).stdout
-
-
-def take_libraries() -> Path:
-    """Copies of what is built now, so that a build meanwhile changes nothing; the one to preload."""
-    folder = WORK / "lib"
-    folder.mkdir(parents=True, exist_ok=True)
-    names = (LIBRARY, "libvicinal_mpi-mpich.so", "libvicinal_mpi-openmpi.so")
-    built = [BUILD / "lib" / name for name in names]
-    # One that is being linked is missing for a moment.
-    if not wait_until(lambda: all(path.exists() for path in built), 20):
-        raise NotRunError(f"of {', '.join(names)} some are missing in {BUILD / 'lib'}: run `make build`")
-    for path in built:
-        shutil.copy2(path, folder)
-    return folder / LIBRARY
-
-
-def debian_mpi(name: str) -> Mpi:
-    """Debian's MPI of that name, which need not be the one that `mpiexec` is there."""
-    launcher = shutil.which(f"mpiexec.{name}")
-    if launcher is None:
-        raise NotRunError(f"mpiexec.{name} is missing")
-    prefix = WORK / "mpi" / name
-    link = prefix / "bin" / "mpiexec"
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.unlink(missing_ok=True)
-    link.symlink_to(launcher)
-    # Asked by that name what it is, and called by its own.
-    return replace(find_mpi(str(prefix)), mpiexec=Path(launcher))
-
-
-# ---- running --------------------------------------------------------------------------------------
-
-
-def run(mpi: Mpi, ranks: int, argv: Sequence[object], preload: Path | None, timeout: float,
-        more: Mapping[str, str] | None = None) -> Ran:
-    line, environment = command(mpi, ranks, [str(word) for word in argv])
-    environment = {name: text for name, text in environment.items() if not name.startswith(("VICINAL_", "PYTHONPATH"))}
-    log = WORK / "log"
-    log.unlink(missing_ok=True)
-    if preload is not None:
-        environment |= {"LD_PRELOAD": str(preload), "VICINAL_REGIONS": "blocks:2", "VICINAL_LOG": f"info:{log}"}
-    environment |= {**ENVIRONMENT, **(more or {})}
-    try:
-        done = run_command(line, environment, timeout)
-    except AssertionError as late:
-        done = Result(124, str(late))
-    plans = log.read_text().count(": plan ") if log.exists() else 0
-    return Ran(done.code, done.output, plans)
-
-
-def last_words(output: str) -> str:
-    said = [line.strip() for line in output.splitlines() if re.search(r"\w", line)]
-    telling = [line for line in said if re.search(r"rror|ignal|vicinal:|wrong", line)]
-    return (telling or said[-1:] or ["it printed nothing"])[0][:160]
-
-
 # ---- mpi4py ---------------------------------------------------------------------------------------
-
-
-def mpi4py_tests(needs: Needs) -> Path:
-    """The tests of the installed mpi4py, which only its source distribution has."""
-    name = f"mpi4py-{importlib.metadata.version('mpi4py')}"
-    folder = WORK / name / "test"
-    if folder.exists():
-        return folder
-    print(f"vicinal: the source of {name} missing", flush=True)
-    if not needs.may_install:
-        raise NotRunError(f"the source of {name} is missing")
-    options = ["--quiet", "--no-binary", "mpi4py", "--no-deps", "--dest", str(WORK)]
-    line = [sys.executable, "-m", "pip", "download", *options, name.replace("-", "==")]
-    done = run_command(line, os.environ, timeout=300)
-    archive = WORK / f"{name}.tar.gz"
-    if done.code != 0 or not archive.exists():
-        raise NotRunError(f"`{' '.join(line)}` failed: {last_words(done.output)}")
-    with tarfile.open(archive) as members:
-        members.extractall(WORK, filter="data")
-    return folder
 
 
 def verdicts(logs: Path) -> dict[str, str]:
@@ -222,7 +84,7 @@ def run_module(mpi: Mpi, ranks: int, module: Path, preload: Path | None) -> tupl
 
 
 def mpi4py(part: Part, needs: Needs, preload: Path) -> None:
-    folder = mpi4py_tests(needs)
+    folder = mpi4py_source(needs) / "test"
     modules = sorted(path for path in folder.glob("test_*.py") if MODULES.fullmatch(path.name))
     for name in os.environ.get("VICINAL_TEST_MPI", "openmpi,mpich").split(","):
         try:
@@ -296,8 +158,8 @@ def petsc(part: Part, needs: Needs, preload: Path) -> None:
     needs.packages("python3-petsc4py", "openmpi-bin")
     mpi = debian_mpi("openmpi")
     ranks = 18
-    histories = []
-    for before in (None, None, preload, preload):
+    histories: list[list[str]] = []
+    for before in (None, preload) if part.short else (None, None, preload, preload):
         done = run(mpi, ranks, [SYSTEM_PYTHON, SOURCES / "krylov.py"], before, 120)
         said = RESIDUALS.search(done.output)
         faults = []
@@ -349,7 +211,7 @@ def fortran(part: Part, needs: Needs, preload: Path) -> None:
             except NotRunError as why:
                 part.not_run.append(f"{name}, {binding}: {why}")
                 continue
-            for ranks in (1, 2, 4, 5):
+            for ranks in (4,) if part.short else (1, 2, 4, 5):
                 alone = run(mpi, ranks, [program], None, 30)
                 ours = run(mpi, ranks, [program], preload, 30)
                 faults = []
@@ -362,33 +224,37 @@ def fortran(part: Part, needs: Needs, preload: Path) -> None:
 
 
 PARTS: dict[str, Callable[[Part, Needs, Path], None]] = {
-    "mpi4py": mpi4py, "dolfinx": dolfinx, "petsc": petsc, "fortran": fortran,
+    "mpi4py": mpi4py, "dolfinx": dolfinx, "petsc": petsc, "fortran": fortran, "standard-abi": integration_abi.standard_abi,
 }
+SHORT = ("petsc", "fortran", "standard-abi")
 
 
 def main(given: argparse.Namespace) -> int:
     WORK.mkdir(parents=True, exist_ok=True)
     preload = take_libraries()
     needs = Needs(not given.no_install)
-    parts = [Part(name) for name in PARTS if name in (given.parts or PARTS)]
+    parts = [Part(name, given.short) for name in PARTS if name in (given.parts or (SHORT if given.short else PARTS))]
     for part in parts:
+        begun = time.monotonic()
         try:
             PARTS[part.name](part, needs, preload)
         except (NotRunError, LauncherError) as why:
             part.not_run.append(str(why))
+        part.seconds = time.monotonic() - begun
     print()
     for part in parts:
         ran = part.passed or part.failures
-        state = f"{part.passed} runs passed, {len(part.failures)} faults" if ran else "nothing was run"
-        print(f"{part.name:10}{state}{', some not run' if part.not_run else ''}")
+        state = f"{part.passed} passed, {len(part.failures)} failed" if ran else "nothing was run"
+        print(f"{part.name:13}{state}{', some not run' if part.not_run else ''}, {part.seconds:.0f} s")
         for line in (*part.notes, *part.failures, *(f"not run: {why}" for why in part.not_run)):
-            print(f"{'':10}{line}")
+            print(f"{'':13}{line}")
     return int(any(part.failures or part.not_run for part in parts))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"which (default: {', '.join(PARTS)})")
+    parser.add_argument("--short", action="store_true", help=f"some minutes' worth: {', '.join(SHORT)}, in part")
     parser.add_argument("--no-install", action="store_true", help="use what is there, fetch nothing")
     options = parser.parse_args()
     for unknown in set(options.parts) - set(PARTS):

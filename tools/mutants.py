@@ -11,6 +11,7 @@ nothing that anybody could notice says so (`equivalent`, and why), and is not tr
     fuzz FAMILY @ 3          ten seconds of the fuzzer
     program NAME WORD A=B @ 4  a program of tests/c with these arguments and variables, on MPICH
     preload NAME WORD A=B @ 4  one of tests/preload, with the preload library, on Open MPI
+    smpi @ 32                what `make smpi` does, on 32 ranks (needs SimGrid)
 
 and run in that order until one fails; a test that does not end notices, too.  A bug that no test notices is
 a survivor, and wants a test.  Not part of `make test`: each bug costs a build and its tests.
@@ -38,7 +39,7 @@ for folder in (ROOT / "python", ROOT / "tests"):
     sys.path.insert(0, str(folder))
 
 import find_compiler  # noqa: E402
-from launching import run_command  # noqa: E402  (found through the path set above)
+from launching import QUIET, run_command  # noqa: E402  (found through the path set above)
 from vicinal_command.launch import command, find_mpi  # noqa: E402
 
 BIN = Path(sys.executable).parent
@@ -54,8 +55,8 @@ TARGETS = {
     "fuzz": f"vicinal_fuzz_{MPI}",
     "program": f"{{}}_{OTHER_MPI}",
     "preload": f"{{}}_preload_{MPI} vicinal_mpi vicinal_preload_{MPI}",
+    "smpi": "vicinal_smpi",
 }
-ENVIRONMENT = {"OMPI_MCA_osc": "^ucx"}
 PATIENCE = 40.0
 """Seconds after which a run counts as a hang, times the patience of all runs of tests (launching.py)."""
 
@@ -170,6 +171,8 @@ class Copy:
 
     def make(self, test: Test) -> str:
         """Build its program; "" or what the compiler says."""
+        if test.kind == "smpi":
+            subprocess.run([str(BIN / "cmake"), "-DVICINAL_SMPI=ON", str(self.build)], check=True, stdout=subprocess.DEVNULL)
         words = [str(BIN / "cmake"), "--build", str(self.build), "--parallel", "2", "--target", *test.target.split()]
         result = subprocess.run(words, capture_output=True, text=True)
         return "" if result.returncode == 0 else result.stdout[-3000:]
@@ -191,7 +194,10 @@ class Copy:
         elif test.argument:
             program.append(test.argument)
         words, environment = program, {**os.environ}
-        if test.kind == "hosts":
+        if test.kind == "smpi":
+            words = [sys.executable, str(ROOT / "tools" / "confirm_library.py"), "--short", "--ranks", str(test.ranks),
+                     "--build", str(self.build), "--no-install"]
+        elif test.kind == "hosts":
             shape = ["--hosts", "2", "--ranks-per-host", str(test.ranks // 2)]
             words = [sys.executable, str(ROOT / "tools" / "hosts.py"), "run", *shape, "--", *program]
             environment["VICINAL_MPI"] = MPI
@@ -199,7 +205,7 @@ class Copy:
             mpi = find_mpi(OTHER_MPI if test.kind in (OTHER_MPI, "program") else MPI)
             words, environment = command(mpi, test.ranks, program)
         try:
-            result = run_command(["nice", *words], {**environment, **ENVIRONMENT, **given}, PATIENCE)
+            result = run_command(["nice", *words], {**environment, **QUIET, **given}, PATIENCE)
         except AssertionError:
             return "a hang"
         if result.code == 0:

@@ -7,10 +7,14 @@ and one rate for each link. `plain` makes a profile that says no more than that,
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +29,8 @@ ENVELOPE = 16
 RESULT = re.compile(r"^program (\d+) (\S+)$", re.MULTILINE)
 ELEMENT_BYTES = 8
 PATIENCE = 600
+JOBS = 2
+"""So many simulations at a time. Each is of one thread."""
 # In the platform, so that a flop is a nanosecond, as the interpreter has it.
 HOST_SPEED = "1Gf"
 KINDS = {"send": "s", "receive": "r", "copy": "c", "reduce": "c"}
@@ -115,9 +121,9 @@ def platform(machine: Machine, of: Plain) -> str:
     return "\n".join([*lines, "</zone>", "</platform>", ""])
 
 
-def flags(of: Plain) -> list[str]:
-    """SMPI's settings: what it knows of the profile, and nothing of what it takes for granted else."""
-    settings = {
+def flags(of: Plain, others: Mapping[str, object] | None = None) -> list[str]:
+    """SMPI's settings: what it knows of the profile, and nothing of what it takes for granted else; then those given."""
+    settings: dict[str, object] = {
         "smpi/os": f"0:{of.send_overhead!r}:0",
         "smpi/ois": f"0:{of.send_overhead!r}:0",
         # SMPI would charge it while requests are looked at, and for eager messages only: the interpreter spends it.
@@ -135,7 +141,7 @@ def flags(of: Plain) -> list[str]:
         "smpi/simulate-computation": "no",
         "smpi/grow-injected-times": "no",
         "surf/precision": 1e-12,
-    }
+    } | dict(others or {})
     return [f"--cfg={name}:{value}" for name, value in settings.items()]
 
 
@@ -197,24 +203,64 @@ def simulate(programs: Sequence[PlanSet], machine: Machine, of: Plain, folder: P
         for number, ranks in enumerate(different.values()):
             text += [f"{(number + 1) * pause!r} {len(ranks[rank])}", *ranks[rank]]
         (folder / f"{rank}.txt").write_text("\n".join([*text, ""]))
-    (folder / "platform.xml").write_text(platform(machine, of))
-    (folder / "hosts").write_text("".join(f"rank{rank}\n" for rank in range(machine.size)))
-    _run(["smpicc", "-O2", "-o", "interpret", str(INTERPRETER)], folder)
-    line = ["smpirun", "-np", str(machine.size), "-platform", "platform.xml", "-hostfile", "hosts", "-no-privatize",
-            *flags(of), "./interpret", "."]
-    found = {int(number): float(seconds) for number, seconds in RESULT.findall(_run(line, folder))}
+    run(["smpicc", "-O2", "-o", "interpret", str(INTERPRETER)], folder)
+    said = run_ranks(["./interpret", "."], machine, of, folder, ["-no-privatize", *flags(of)])
+    found = {int(number): float(seconds) for number, seconds in RESULT.findall(said)}
     if sorted(found) != [*range(len(different))]:
         raise SmpiError(f"of {len(different)} programs SMPI reported {len(found)}")
     times = {key: found[number] for number, key in enumerate(different)}
     return [times[key] for key in keys]
 
 
-def _run(line: Sequence[str], folder: Path) -> str:
+def run_ranks(program: Sequence[str], machine: Machine, of: Plain, folder: Path, options: Sequence[str],
+              environment: Mapping[str, str] | None = None) -> str:
+    """What a program says, whose ranks SMPI runs on the machine's platform."""
+    (folder / "platform.xml").write_text(platform(machine, of))
+    (folder / "hosts").write_text("".join(f"rank{rank}\n" for rank in range(machine.size)))
+    line = ["smpirun", "-np", str(machine.size), "-platform", "platform.xml", "-hostfile", "hosts", *options, *program]
+    return run(line, folder, environment)
+
+
+_running: set[int] = set()
+
+
+@contextmanager
+def simulations() -> Iterator[ThreadPoolExecutor]:
+    """Several at a time. On the way out, also by Ctrl-C or SIGTERM, those that still run are ended."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with ThreadPoolExecutor(JOBS) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for group in [*_running]:
+                end(group)
+            raise
+
+
+def end(group: int) -> None:
+    """smpirun is a script, whose end its simulation would outlive."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def run(line: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
     """What it says. In that folder, since smpirun takes paths apart at their spaces."""
     try:
-        done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+        running = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=environment, start_new_session=True)
     except FileNotFoundError as error:
         raise SmpiError(f"{line[0]} is missing: install {PACKAGE}") from error
-    if done.returncode != 0:
-        raise SmpiError(f"`{' '.join(line)}` ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    return done.stdout
+    _running.add(running.pid)
+    try:
+        said, complaints = running.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        raise SmpiError(f"`{' '.join(line)}` was still running after {PATIENCE} s") from error
+    finally:
+        if running.returncode is None:
+            end(running.pid)
+            running.wait()
+        _running.remove(running.pid)
+    if running.returncode != 0:
+        raise SmpiError(f"`{' '.join(line)}` ended with {running.returncode}:\n{complaints[-2000:]}")
+    return said

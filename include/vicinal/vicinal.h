@@ -18,18 +18,21 @@
  *                         (a label for each rank), or two of these as 'OUTER/INNER' (default 'node').
  *   vicinal_strategy      the planner: 'automatic', 'direct', 'nearest-first', 'aggregate',
  *                         'aggregate-plain', 'two-step', 'split', 'common-neighbor', 'distance-halving',
- *                         'distance-halving-pruned', 'bruck', 'dissemination', 'recursive-doubling',
- *                         'ring', 'hierarchical', 'multi-lane' or 'locality-bruck' (default 'automatic').
- *                         'distance-halving' serves allgathers, those from 'bruck' on allgathers over
- *                         all ranks. Where it is given by the environment, or for a graph, exchanges that
- *                         it cannot serve go by 'automatic', with a warning; for a single exchange or
- *                         halo it is refused.
+ *                         'distance-halving-pruned', 'cascade', 'tuna', 'tuna-hierarchical', 'bruck',
+ *                         'dissemination', 'recursive-doubling', 'ring', 'hierarchical', 'multi-lane' or
+ *                         'locality-bruck' (default 'automatic'). 'distance-halving' serves allgathers,
+ *                         'tuna' and 'tuna-hierarchical' whatever all ranks of a communicator do
+ *                         together (vicinal_graph_create_complete, vicinal_alltoallv), those from
+ *                         'bruck' on allgathers over all ranks. Where it is given by the environment, or
+ *                         for a graph, exchanges that it cannot serve go by 'automatic', with a warning;
+ *                         for a single exchange or halo it is refused.
  *   vicinal_allgather     the planner of allgathers over all ranks: 'automatic', 'direct',
  *                         'nearest-first', 'aggregate', 'aggregate-plain', 'two-step', 'split',
- *                         'common-neighbor', 'distance-halving', 'distance-halving-pruned', 'bruck',
- *                         'dissemination', 'recursive-doubling', 'ring', 'hierarchical', 'multi-lane' or
- *                         'locality-bruck' (default 'automatic'). 'automatic' takes that one of those from
- *                         'bruck' on which is the fastest by the profile.
+ *                         'common-neighbor', 'distance-halving', 'distance-halving-pruned', 'cascade',
+ *                         'tuna', 'tuna-hierarchical', 'bruck', 'dissemination', 'recursive-doubling',
+ *                         'ring', 'hierarchical', 'multi-lane' or 'locality-bruck' (default 'automatic').
+ *                         'automatic' takes that one of those from 'bruck' on which is the fastest by the
+ *                         profile.
  *   vicinal_exchange      how sparse exchanges go: 'automatic', 'personalized', 'nonblocking',
  *                         'locality', 'locality-personalized' or 'one-sided' (default 'automatic'). See
  *                         sparse exchanges below.
@@ -63,6 +66,18 @@
  *   vicinal_group_size    'common-neighbor' forms groups of at most this many ranks of a region, or, for
  *                         0, of as many as a cost model finds best: a whole number from 0 to 1048576
  *                         (default '0').
+ *   vicinal_radix         'tuna', 'tuna-hierarchical' and 'cascade' store and forward with this radix,
+ *                         or, for 0, with the one that a cost model finds best: 0, or a whole number
+ *                         from 2 to 1048576 (default '0'). 2: the fewest messages and the most bytes; as
+ *                         many as there are ranks: nothing is passed on. Of 'tuna-hierarchical' it is the
+ *                         one inside regions; between them nothing is passed on then. Of 'cascade' it is
+ *                         the one between regions.
+ *   vicinal_device_way    how what lies in a GPU's memory is moved: 'automatic', 'staged', 'direct',
+ *                         'shared' or 'direct-shared' (default 'automatic'). 'staged': by way of the
+ *                         host's memory. 'direct': MPI is given the GPU's memory, if it takes that, which
+ *                         docs/gpu.md tells; else staged, with a warning. 'shared': ranks of a host reach
+ *                         into each other's GPU's memory, which they must be able to. 'direct-shared':
+ *                         both. 'automatic': what the profile has faster for a plan.
  *   vicinal_profile       what the machine costs, by which plans are chosen: the name of a file as
  *                         'vicinal calibrate' writes it (none by default). It is read once per process.
  *                         Ranks must have profiles with the same contents, wherever each node keeps its
@@ -96,6 +111,10 @@
  *                           (default '30').
  *   VICINAL_SHARED_MEMORY   whether ranks of a host share memory at all: '1' or '0' (default '1'). Where
  *                           a rank says 0, its whole host does without.
+ *   VICINAL_CORES           how many cores the ranks of a host are taken to share: a number, or 0 where each
+ *                           has one of its own (none by default). Without it, as many as those may run on.
+ *                           Plans are chosen by it where the profile does not say how many; the lowest
+ *                           rank's of a host holds.
  *   VICINAL_PROGRESS_THREAD whether a thread of the library's own progresses exchanges: '1', 'yes', 'on',
  *                           'true', '0', 'no', 'off' or 'false' (default '0'). It needs
  *                           MPI_THREAD_MULTIPLE, and ends at the beginning of MPI_Finalize: the library
@@ -111,6 +130,10 @@
  *                           and what falls back. 'debug': also what agreeing on each plan has cost. Each
  *                           line begins with the rank in MPI_COMM_WORLD, and is added to the file by one
  *                           write; %r in the file's name stands for the rank.
+ *   VICINAL_DEVICE_DRIVER   by which driver device memory is found and moved: 'automatic', 'none', or the
+ *                           path of a driver's library (default 'automatic'). 'automatic': NVIDIA's,
+ *                           AMD's, or none, as they are installed. With 'none' all buffers count as the
+ *                           host's. docs/gpu.md says what is done with device memory.
  *   VICINAL_REPORT          where the preload library writes what became of a program's exchanges: the
  *                           name of a file (none by default). It is JSON, of all ranks together, written
  *                           by MPI_Finalize; the same as a table is in FILE.txt.
@@ -211,7 +234,8 @@ VICINAL_API int vicinal_graph_neighbors(vicinal_graph graph, int* indegree, int 
 
 /* Creates the graph in which each rank has an edge to and from every rank, itself included, in the order
  * of ranks: that of the collectives over a whole communicator. Its allgathers go by the setting
- * vicinal_allgather (see vicinal_allgather below). Collective, as vicinal_graph_create_adjacent. */
+ * vicinal_allgather (see vicinal_allgather below), its alltoalls by vicinal_strategy, for which it has
+ * more planners (see vicinal_alltoallv). Collective, as vicinal_graph_create_adjacent. */
 VICINAL_API int vicinal_graph_create_complete(MPI_Comm comm, MPI_Info info, vicinal_graph* graph);
 
 /* Frees a graph. Local. Requests made from it stay usable. */
@@ -562,6 +586,52 @@ VICINAL_API int vicinal_allgatherv_init_c(const void* sendbuf, MPI_Count sendcou
                                           MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                                           vicinal_request* request);
 
+/* --- alltoallv over a communicator -----------------------------------------------------------------
+ *
+ * MPI_Alltoallv, in the same forms: the neighborhood alltoallv of the communicator's complete graph, which
+ * is that of the allgathers above; what is said there of the first call, and of the regions, holds here, of
+ * whichever comes first. MPI_IN_PLACE is allowed as send buffer, on any ranks: what is sent to each is then
+ * what lies where something is received from it, with the receive counts, displacements and type, of which
+ * a copy is taken when it is started; those of the send side are not looked at. The persistent form plans, for
+ * its counts; calls are planned for once they have come again and again, as neighborhood alltoallvs are.
+ *
+ * The setting vicinal_strategy, in the environment or the info of the persistent form, names the planner.
+ * Beside those of neighborhoods there are
+ *   "tuna"                store and forward among all ranks (Bruck et al. 1997; Fan et al. 2024, 2025):
+ *                         a rank sends few messages, and what it has for others goes by way of others.
+ *                         The setting vicinal_radix says how few: with r at most (r - 1) ceil(log_r p)
+ *   "tuna-hierarchical"   the same inside regions, then between them
+ * of which "automatic" takes one where blocks are so small that it is expected to be clearly faster.
+ *
+ * Collective. Errors: those of vicinal_neighbor_alltoallv in the same form; as ranks pass on what is for
+ * others, all ranks hear of one at fault in the persistent form. */
+VICINAL_API int vicinal_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                                  MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                                  const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm);
+VICINAL_API int vicinal_ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                                   const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+                                   vicinal_request* request);
+VICINAL_API int vicinal_alltoallv_init(const void* sendbuf, const int sendcounts[],
+                                       const int sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                       const int recvcounts[], const int rdispls[],
+                                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                       vicinal_request* request);
+VICINAL_API int vicinal_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[],
+                                    const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                    const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                                    MPI_Datatype recvtype, MPI_Comm comm);
+VICINAL_API int vicinal_ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[],
+                                     const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                     const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                                     MPI_Datatype recvtype, MPI_Comm comm,
+                                     vicinal_request* request);
+VICINAL_API int vicinal_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
+                                         const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                         void* recvbuf, const MPI_Count recvcounts[],
+                                         const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                         MPI_Comm comm, MPI_Info info, vicinal_request* request);
+
 /* --- requests ----------------------------------------------------------------------------------- */
 
 /* Begins an execution. Local: never waits for another rank. The send buffer must not be changed, nor
@@ -635,6 +705,14 @@ VICINAL_API int vicinal_halo_free(vicinal_halo* halo);
  * rank has something to exchange. */
 VICINAL_API int vicinal_halo_start(vicinal_halo halo, const void* owned, void* ghosts,
                                    int64_t values, MPI_Datatype type, vicinal_request* request);
+
+/* From now on, what exchanges of this process do with memory of the GPU that `buffer` lies in comes after
+ * what is on `stream` of that GPU so far (a CUstream, cudaStream_t or hipStream_t; NULL is the default
+ * stream): call it before what starts an exchange whose buffers the stream still fills or reads. Neither the
+ * process nor the GPU is waited for, unless `buffer` is managed or pinned memory, or MPI is given memory of
+ * the GPU (vicinal_device_way), in which an exchange waits when it begins. Local. Errors: MPI_ERR_ARG where
+ * `buffer` does not lie in the memory of a GPU. */
+VICINAL_API int vicinal_follow_stream(const void* buffer, void* stream);
 
 /* The same for `vectors` vectors at once, `owned_stride` (`ghost_stride`) values apart. */
 VICINAL_API int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned,

@@ -123,7 +123,7 @@ NB_MODULE(VICINAL_MODULE, m) {
         "The name of each strategy that serves such exchanges, and what it does. With "
         "`with_reverse`, "
         "those that serve the reverse too; without `one_block`, those that serve more than "
-        "allgathers; with `complete`, those too that serve allgathers over a whole communicator "
+        "allgathers; with `complete`, those too that serve exchanges over a whole communicator "
         "only.");
   m.def("require_serves", &py::require_serving, "strategy"_a, nb::kw_only(), "with_reverse"_a,
         "one_block"_a, "complete"_a = false,

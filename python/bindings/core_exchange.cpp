@@ -68,6 +68,21 @@ void bind_exchanges(nb::module_& module) {
       "machine"_a, "shared_memory"_a = true, "profile"_a = nb::none(),
       "The method of sparse exchange that \"automatic\" stands for, by a profile or the default "
       "one.");
+  module.def(
+      "exchange_seconds",
+      [](std::string_view method, const SharedMachine& it, bool shared_memory,
+         const std::optional<Profile>& profile) {
+        const Profile& by = profile ? *profile : default_profile();
+        return 1e-12 * static_cast<double>(
+                           exchange_time(method_of(method), *it.machine, shared_memory, by));
+      },
+      "method"_a, "machine"_a, "shared_memory"_a = true, "profile"_a = nb::none(),
+      "How long one sparse exchange takes by a method that \"automatic\" may stand for, where "
+      "every "
+      "rank has \"exchange_messages\" messages of \"exchange_bytes\" bytes for ranks all over the "
+      "machine.");
+  module.attr("exchange_messages") = typical_messages;
+  module.attr("exchange_bytes") = typical_bytes;
   nb::class_<Traffic>(module, "Traffic", "Messages of a sparse exchange, and where ranks live.")
       .def(
           "__init__",

@@ -54,11 +54,13 @@ void give_freed_memory_back() {
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
                    bool complete, Index element_bytes, Index split_bytes, int leader_shift,
-                   int group_size, bool idle_ranks_lead, const Profile* profile) {
+                   int group_size, int radix, bool idle_ranks_lead, const Profile* profile) {
   require(element_bytes >= 1 && split_bytes >= 0 && leader_shift >= 0 && group_size >= 0,
           Fault::argument, "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           ", leader_shift=", leader_shift, " and group_size=", group_size,
           " were given; the first must be positive, the others not negative");
+  require(radix == 0 || radix >= 2, Fault::argument, "radix=", radix,
+          " was given; it must be 0 or at least 2");
   PlanOptions options;
   options.shared_memory = shared_memory;
   options.with_reverse = with_reverse;
@@ -68,6 +70,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   options.split_bytes = split_bytes;
   options.leader_shift = leader_shift;
   options.group_size = group_size;
+  options.radix = radix;
   options.idle_ranks_lead = idle_ranks_lead;
   if (profile != nullptr) options.profile = *profile;
   const nb::gil_scoped_release released;
@@ -110,11 +113,19 @@ nb::dict described(Price found) {
   return result;
 }
 
-nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Index element_bytes) {
+nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Index element_bytes,
+                  std::string_view memory, std::string_view device_way) {
+  const bool there = memory == "device";
+  require(there || memory == "host", Fault::argument, "memory is '", memory,
+          "', but 'host' or 'device' is expected");
+  const auto way = std::ranges::find(device_ways, device_way, &DeviceWay::name);
+  require(way != device_ways.end(), Fault::argument, "device_way is '", device_way,
+          "', but 'staged', 'direct', 'shared' or 'direct-shared' is expected");
   Price found;
   {
     const nb::gil_scoped_release released;
-    found = price(*set.plans, *set.machine, profile ? *profile : default_profile(), element_bytes);
+    found = price(*set.plans, *set.machine, profile ? *profile : default_profile(), element_bytes,
+                  {there, there}, *way);
   }
   return described(std::move(found));
 }
@@ -296,14 +307,14 @@ void bind_plans(nb::module_& module) {
           "plan", &make_plans, "strategy"_a, "machine"_a, "patterns"_a, nb::kw_only(),
           "shared_memory"_a = true, "with_reverse"_a = false, "one_block"_a = false,
           "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 0, "leader_shift"_a = 0,
-          "group_size"_a = 0, "idle_ranks_lead"_a = false, "profile"_a = nb::none(),
+          "group_size"_a = 0, "radix"_a = 0, "idle_ranks_lead"_a = false, "profile"_a = nb::none(),
           "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
           "over through it, else by messages. `one_block`: each rank sends the same items on "
           "all of its edges, as in an allgather. `complete`: each rank has an edge to and from "
-          "each, "
-          "itself included. `element_bytes` and `split_bytes` are for "
+          "each other, of an allgather also to itself. `element_bytes` and `split_bytes` are for "
           "decisions by cost only; plans are in elements. `group_size`: most ranks of a "
-          "common-neighbor group, 0 for as many as the cost model finds best. "
+          "common-neighbor group, 0 for as many as the cost model finds best. `radix`: that with "
+          "which tuna, tuna-hierarchical and cascade store and forward, 0 for the cost model's. "
           "`idle_ranks_lead`: ranks without edges take part, and may lead for their region.")
       .def_prop_ro(
           "size", [](const PlanSet& it) { return it.machine->size(); }, "The number of ranks.")
@@ -324,13 +335,15 @@ void bind_plans(nb::module_& module) {
            "elements copied into or out of shared memory and within private memory; and under "
            "\"phases\", for each phase label, messages and elements sent.")
       .def(
-          "price", &price_of, "profile"_a = nb::none(), "element_bytes"_a = 8,
+          "price", &price_of, "profile"_a = nb::none(), "element_bytes"_a = 8, "memory"_a = "host",
+          "device_way"_a = "staged",
           "What one execution costs with a profile, the default one if none is given: \"seconds\" "
-          "until the last "
-          "rank is done; under \"phases\", the seconds of each phase label along the chain of what "
-          "waited for what that ends last, which add up to them; \"busy\" and \"finished\", for "
-          "each rank how "
-          "long it occupies its processor and when it is done; and the \"busiest\" rank.")
+          "until the last rank is done; under \"phases\", the seconds of each phase label along "
+          "the "
+          "chain of what waited for what that ends last, which add up to them; \"busy\" and "
+          "\"finished\", for each rank how long it occupies its processor and when it is done; and "
+          "the \"busiest\" rank. `memory`: 'host' or 'device', where the buffers lie on all ranks; "
+          "`device_way`: 'staged', 'direct', 'shared' or 'direct-shared', how they are moved.")
       .def("simulate", &simulation_of, "profile"_a = nb::none(), "element_bytes"_a = 8,
            "The same as `price`, with what happened meanwhile, in seconds. \"busy_by_phase\" and "
            "\"waiting_by_phase\": arrays of ranks by \"phase_names\", which add up to when each "

@@ -1,8 +1,10 @@
 // What a machine costs.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "core.hpp"
 #include "cost/profile_json.hpp"
+#include "plan/placement.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -16,6 +18,17 @@ nb::dict levels_of(const Profile& profile) {
   nb::dict levels;
   for (std::size_t i = 0; i < level_count; ++i) levels[level_names[i]] = profile.levels[i];
   return levels;
+}
+
+std::vector<std::string> device_ways_of(const Profile& profile) {
+  std::vector<std::string> ways;
+  if (!profile.device) return ways;
+  for (const DeviceWay& way : device_ways) {
+    const bool priced =
+        (!way.direct || profile.device->levels) && (!way.shared || profile.device->peer);
+    if (priced) ways.emplace_back(way.name);
+  }
+  return ways;
 }
 
 }  // namespace
@@ -42,6 +55,8 @@ void bind_profile(nb::module_& module) {
       .def_ro("source", &Profile::source, "Where its numbers are from.")
       .def_ro("date", &Profile::date, "Of the measurements.")
       .def_prop_ro("levels", &levels_of, "'domain', 'node' and 'network'.")
+      .def_prop_ro("device_ways", &device_ways_of,
+                   "The ways to move what lies in a GPU's memory that it has prices for.")
       .def_ro("copy_seconds_per_byte", &Profile::copy_seconds_per_byte, "Of copies in memory.")
       .def_ro("handover", &Profile::handover, "From a signal in shared memory to its await.");
 }

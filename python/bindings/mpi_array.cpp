@@ -1,11 +1,13 @@
-// Reading the buffer protocol's and DLPack's descriptions.
+// Reading the buffer protocol's, DLPack's and the device interface's descriptions.
 #include "mpi_array.hpp"
 
 #include <bit>
 #include <optional>
 #include <string_view>
+#include <typeinfo>
 
 #include "base/error.hpp"
+#include "memory/device/device_memory.hpp"
 
 namespace nb = nanobind;
 
@@ -33,6 +35,10 @@ std::optional<char> kind_of(std::string_view format) {
   return letter == '?' ? 'b' : 'V';
 }
 
+/// Streams of an array's owner: its default one; and none at all.
+constexpr std::uintptr_t default_stream = 0;
+constexpr std::uintptr_t settled = ~std::uintptr_t{0};
+
 char kind_of(nb::dlpack::dtype type) {
   switch (static_cast<nb::dlpack::dtype_code>(type.code)) {
     case nb::dlpack::dtype_code::Int: return 'i';
@@ -42,6 +48,17 @@ char kind_of(nb::dlpack::dtype type) {
     case nb::dlpack::dtype_code::Bool: return 'b';
     default: return 'V';
   }
+}
+
+/// What "<f8" says: byte order, NumPy's letter, bytes.
+ValueType type_of(std::string_view text) {
+  constexpr bool little = std::endian::native == std::endian::little;
+  require(text.size() >= 3 && text.find_first_not_of("0123456789", 2) == text.npos, Fault::type,
+          "an array describes its values as '", text, "', which is no type string of NumPy's");
+  const std::int64_t bytes = std::stoll(std::string(text.substr(2)));
+  const bool foreign = bytes > 1 && text.front() == (little ? '>' : '<');
+  const bool known = std::string_view("iufcb").find(text[1]) != std::string_view::npos;
+  return {known && !foreign ? text[1] : 'V', bytes};
 }
 
 }  // namespace
@@ -87,14 +104,16 @@ MPI_Datatype datatype_of(const ValueType& type) {
 
 void Array::view(nb::handle object, const char* what) {
   object_ = nb::borrow(object);
-  bool found = from_buffer(object, what) || from_dlpack(object);
+  bool found =
+      from_buffer(object, what) || from_device_interface(object, what) || from_dlpack(object, what);
   if (!found &&
       (nb::hasattr(object, "__array_interface__") || nb::hasattr(object, "__array_struct__"))) {
     found = from_buffer(nb::module_::import_("numpy").attr("asarray")(object), what);
   }
-  require(found, Fault::buffer, what, " is a ", Py_TYPE(object.ptr())->tp_name,
-          ", which is no array in the memory of this host; give one that has the buffer protocol, "
-          "DLPack or __array_interface__, such as a NumPy array");
+  require(
+      found, Fault::buffer, what, " is a ", Py_TYPE(object.ptr())->tp_name,
+      ", which is no array that can be exchanged; give one that has the buffer protocol, DLPack, "
+      "__array_interface__ or __cuda_array_interface__, such as a NumPy or a CuPy array");
   require(dimensions_ >= 1, Fault::buffer, what,
           " is a single value; give an array with an entry for each index");
 }
@@ -130,13 +149,53 @@ bool Array::from_buffer(nb::handle object, const char* what) {
   return true;
 }
 
-bool Array::from_dlpack(nb::handle object) {
+bool Array::from_device_interface(nb::handle object, const char* what) {
+  if (!nb::hasattr(object, "__cuda_array_interface__")) return false;
+  // The stream on which the owner may still be writing; none where it has seen to that.
+  std::uintptr_t stream = settled;
+  try {
+    const auto described = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
+    const auto told = [&](const char* key) {
+      return described.contains(key) && !described[key].is_none();
+    };
+    const auto memory = nb::cast<nb::tuple>(described["data"]);
+    const auto shape = nb::cast<nb::tuple>(described["shape"]);
+    require(!told("mask"), Fault::buffer, what,
+            " has a mask, which cannot be sent; give an array without");
+    require(shape.size() <= most_dimensions, Fault::buffer, what, " has ", shape.size(),
+            " dimensions; at most ", most_dimensions, " are possible");
+    type_ = type_of(nb::cast<nb::str>(described["typestr"]).c_str());
+    data_ = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(memory[0]));
+    read_only_ = nb::cast<bool>(memory[1]);
+    dimensions_ = static_cast<int>(shape.size());
+    Index stride = type_.bytes;
+    for (std::size_t i = shape.size(); i-- > 0;) {
+      shape_[i] = nb::cast<Index>(shape[i]);
+      strides_[i] = stride;
+      stride *= shape_[i];
+    }
+    if (told("strides")) {
+      const auto strides = nb::cast<nb::tuple>(described["strides"]);
+      for (std::size_t i = 0; i < shape.size(); ++i) strides_[i] = nb::cast<Index>(strides[i]);
+    }
+    if (told("stream")) stream = nb::cast<std::uintptr_t>(described["stream"]);
+  } catch (const nb::python_error& reason) {
+    fail(Fault::type, what, " has a __cuda_array_interface__ that cannot be read: ", reason.what());
+  } catch (const std::bad_cast&) {
+    fail(Fault::type, what,
+         " has a __cuda_array_interface__ with entries of other types than its definition has");
+  }
+  synchronize(what, stream);
+  return true;
+}
+
+bool Array::from_dlpack(nb::handle object, const char* what) {
   if (!nb::hasattr(object, "__dlpack__")) return false;
-  nb::ndarray<nb::device::cpu> writable;
-  nb::ndarray<nb::ro, nb::device::cpu> readable;
+  nb::ndarray<> writable;
+  nb::ndarray<nb::ro> readable;
   read_only_ = !nb::try_cast(object, writable, false);
   if (read_only_ && !nb::try_cast(object, readable, false)) return false;
-  tensor_ = read_only_ ? nb::ndarray<nb::ro>(readable) : nb::ndarray<nb::ro>(writable);
+  tensor_ = read_only_ ? readable : nb::ndarray<nb::ro>(writable);
   if (tensor_.ndim() > most_dimensions) return false;
   // What may be written is known by read_only_ from here on.
   data_ = const_cast<std::byte*>(static_cast<const std::byte*>(tensor_.data()));
@@ -146,7 +205,18 @@ bool Array::from_dlpack(nb::handle object) {
     shape_[i] = static_cast<Index>(tensor_.shape(i));
     strides_[i] = tensor_.stride(i) * type_.bytes;
   }
+  // An array that is not told of a stream is ready on the default one.
+  if (tensor_.device_type() != nb::device::cpu::value) synchronize(what, default_stream);
   return true;
+}
+
+void Array::synchronize(const char* what, std::uintptr_t stream) const {
+  if (data_ == nullptr) return;  // an empty one
+  require(
+      device::is_known(data_), Fault::unsupported, what,
+      " lies in the memory of a device for which no driver is in use (VICINAL_LOG=info says why); "
+      "copy it to the host's");
+  if (stream != settled) device::follow_stream(data_, stream);
 }
 
 Index Array::values_per_row() const {

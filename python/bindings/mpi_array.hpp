@@ -1,6 +1,7 @@
 // A user's array as the exchanges see it: where it lies, how it is laid out, what its values are.
 // Anything with the buffer protocol is taken as it is, which costs about a tenth of a microsecond;
-// arrays that only know DLPack or __array_interface__ take a longer way to the same memory.
+// arrays that only know DLPack or __array_interface__ take a longer way to the same memory. Those on a
+// GPU are known by __cuda_array_interface__, which AMD's have, too, or by DLPack.
 #pragma once
 
 #include <mpi.h>
@@ -74,7 +75,11 @@ class Array {
 
  private:
   bool from_buffer(nanobind::handle object, const char* what);
-  bool from_dlpack(nanobind::handle object);
+  bool from_device_interface(nanobind::handle object, const char* what);
+  bool from_dlpack(nanobind::handle object, const char* what);
+  /// Throws an unsupported fault where no driver knows the memory, which may be anywhere then; else waits for what its
+  /// owner has put on a stream before.
+  void synchronize(const char* what, std::uintptr_t stream) const;
 
   nanobind::object object_;
   Py_buffer buffer_{};

@@ -27,6 +27,8 @@ nb::ndarray<nb::numpy, double> without_lock(Measure measure) {
   return new_array(std::move(samples));
 }
 
+MessagesOf memory(bool of_gpu) { return of_gpu ? MessagesOf::gpu : MessagesOf::host; }
+
 }  // namespace
 
 void bind_calibrate(nb::module_& module) {
@@ -57,21 +59,27 @@ void bind_calibrate(nb::module_& module) {
              }
              return hosts;
            })
-      .def(
-          "one_way",
-          [](Calibrator& it, RankPair pair, const std::vector<std::int64_t>& sizes, Effort effort) {
-            return without_lock([&] { return it.one_way(pair, sizes, effort); });
-          })
-      .def("eager_limit", &Calibrator::eager_limit, nb::call_guard<nb::gil_scoped_release>())
+      .def("one_way",
+           [](Calibrator& it, RankPair pair, const std::vector<std::int64_t>& sizes, Effort effort,
+              bool of_gpu) {
+             return without_lock([&] { return it.one_way(pair, sizes, effort, memory(of_gpu)); });
+           })
+      .def("eager_limit",
+           [](Calibrator& it, RankPair pair, std::int64_t largest, bool of_gpu) {
+             const nb::gil_scoped_release released;
+             return it.eager_limit(pair, largest, memory(of_gpu));
+           })
       .def("sends",
            [](Calibrator& it, RankPair pair, std::int64_t bytes, const std::vector<int>& counts,
-              Effort effort) {
-             return without_lock([&] { return it.sends(pair, bytes, counts, effort); });
+              Effort effort, bool of_gpu) {
+             return without_lock(
+                 [&] { return it.sends(pair, bytes, counts, effort, memory(of_gpu)); });
            })
       .def("receives",
            [](Calibrator& it, RankPair pair, std::int64_t bytes, const std::vector<int>& counts,
-              Effort effort) {
-             return without_lock([&] { return it.receives(pair, bytes, counts, effort); });
+              Effort effort, bool of_gpu) {
+             return without_lock(
+                 [&] { return it.receives(pair, bytes, counts, effort, memory(of_gpu)); });
            })
       .def("together",
            [](Calibrator& it, const std::vector<RankPair>& pairs, std::int64_t bytes,
@@ -90,6 +98,21 @@ void bind_calibrate(nb::module_& module) {
       .def("copy",
            [](Calibrator& it, RankPair pair, std::int64_t bytes, Effort effort) {
              return without_lock([&] { return it.copy(pair, bytes, effort); });
+           })
+      .def("device",
+           [](Calibrator& it, const std::vector<std::int64_t>& sizes, Effort effort) {
+             return without_lock([&] { return it.device(sizes, effort); });
+           })
+      .def(
+          "device_peer",
+          [](Calibrator& it, RankPair pair, const std::vector<std::int64_t>& sizes, Effort effort) {
+            return without_lock([&] { return it.device_peer(pair, sizes, effort); });
+          })
+      .def("gpus",
+           [](const Calibrator& it) {
+             const Calibrator::Gpus found = it.gpus();
+             return nb::make_tuple(found.name, found.count, found.has_kernels,
+                                   found.mpi_takes_pointers);
            })
       .def("unit", [](Calibrator& it,
                       Effort effort) { return without_lock([&] { return it.unit(effort); }); })

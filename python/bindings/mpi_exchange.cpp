@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "collectives/combine_of.hpp"
+#include "memory/device/device_memory.hpp"
 #include "mpi.hpp"
 #include "mpi/collectives.hpp"
 
@@ -68,6 +69,15 @@ void Operands::check(Index owned_count, Index ghost_count) {
   require(shape.vectors > 1 || !before(owned.data(), ghosts.data() + ghosts.bytes()) ||
               !before(ghosts.data(), owned.data() + owned.bytes()),
           Fault::buffer, "x and the array of ghosts overlap");
+}
+
+void Operands::follow(nb::handle stream) const {
+  if (stream.is_none()) return;
+  const auto read = nb::module_::import_("vicinal._arrays").attr("stream_handle");
+  const auto handle = nb::cast<std::uintptr_t>(read(stream));
+  const bool owned_there = !kind_of(owned.data()).is_reachable();
+  const std::byte* const buffer = owned_there ? owned.data() : ghost_data;
+  if (buffer != nullptr) device::follow_stream(buffer, handle);
 }
 
 void Operands::refuse_layout() const {

@@ -20,6 +20,8 @@ struct Operands {
   /// Checks that `owned` has the owned entries or, with `ghosts` missing, that the ghosts follow
   /// them, and finds the layout. Throws a buffer, type or argument fault.
   void check(Index owned_count, Index ghost_count);
+  /// Has the exchange come after what is on a stream so far; of None after nothing.
+  void follow(nanobind::handle stream) const;
 
  private:
   void check_ghosts(Index ghost_count) const;

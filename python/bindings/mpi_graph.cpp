@@ -143,8 +143,13 @@ class NeighborRequest final : public Pending {
       if (fault) throw *fault;
       if (given) settings = read_given(*given);
       arguments.receive = describe(receive, receive_, collective, false, graph->sources());
-      arguments.send = in_place ? own_block(arguments.receive, *graph)
-                                : describe(send, send_, collective, true, graph->destinations());
+      if (!in_place) {
+        arguments.send = describe(send, send_, collective, true, graph->destinations());
+      } else if (collective.one_block) {
+        arguments.send = own_block(arguments.receive, *graph);
+      } else {
+        arguments.send = sent_in_place(arguments.receive);
+      }
       if (collective.one_block && !in_place && graph->is_complete()) {
         check_apart(arguments.send, arguments.receive);
       }

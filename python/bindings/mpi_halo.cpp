@@ -87,7 +87,7 @@ class HaloState {
   Index ghost_count() { return halo().map().ghost_count; }
   [[nodiscard]] std::size_t in_flight() const { return in_flight_.size(); }
 
-  std::shared_ptr<Transfer> start(nb::handle x, nb::handle ghosts) {
+  std::shared_ptr<Transfer> start(nb::handle x, nb::handle ghosts, nb::handle stream) {
     auto transfer = std::make_shared<Transfer>();
     Operands& operands = transfer->operands;
     told_to_others(false, [&] {
@@ -103,13 +103,15 @@ class HaloState {
       } else {
         operands.ghosts.require_writable("the array of ghosts");
       }
+      operands.follow(stream);
     });
     vicinal::Request& request =
         halo().start(operands.owned.data(), operands.ghost_data, operands.shape);
     return launched(std::move(transfer), request);
   }
 
-  std::shared_ptr<Transfer> start_reverse(nb::handle x, nb::handle ghosts, nb::handle op) {
+  std::shared_ptr<Transfer> start_reverse(nb::handle x, nb::handle ghosts, nb::handle op,
+                                          nb::handle stream) {
     auto transfer = std::make_shared<Transfer>();
     transfer->reverse = true;
     Operands& operands = transfer->operands;
@@ -120,6 +122,7 @@ class HaloState {
       operands.check(owned_count(), ghost_count());
       operands.owned.require_writable("x");
       combination = read_operator(op, operands.owned.type(), operands.shape.values);
+      operands.follow(stream);
     });
     transfer->is_foreign = combination.is_foreign;
     ValueShape shape = operands.shape;
@@ -263,12 +266,13 @@ class PythonHalo {
   [[nodiscard]] HaloState& state() const { return *state_; }
   [[nodiscard]] const HaloMap& map() const { return state_->halo().map(); }
   [[nodiscard]] const AgreedPlan& plan() const { return state_->halo().plan(); }
-  [[nodiscard]] std::unique_ptr<Exchange> start(nb::handle x, nb::handle ghosts) const {
-    return std::make_unique<Exchange>(state_, state_->start(x, ghosts));
+  [[nodiscard]] std::unique_ptr<Exchange> start(nb::handle x, nb::handle ghosts,
+                                                nb::handle stream) const {
+    return std::make_unique<Exchange>(state_, state_->start(x, ghosts, stream));
   }
   [[nodiscard]] std::unique_ptr<Exchange> start_reverse(nb::handle x, nb::handle ghosts,
-                                                        nb::handle op) const {
-    return std::make_unique<Exchange>(state_, state_->start_reverse(x, ghosts, op));
+                                                        nb::handle op, nb::handle stream) const {
+    return std::make_unique<Exchange>(state_, state_->start_reverse(x, ghosts, op, stream));
   }
 
  private:
@@ -326,9 +330,9 @@ void bind_halo(nb::module_& module) {
       .def("test", &Exchange::test)
       .def("wait", &Exchange::wait);
   nb::class_<PythonHalo>(module, "Halo")
-      .def("start", &PythonHalo::start, "x"_a.none(), "ghosts"_a.none())
+      .def("start", &PythonHalo::start, "x"_a.none(), "ghosts"_a.none(), "stream"_a.none())
       .def("start_reverse", &PythonHalo::start_reverse, "x"_a.none(), "ghosts"_a.none(),
-           "op"_a.none())
+           "op"_a.none(), "stream"_a.none())
       .def("wait_idle",
            [](const PythonHalo& it, bool reverse) {
              Halo& halo = it.state().halo();

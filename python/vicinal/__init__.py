@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._allgather import Allgather, Allgather_init, Allgatherv, Allgatherv_init, Iallgather, Iallgatherv
+from ._alltoall import Alltoallv, Alltoallv_init, Ialltoallv
 from ._errors import Error
 from ._graph import Graph
 from ._halo import Halo
@@ -35,12 +36,15 @@ __all__ = [
     "Allgather_init",
     "Allgatherv",
     "Allgatherv_init",
+    "Alltoallv",
+    "Alltoallv_init",
     "Error",
     "Exchange",
     "Graph",
     "Halo",
     "Iallgather",
     "Iallgatherv",
+    "Ialltoallv",
     "Request",
     "Statistics",
     "dump",

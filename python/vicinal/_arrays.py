@@ -6,6 +6,7 @@ other ranks already wait for.
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -15,6 +16,42 @@ from numpy.typing import NDArray
 from ._errors import Error
 
 LARGEST = np.iinfo(np.int64).max
+HOST_DEVICES = (1, 3, 11)
+"""DLPack's numbers of the host's memory: as it is, and pinned for NVIDIA's or AMD's devices."""
+
+
+def is_on_device(array: Any) -> bool:
+    """Whether it lies in the memory of a GPU, where NumPy does not reach it."""
+    if isinstance(array, np.ndarray):
+        return False
+    if hasattr(array, "__cuda_array_interface__"):
+        return True
+    return hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] not in HOST_DEVICES
+
+
+def type_and_bytes(array: Any) -> tuple[np.dtype[Any], int]:
+    """The type of its values, and how many bytes they have, wherever it lies."""
+    if not is_on_device(array):
+        reached = to_numpy(array)
+        return reached.dtype, reached.nbytes
+    described = getattr(array, "__cuda_array_interface__", None)
+    dtype = np.dtype(described["typestr"] if described else array.dtype)
+    return dtype, math.prod(array.shape) * dtype.itemsize
+
+
+def stream_handle(stream: Any) -> int:
+    """The driver's handle of a stream of a GPU: a number, or what CuPy, PyTorch and Numba call a stream."""
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for name in ("ptr", "cuda_stream", "handle"):  # CuPy's, PyTorch's, Numba's
+        stream = getattr(stream, name, stream)
+    stream = getattr(stream, "value", stream)  # a pointer of ctypes
+    try:
+        return operator.index(0 if stream is None else stream)
+    except TypeError:
+        raise Error(
+            f"stream is {stream!r}; give a stream of CuPy, PyTorch or Numba, or its handle as a number", "argument"
+        ) from None
 
 
 def to_numpy(array: Any) -> NDArray[Any]:
@@ -32,13 +69,18 @@ def to_numpy(array: Any) -> NDArray[Any]:
 
 def ghosts_like(owned: Any, count: int, by_columns: bool) -> NDArray[Any]:
     """A new array for `count` ghosts of what `owned` holds."""
+    if is_on_device(owned):
+        raise Error(
+            "x lies in a device's memory and has no room for ghosts at its end; give an array for them there, as ghosts=",
+            "argument",
+        )
     array = to_numpy(owned)
     return np.empty((count, *array.shape[1:]), array.dtype, order="F" if by_columns else "C")
 
 
 def tail(array: Any, first: int) -> NDArray[Any]:
     """The entries of `array` from `first` on, not copied."""
-    return to_numpy(array)[first:]
+    return array[first:] if is_on_device(array) else to_numpy(array)[first:]
 
 
 def read_indices(values: Any, what: str) -> NDArray[np.int64]:

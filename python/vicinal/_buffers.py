@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import read_indices, to_numpy
+from ._arrays import read_indices, type_and_bytes
 from ._errors import Error
 
 
@@ -131,7 +131,7 @@ def _parts(spec: Any, what: str, datatype_class: type) -> tuple[Any, Any, Any, A
 
 
 def _datatype_of(buffer: Any, what: str, datatype_class: Any) -> Any:
-    dtype = to_numpy(buffer).dtype
+    dtype, _ = type_and_bytes(buffer)
     if not dtype.isnative:
         raise Error(
             f"{what} holds {dtype}, which is in another byte order than this machine's; convert it, or give a type "
@@ -147,7 +147,7 @@ def _datatype_of(buffer: Any, what: str, datatype_class: Any) -> Any:
 def _equal_share(buffer: Any, shares: int, extent: int, what: str) -> int:
     if shares == 0:
         return 0
-    size = 0 if buffer is None else to_numpy(buffer).nbytes
+    size = 0 if buffer is None else type_and_bytes(buffer)[1]
     if size % (extent * shares):
         raise Error(
             f"{what} has {size} bytes, which cannot be shared equally among {shares} edges in elements of "

@@ -11,8 +11,8 @@ class Error(Exception):
     """What vicinal reports: the message says what was given, what was expected and what to do.
 
     `kind` is the word for the fault: `argument`, `buffer`, `count`, `rank`, `datatype`, `topology`,
-    `communicator`, `info`, `request`, `operation`, `memory`, `unsupported-operation`, `remote` (another
-    rank reported it) or `internal`.
+    `communicator`, `info`, `request`, `operation`, `memory`, `device`, `unsupported-operation`, `remote`
+    (another rank reported it) or `internal`.
     """
 
     def __init__(self, message: str, kind: str = "internal") -> None:

@@ -46,7 +46,7 @@ class Graph:
         They may repeat (the k-th edge from p to q at p is the k-th from p to q at q), and may be the
         rank itself.  Ranks are never reordered.
     strategy, regions, local, split_bytes, leader_shift, choice, bias, wisdom, profile, verify
-        As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned",
+        As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned", "cascade",
         or for allgathers "distance-halving".
     idle_ranks
         Whether ranks without edges "rest" (default), or take part in all exchanges, and may "lead" for their region.
@@ -54,6 +54,9 @@ class Graph:
     group_size
         The most ranks of a group of the strategy "common-neighbor" (default 0: as many as a cost model
         finds best).
+    radix
+        With which the strategies "cascade", and "tuna" and "tuna-hierarchical" of a complete graph, store and forward: 2 or more
+        (default 0: the one that a cost model finds best).
     allgather
         The planner of a complete graph's allgathers: see `complete`.
     in_flight
@@ -129,7 +132,8 @@ class Graph:
 
         Its allgathers are those of the communicator, by the planner `allgather`: "automatic" (default),
         "locality-bruck", "bruck", "dissemination", "recursive-doubling", "ring", "hierarchical", "multi-lane" or
-        any strategy for allgathers; MPI.IN_PLACE is allowed.  Collective over `comm`.
+        any strategy for allgathers.  Its alltoalls have the strategies "tuna" and "tuna-hierarchical" beside the
+        others.  MPI.IN_PLACE is allowed, but where there are partitions.  Collective over `comm`.
         """
         graph = cls.__new__(cls)
         graph._make(comm, {}, settings, lambda module: module.make_complete_graph)
@@ -209,7 +213,7 @@ class Graph:
         gathers = collective.startswith("allgather")
         given = None if settings is None else dict(self._settings)
         send, receive = Side(), Side()
-        in_place = gathers and is_in_place(sendbuf)
+        in_place = is_in_place(sendbuf)
         identities: NDArray[np.int64] | None = None
         # That there are partitions is known to all ranks, also where those of one cannot be read.
         ready, arriving = (None, None) if partitions is None else (np.empty(0, np.int32), np.empty(0, np.int32))
@@ -219,7 +223,11 @@ class Graph:
                 given |= given_settings(**settings)
             if in_place and not self._graph.is_complete():
                 raise Error(
-                    "sendbuf is MPI.IN_PLACE, which only allgathers of a complete graph allow; give an array", "buffer"
+                    "sendbuf is MPI.IN_PLACE, which only collectives of a complete graph allow; give an array", "buffer"
+                )
+            if in_place and partitions is not None:
+                raise Error(
+                    "sendbuf is MPI.IN_PLACE, but what is sent in partitions is not copied first; give an array", "buffer"
                 )
             if not in_place:
                 send = read_send(sendbuf, 1 if gathers else len(self._graph.destinations()), "sendbuf")

@@ -121,11 +121,12 @@ class Halo:
             fault = fault_of(error)
         self._halo = module.make_halo(address, mine, wanted, ranks, settings, fault)
 
-    def start(self, x: Any, ghosts: Any = None) -> Exchange:
+    def start(self, x: Any, ghosts: Any = None, *, stream: Any = None) -> Exchange:
         """Begin to bring the owned values of all ranks to their ghosts.
 
-        `x` and `ghosts` are arrays in host memory: NumPy's, or with the buffer protocol, DLPack or
-        `__array_interface__`.  The first dimension is that of indices; what an index has in the others is
+        `x` and `ghosts` are arrays: NumPy's, or with the buffer protocol, DLPack or `__array_interface__`; or in
+        a GPU's memory, with `__cuda_array_interface__` or DLPack, such as CuPy's, PyTorch's or Numba's
+        (docs/gpu.md), for which the ghosts are given or at the end of `x`.  The first dimension is that of indices; what an index has in the others is
         its block of values.  Arrays are in C order; a two-dimensional one in Fortran order is a set of
         vectors.
 
@@ -134,11 +135,15 @@ class Halo:
         - or `x` with the owned entries only, and no `ghosts`: an array of ghosts is made, and returned
           when the exchange is complete.  It is used again once you no longer refer to it.
 
+        With a `stream` of the GPU in whose memory the arrays lie (CuPy's, PyTorch's, Numba's, or its handle) the exchange
+        comes after what is on it so far, and neither this process nor the GPU waits for that.  A stream that an
+        array names by itself is followed, too.
+
         Never waits for other ranks.  Until the exchange is complete, `x` must not be changed nor the
         ghosts used; both are kept alive.  Raises vicinal.Error for arrays that do not fit, and where
         `in_flight` exchanges are already.
         """
-        return self._halo.start(x, ghosts)
+        return self._halo.start(x, ghosts, stream)
 
     def wait(self, exchange: Exchange | None = None) -> Any:
         """Wait for an exchange, or for all that are in flight, in order.
@@ -147,28 +152,33 @@ class Halo:
         """
         return self._halo.wait() if exchange is None else exchange.wait()
 
-    def exchange(self, x: Any, ghosts: Any = None) -> NDArray[Any]:
+    def exchange(self, x: Any, ghosts: Any = None, *, stream: Any = None) -> NDArray[Any]:
         """Start an exchange, wait for it and return the ghosts."""
         try:
-            exchange = self._halo.start(x, ghosts)
+            exchange = self._halo.start(x, ghosts, stream)
         except Exception:
             self._halo.wait_idle(False)  # the others may need this rank to the end of it
             raise
         return exchange.wait()
 
-    def start_reverse(self, x: Any, ghosts: Any = None, op: str | MPI.Op = "sum") -> Exchange:
+    def start_reverse(
+        self, x: Any, ghosts: Any = None, op: str | MPI.Op = "sum", *, stream: Any = None
+    ) -> Exchange:
         """Begin to bring the ghosts' values back to their owners, where `op` combines them with `x`.
 
         `op` is "sum", "min", "max", "replace" (the last in order stays), or an mpi4py.MPI.Op.  The
         contributions to an index are combined in the same order in each execution: results are
-        reproducible to the bit.  Arrays are as for `start`, with the ghosts given or at the end of `x`.
+        reproducible to the bit.  Arrays and `stream` are as for `start`, with the ghosts given or at the
+        end of `x`.
         """
-        return self._halo.start_reverse(x, ghosts, op)
+        return self._halo.start_reverse(x, ghosts, op, stream)
 
-    def reverse(self, x: Any, ghosts: Any = None, op: str | MPI.Op = "sum") -> NDArray[Any]:
+    def reverse(
+        self, x: Any, ghosts: Any = None, op: str | MPI.Op = "sum", *, stream: Any = None
+    ) -> NDArray[Any]:
         """Start a reverse exchange, wait for it and return `x`."""
         try:
-            exchange = self._halo.start_reverse(x, ghosts, op)
+            exchange = self._halo.start_reverse(x, ghosts, op, stream)
         except Exception:
             self._halo.wait_idle(True)
             raise

@@ -18,7 +18,10 @@ from typing import Any, cast
 
 from ._types import Native
 
-ABIS = {"mpich": ("MPICH", "Intel MPI", "MVAPICH", "MVAPICH2", "Cray MPI"), "openmpi": ("Open MPI",)}
+ABIS = ("mpich", "openmpi", "abi")
+"""What modules are called; `abi` is the MPI standard's own."""
+LABELS = {"mpich": "mpich", "impi": "mpich", "openmpi": "openmpi", "mpiabi": "abi"}
+VENDORS = {"mpich": ("MPICH", "Intel MPI", "MVAPICH", "MVAPICH2", "Cray MPI"), "openmpi": ("Open MPI",)}
 
 
 def built() -> list[str]:
@@ -29,13 +32,16 @@ def built() -> list[str]:
 
 
 def abi_of(mpi: ModuleType) -> str:
-    """Which kind of MPI mpi4py has loaded: `mpich`, `openmpi`, or the name of another."""
+    """Which kind of MPI mpi4py was built for: `mpich`, `openmpi`, `abi` (the standard's own), or the name of another."""
     # mpi4py's wheels hold a module for each kind, and its name says which it is.
     label = re.search(r"MPI\.(mpich|openmpi|mpiabi|impi|msmpi)\b", Path(mpi.__file__ or "").name)
     if label:
-        return "mpich" if label.group(1) == "impi" else label.group(1)
+        return LABELS.get(label.group(1), label.group(1))
+    # One that was built from source is for the MPI that it is linked to, whose vendor may have several.
+    if hasattr(mpi, "Get_abi_version") and mpi.Get_abi_version()[0] > 0:
+        return "abi"
     vendor: str = mpi.get_vendor()[0]
-    return next((abi for abi, vendors in ABIS.items() if vendor in vendors), vendor)
+    return next((abi for abi, vendors in VENDORS.items() if vendor in vendors), vendor)
 
 
 @functools.cache
@@ -49,9 +55,11 @@ def native() -> Native:
     name = f"vicinal._mpi_{abi}"
     if importlib.util.find_spec(name) is None:
         have = ", ".join(built()) or "none"
+        whose = "the MPI standard's own ABI" if abi == "abi" else abi
+        mpi = "mpich" if abi == "abi" else abi
         raise ImportError(
-            f"mpi4py runs on {abi} ({MPI.__file__}), for which this vicinal has no module (it has: {have}). "
-            f"Either build vicinal with that MPI: `pip install . -C cmake.define.VICINAL_MPI={abi}` (or "
+            f"mpi4py runs on {whose} ({MPI.__file__}), for which this vicinal has no module (it has: {have}). "
+            f"Either build vicinal with that MPI: `pip install . -C cmake.define.VICINAL_MPI={mpi}` (or "
             "=system, with its mpicc on PATH), or start the ranks with another MPI, and let mpi4py find it "
             "by the environment variable MPI4PY_LIBMPI."
         )

@@ -20,6 +20,7 @@ class PlanSettings(TypedDict, total=False):
     split_bytes: int | None
     leader_shift: int | None
     group_size: int | None
+    radix: int | None
     choice: str | None
     bias: str | Mapping[str, float] | None
     wisdom: str | os.PathLike[str] | None

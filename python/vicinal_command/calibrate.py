@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .fits import Piece, fit_pieces, fit_port, fit_slope, split_overheads, spread, typical
+from .gpus import TASKS, device_of, sentence
 from .outputs import CommandError, OutputFile
 from .runs import check_regions, find_launcher, run_folder, run_ranks, write_run
 from .tables import duration, size
 
 LEVELS = ("domain", "node", "network")
-STEPS = 7
-"""Reports of a rank: the cores, each level, the queue, the memory, the port."""
+STEPS = 8
+"""Reports of a rank: the cores, each level, the queue, the memory, the port, the GPU."""
 SMALL = 8
 """Bytes of a message whose cost is the processors'."""
 STREAM = 1 << 18
@@ -86,7 +87,7 @@ def calibrate(request: Request) -> int:
     profile = profile_of(results, levels, figures, how)
     # What is written is what can be read: the library itself says so.
     request.file.write_text(_core.Profile.from_json(json.dumps(profile)).to_json())
-    _show(profile, levels, figures, warnings_of(results, levels, figures, load))
+    _show(profile, levels, figures, sentence(results.gpu, results.device), warnings_of(results, levels, figures, load))
     return 0
 
 
@@ -112,6 +113,7 @@ def _task(request: Request) -> dict[str, Any]:
         "queues": [0, 128, 256] if request.quick else [0, 64, 128, 256, 512],
         "stream": STREAM,
         "copied": COPIED,
+        "device_sizes": [1 << power for power in range(4, 23, 6 if request.quick else 2)],
         "repetitions": 3 if request.quick else 9,
         "seconds": 2e-4 if request.quick else 1e-3,
         "work_seconds": 0.02 if request.quick else 0.2,
@@ -134,6 +136,22 @@ class Results:
         """By repetition and what was asked for; of several ranks the slowest."""
         found = self.all(name)
         return np.max(found, axis=0).reshape(-1, width) if found else None
+
+    @property
+    def gpu(self) -> Sequence[str] | None:
+        """What rank 0 has found: its name, how many there are, and something if it has kernels."""
+        found = self._by_rank[0].get("gpu")
+        return None if found is None else [str(each) for each in found]
+
+    @property
+    def device(self) -> dict[str, Any] | None:
+        """What the profile has of it."""
+        peer = next(iter(self.all("device_peer")), None)
+        device = device_of(self.gpu, self._by_rank[0].get("device"), peer, self.task["device_sizes"])
+        levels = {name: level for name in LEVELS if (level := _level(self, f"gpu_{name}")) is not None}
+        if device is None or not levels:
+            return device
+        return device | {"levels": {name: _level_json(name, levels) for name in LEVELS}}
 
     @property
     def pairs_together(self) -> list[int]:
@@ -243,6 +261,7 @@ def profile_of(
         "date": today,
         "levels": {name: _level_json(name, levels) for name in LEVELS},
         **{name: figure.value for name, figure in figures.items()},
+        **({} if results.device is None else {"device": results.device}),
     }
 
 
@@ -281,6 +300,9 @@ def warnings_of(
             warnings.append(f"{name}: times lie {worst:.0%} from their lines, typically")
         if level.spread > LARGE_SPREAD:
             warnings.append(f"{name}: repetitions lie {level.spread:.0%} apart, typically")
+    for name, work in (results.device or {}).items():
+        if name in TASKS and work["residual"] > LARGE_RESIDUAL:
+            warnings.append(f"GPU, {name}: times lie {work['residual']:.0%} from their line, typically")
     for name, figure in figures.items():
         if figure.quality is not None and figure.quality > LARGE_SPREAD and name != "search":
             warnings.append(f"{name}: measured times lie {figure.quality:.0%} apart, or from what is made of them")
@@ -288,7 +310,7 @@ def warnings_of(
 
 
 def _show(
-    profile: dict[str, Any], levels: dict[str, Level], figures: dict[str, Figure], warnings: Sequence[str]
+    profile: dict[str, Any], levels: dict[str, Level], figures: dict[str, Figure], gpus: str, warnings: Sequence[str]
 ) -> None:
     from rich import box
     from rich.console import Console
@@ -321,6 +343,7 @@ def _show(
         f"{_said(copy)}; handover {duration(figures['handover'].value * 1e6)}{_said(figures['handover'])}; a posted "
         f"receive that is passed over {figures['search'].value * 1e9:.1f} ns{_said(figures['search'])}",
         "every rank has a core of its own" if cores == 0 else f"the ranks of a host have {cores:g} cores together",
+        gpus,
     ]
     missing = [name for name in LEVELS if name not in levels]
     if missing:

@@ -1,14 +1,13 @@
-"""`vicinal bench`: the options of each benchmark, and what follows from them."""
+"""`vicinal bench`: the options of each benchmark; cli_bench_runs.py does what follows from them."""
 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .inputs import ALLTOALLV
+from . import cli_bench_runs
+from .cli_bench_runs import DENSITIES, PARTNERS, PROBABILITY
 from .options import (
     add_common,
     add_files,
@@ -17,20 +16,14 @@ from .options import (
     positive,
     positives,
     probabilities,
-    regions_are_known,
-    regions_of,
-    virtual_regions_of,
 )
-from .outputs import CommandError, OutputFile
+from .outputs import OutputFile
 from .report import Report
 
-if TYPE_CHECKING:
-    from .benchmarks.competition import Terms
-
-DENSITIES = (0.05, 0.1, 0.3, 0.5, 0.7)
 SIZES = (32, 400, 4096)
 BLOCKS = (8, 1024, 65536)
-PROBABILITY, VALUES, PARTNERS = 0.05, 64, 2
+ALL_TO_ALL = (8, 64, 1024, 16384)
+VALUES = 64
 EXCHANGES, TURN_SECONDS = 1000, 0.2
 
 
@@ -41,6 +34,7 @@ def add_benches(commands: Any) -> None:
     _add_neighbor_allgather(benches)
     _add_sdde(benches)
     _add_allgather(benches)
+    _add_alltoallv(benches)
     _add_amg(benches)
     _add_choice(benches)
 
@@ -52,7 +46,7 @@ def _add_neighbor_allgather(benches: Any) -> None:
         "strategies, check that all deliver the same, and time them in turn. Without any graph named, random "
         "ones of several densities are taken.",
     )
-    command.set_defaults(bench=_run_neighbor_allgather)
+    command.set_defaults(bench=cli_bench_runs.run_neighbor_allgather)
     command.add_argument(
         "--ranks", type=positive, metavar="N", help="how many ranks (default: as many as a --pattern has)"
     )
@@ -96,7 +90,7 @@ def _add_sdde(benches: Any) -> None:
         "time them in turn; or, by --count, count the messages between regions at any number of ranks. Without "
         "any workload named, a random one and one with few partners are taken.",
     )
-    command.set_defaults(bench=_run_sdde)
+    command.set_defaults(bench=cli_bench_runs.run_sdde)
     command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
     add_common(command, launched=True)
     command.add_argument(
@@ -113,6 +107,10 @@ def _add_sdde(benches: Any) -> None:
     command.add_argument(
         "--partners", type=positives, default=[], metavar="LIST",
         help=f"each rank needs a few values of this many others, such as {PARTNERS}",
+    )
+    command.add_argument(
+        "--receivers", type=positives, default=[], metavar="LIST",
+        help="each rank needs a few values of one of this many ranks, spread over the machine: all to few",
     )
     command.add_argument(
         "--matrix", nargs="+", action="extend", default=[], metavar="MATRIX",
@@ -132,7 +130,7 @@ def _add_allgather(benches: Any) -> None:
         "that all deliver the same, and time them in turn; or, by --count, count and price what each sends at any "
         "number of ranks.",
     )
-    command.set_defaults(bench=_run_allgather)
+    command.set_defaults(bench=cli_bench_runs.run_allgather)
     command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
     add_common(command, launched=True)
     command.add_argument(
@@ -152,6 +150,32 @@ def _add_allgather(benches: Any) -> None:
     add_timing(command, iterations=50)
 
 
+def _add_alltoallv(benches: Any) -> None:
+    command = benches.add_parser(
+        "alltoallv", help="MPI_Alltoallv",
+        description="Run alltoalls with counts over all ranks by the MPI's own MPI_Alltoallv and by vicinal's planners, "
+        "those that store and forward among them, check that all deliver the same, and time them in turn.",
+    )
+    command.set_defaults(bench=cli_bench_runs.run_alltoallv)
+    command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
+    add_common(command, launched=True)
+    add_profile(command)
+    command.add_argument(
+        "--planners", default="all", metavar="NAMES",
+        help="the usual ones (default), or some, such as automatic,direct,tuna,tuna/4,calls: with a radix after the slash, and "
+        "calls in a loop",
+    )
+    command.add_argument(
+        "--sizes", type=positives, default=list(ALL_TO_ALL), metavar="LIST",
+        help=f"bytes from a rank to another, in the mean (default {_list(ALL_TO_ALL)})",
+    )
+    command.add_argument(
+        "--counts", default="uniform,power-law", metavar="LIST", help="uniform, power-law, or both (default)"
+    )
+    _add_turn_seconds(command)
+    add_timing(command, iterations=50, repetitions=12)
+
+
 def _add_amg(benches: Any) -> None:
     command = benches.add_parser(
         "amg", help="the exchanges of a multigrid hierarchy, at any number of virtual ranks, or run",
@@ -160,7 +184,7 @@ def _add_amg(benches: Any) -> None:
         "it takes; nothing is run. Several numbers of ranks show how it scales. With --run, MPI ranks run the exchanges by the "
         "MPI's own collective and under strategies.",
     )
-    command.set_defaults(bench=_run_amg)
+    command.set_defaults(bench=cli_bench_runs.run_amg)
     size = command.add_mutually_exclusive_group(required=True)
     size.add_argument("--rows", type=positive, metavar="N", help="rows of the finest level, whatever the ranks")
     size.add_argument("--rows-per-rank", type=positive, metavar="N", help="rows of the finest level per rank")
@@ -184,7 +208,7 @@ def _add_choice(benches: Any) -> None:
         "strategies and by the MPI's own, twice: the first run says which strategy is the best, the second how much longer "
         "`automatic` takes. Without anything named, random graphs of several densities are taken.",
     )
-    command.set_defaults(bench=_run_choice)
+    command.set_defaults(bench=cli_bench_runs.run_choice)
     command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
     add_common(command, launched=True)
     add_profile(command)
@@ -234,122 +258,6 @@ def run(options: argparse.Namespace, known: Sequence[str], json: Report | None, 
     """Run the benchmark that was asked for; `known` are the strategies that there are."""
     status: int = options.bench(options, known, json, plot)
     return status
-
-
-def _run_neighbor_allgather(
-    options: argparse.Namespace, known: Sequence[str], json: Report | None, plot: OutputFile | None
-) -> int:
-    from .benchmarks.neighbor_allgather import STRATEGIES, Request, neighbor_allgather
-
-    strategies = _contestants(options.strategy, "strategy", STRATEGIES, known)
-    asked = options.density or options.moore or options.matrix or options.pattern
-    return neighbor_allgather(
-        Request(
-            options.ranks, options.density if asked else DENSITIES, options.moore, options.matrix, options.pattern,
-            options.sizes, options.columns, _terms(options, strategies, json, plot),
-        )
-    )
-
-
-def _run_allgather(
-    options: argparse.Namespace, _: Sequence[str], json: Report | None, plot: OutputFile | None
-) -> int:
-    from .benchmarks.allgather import Request, allgather, count, planners
-
-    names = planners()
-    chosen = _contestants(options.planners, "planner of allgathers", names, names)
-    _check_counting(options, plot)
-    request = Request(options.ranks, options.sizes, options.local, _terms(options, chosen, json, plot))
-    return count(request) if options.count else allgather(request)
-
-
-def _run_sdde(
-    options: argparse.Namespace, _: Sequence[str], json: Report | None, plot: OutputFile | None
-) -> int:
-    from .benchmarks.sdde import METHODS, Request, count, sdde
-
-    if "one-sided" in options.methods:
-        raise CommandError(
-            "the method one-sided is for messages of one size (vicinal_sparse_alltoall in C), and those here differ; "
-            f"choose all or some of {', '.join(METHODS)}"
-        )
-    methods = _contestants(options.methods, "method", METHODS, METHODS)
-    _check_counting(options, plot)
-    asked = options.probability or options.partners or options.matrix
-    probabilities_asked = options.probability if asked else [PROBABILITY]
-    partners = options.partners if asked else [PARTNERS]
-    request = Request(
-        options.ranks, probabilities_asked, options.values, partners, options.matrix,
-        _terms(options, methods, json, plot),
-    )
-    return count(request) if options.count else sdde(request)
-
-
-def _run_amg(options: argparse.Namespace, _: Sequence[str], json: Report | None, plot: OutputFile | None) -> int:
-    from .benchmarks.amg import Request, amg
-    from .benchmarks.amg_run import STRATEGIES, RunRequest, amg_run
-
-    ranks = sorted(set(options.ranks))
-    request = Request(options.rows, options.rows_per_rank, ranks, options.ranks_per_region, options.profile, json, plot)
-    if options.run:
-        terms = replace(_terms(options, STRATEGIES, json, plot), **_turns_of(options))
-        return amg_run(RunRequest(request, terms))
-    if options.mpi:
-        raise CommandError("without --run nothing is run, so no --mpi; give both or neither")
-    return amg(request)
-
-
-def _turns_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The terms of benchmarks whose turns have a limit, and whose plans a profile may choose."""
-    profile = os.path.abspath(options.profile) if options.profile else None
-    return {"turn_seconds": options.turn_seconds, "profile": profile}
-
-
-def _run_choice(
-    options: argparse.Namespace, known: Sequence[str], json: Report | None, plot: OutputFile | None
-) -> int:
-    from .benchmarks.choice import AUTOMATIC, Request, choice
-    from .options import check_strategy
-
-    serving = check_strategy("all", **ALLTOALLV)
-    chosen = _contestants(options.strategy, "strategy", serving, known)
-    for name in chosen:
-        check_strategy(name, **ALLTOALLV)
-    asked = options.pattern or options.matrix or options.density or options.probability
-    terms = replace(_terms(options, list(dict.fromkeys([*chosen, AUTOMATIC])), json, plot), **_turns_of(options))
-    return choice(
-        Request(
-            options.ranks, options.pattern, options.exchanges, options.matrix, options.density if asked else DENSITIES,
-            options.sizes, options.probability, options.values, regions_are_known(options), terms,
-        )
-    )
-
-
-def _check_counting(options: argparse.Namespace, plot: OutputFile | None) -> None:
-    if options.count and plot:
-        raise CommandError("--plot draws times, and --count takes none; give one of them")
-    if options.count and options.mpi:
-        raise CommandError("--count runs nothing, so no --mpi; give one of them")
-
-
-def _terms(
-    options: argparse.Namespace, contestants: Sequence[str], json: Report | None, plot: OutputFile | None
-) -> Terms:
-    from .benchmarks.competition import Terms
-
-    # Where nothing is run, nothing says what a node is.
-    virtual = getattr(options, "count", False)
-    regions = virtual_regions_of(options) if virtual else regions_of(options) or "node"
-    return Terms(regions, contestants, options.iterations, options.repetitions, options.mpi, json, plot)
-
-
-def _contestants(asked: str, what: str, all_: Sequence[str], known: Sequence[str]) -> Sequence[str]:
-    """Those to set beside the MPI's own: `all_` where all are asked for, otherwise some of the known."""
-    names = list(all_) if asked == "all" else [name.strip() for name in asked.split(",")]
-    for name in names:
-        if name not in known:
-            raise CommandError(f"there is no {what} '{name}'; choose all or some of {', '.join(known)}")
-    return list(dict.fromkeys(names))
 
 
 def _list(values: Sequence[float]) -> str:

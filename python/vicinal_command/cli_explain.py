@@ -31,6 +31,15 @@ def add_explain(commands: Any) -> None:
         "--goal-signals", action=argparse.BooleanOptionalAction, default=True,
         help="signals inside a host, and messages without elements, are empty messages there (default), or left out",
     )
+    explain.add_argument(
+        "--memory", choices=("host", "device"), default="host",
+        help="where the buffers lie: with 'device' predict copies and kernels of GPUs, too, by a profile that has them "
+        "(default host)",
+    )
+    explain.add_argument(
+        "--device-way", choices=("automatic", "staged", "direct", "shared", "direct-shared"), default="automatic",
+        help="with --memory device: how buffers there are moved (docs/gpu.md); by default whichever is fastest by the profile",
+    )
     explain.add_argument("--rank", type=int, metavar="R", help="print rank R's plan under the strategy")
 
 
@@ -49,6 +58,8 @@ def run(
         explain.Request(
             input_of(options), virtual_regions_of(options), asked, strategy, options.profile,
             options.idle_ranks == "lead", json, plot,
-            verify=options.verify, phases=options.phases, goal=goal, rank=options.rank, goal_signals=options.goal_signals,
+            verify=options.verify, phases=options.phases, goal=goal, rank=options.rank, memory=options.memory,
+            device_way=options.device_way,
+            goal_signals=options.goal_signals,
         )
     )

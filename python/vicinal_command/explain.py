@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from vicinal import Error
 
-from .inputs import Problem, VirtualRequest, plan, read_input, read_machine
+from .inputs import Problem, VirtualRequest, plan, read_input, read_machine, suited
 from .memory import available_memory
 from .outputs import CommandError, OutputFile, interruptible, progress
 from .prices import Prediction, predict, profile_of
@@ -59,6 +59,10 @@ class Request(VirtualRequest):
     phases: bool
     goal: OutputFile | None
     rank: int | None
+    memory: str
+    """Where the buffers lie: 'host' or 'device'."""
+    device_way: str
+    """By which way they are moved there, as `vicinal_device_way` has it."""
     goal_signals: bool
     """Whether the GOAL program has signals, as empty messages."""
 
@@ -74,6 +78,7 @@ class _Explanation:
         self.request = request
         self.profile: Profile = profile_of(request.profile)
         self.problem: Problem = read_input(request.input)
+        self.request = replace(request, strategies=suited(request, self.problem))
         if request.rank is not None and not 0 <= request.rank < self.problem.ranks:
             raise CommandError(f"there is no rank {request.rank}; --rank takes 0 to {self.problem.ranks - 1}")
         self.machine: Machine = read_machine(request.regions, self.problem.ranks)
@@ -112,7 +117,9 @@ class _Explanation:
             finding = _prove(plans, problem.patterns)
             self.findings += [f"{strategy}: {finding}"] if finding else []
             correct = finding is None
-        predicted = interruptible(lambda: predict(plans, self.profile, problem.value_bytes))
+        predicted = interruptible(
+            lambda: predict(plans, self.profile, problem.value_bytes, request.memory, request.device_way)
+        )
         counts = plans.statistics()
         self.rows.append(_make_row(strategy, counts, predicted, problem.value_bytes, self.apart, correct))
         if request.plot:
@@ -145,6 +152,7 @@ class _Explanation:
                     "bytes_once": self.once * problem.value_bytes,
                 },
                 "verdict": found,
+                **({"memory": request.memory, "device_way": request.device_way} if request.memory != "host" else {}),
             }
             request.json.write(self.rows, facts, self.profile.name)
         title = problem.title(regions)
@@ -166,11 +174,16 @@ class _Explanation:
         if request.rank is not None:
             print(self.text, file=stream)
 
+    def _way(self) -> str:
+        way = self.request.device_way
+        return way if way != "automatic" else f"the fastest of {', '.join(self.profile.device_ways)}"
+
     def _notes(self) -> list[str]:
         apart, once = (count * self.problem.value_bytes for count in (self.apart, self.once))
         share = f" ({100 * (apart - once) / apart:.0f} % less)" if apart else ""
         notes = [
-            f"predicted: by the profile {self.profile.name}, until the last rank is done; nothing was run",
+            f"predicted: by the profile {self.profile.name}, until the last rank is done; nothing was run"
+            f"{f', of buffers in the memory of GPUs, {self._way()}' if self.request.memory == 'device' else ''}",
             "busiest rank's: what the rank whose processor is busy longest sends to other regions and receives from them",
             f"saved: of the {size(apart)} that pass between regions where each edge's values go apart; each value once "
             f"for each pair of regions is {size(once)}{share}",

@@ -88,6 +88,8 @@ class Problem:
     """Elements of each edge where values have none; None: they have."""
     facts: dict[str, Any]
     """What JSON says of it."""
+    complete: bool = False
+    """Whether it is an alltoallv over a whole communicator: each rank sends to each other."""
 
     def title(self, regions: int) -> str:
         """What a table or picture of it is called, on so many regions."""
@@ -116,8 +118,23 @@ class Problem:
 
 
 def serves(name: str) -> dict[str, bool]:
-    """What strategies have to serve for what is named so."""
-    return ALLTOALLV if is_recorded(name) else HALO
+    """What strategies have to serve for what is named so; `suited` says later which do."""
+    return {**ALLTOALLV, "complete": True} if is_recorded(name) else HALO
+
+
+def suited(request: VirtualRequest, problem: Problem) -> Sequence[str]:
+    """Of the strategies asked for those that serve the problem; a CommandError where the one does not."""
+    from vicinal import _core
+
+    if problem.complete:
+        return request.strategies
+    for_any = dict(_core.strategies())
+    if request.chosen is not None and request.chosen not in for_any:
+        raise CommandError(
+            f"the strategy '{request.chosen}' serves exchanges over a whole communicator only: all ranks pass on what is "
+            f"for others, and in {problem.name} not every rank sends to every other"
+        )
+    return [name for name in request.strategies if name in for_any]
 
 
 def read_input(given: Input) -> Problem:
@@ -143,7 +160,7 @@ def plan(
     """
     return plan_patterns(
         strategy, problem.patterns, problem.planned_bytes, machine, profile, shared_memory=shared_memory,
-        idle_ranks_lead=idle_ranks_lead,
+        complete=problem.complete, idle_ranks_lead=idle_ranks_lead,
     )
 
 
@@ -151,7 +168,7 @@ def plan_patterns(
     strategy: str, patterns: Patterns, element_bytes: int, machine: Machine, profile: Profile, *,
     shared_memory: bool = True, one_block: bool = False, complete: bool = False, idle_ranks_lead: bool = False,
 ) -> PlanSet:
-    """The same for patterns without a problem around them; `one_block` and `complete` as for allgathers."""
+    """The same for patterns without a problem around them; `one_block` as for allgathers, `complete` over a communicator."""
     from vicinal import _core
 
     return interruptible(
@@ -236,6 +253,7 @@ def _recorded(given: Input) -> Problem:
         needers=destinations,
         weights=counts,
         facts={"pattern": run.describe(), "exchanges": exchanges},
+        complete=len(sources) == ranks * (ranks - 1),
     )
 
 

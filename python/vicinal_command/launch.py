@@ -15,11 +15,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}
-NAMES = ("mpich", "openmpi", "system")
+SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "abi": "libmpi_abi.so.1"}
+NAMES = ("mpich", "openmpi", "abi", "system")
 TREE = Path(__file__).resolve().parents[2]
 
 # Open MPI refuses to start as root unless told twice, by either of its two launchers.
@@ -39,7 +39,7 @@ class Mpi:
     """One MPI: its ABI, its launcher, and what its ranks need in their environment."""
 
     abi: str
-    """`mpich` or `openmpi`: which of vicinal's and mpi4py's builds fits."""
+    """`mpich`, `openmpi` or `abi`, the MPI standard's own: which of vicinal's and mpi4py's builds fits."""
     mpiexec: Path
     kind: str
     """How the launcher is called: `hydra` (MPICH, Intel MPI), `prrte` (Open MPI 5), `orte` (4)."""
@@ -52,7 +52,8 @@ class Mpi:
 
 
 def find_mpi(name: str | None = None) -> Mpi:
-    """Find the MPI called `name`: `mpich`, `openmpi`, `system` (whatever is on PATH) or a prefix.
+    """Find the MPI called `name`: `mpich`, `openmpi`, `system` (whatever is on PATH) or a prefix; `abi`: one that has a
+    library of the MPI standard's own ABI beside its own, as MPICH 5 does, to be run on that.
 
     Without a name, the environment variable VICINAL_MPI, then MPI, gives it.  Without those the
     first found of: the source tree's own MPIs, the Python environment's, PATH's.
@@ -62,6 +63,8 @@ def find_mpi(name: str | None = None) -> Mpi:
         return _first([*_own_prefixes(NAMES[:2]), *_path_prefixes()], "MPI")
     if name == "system":
         return _first(_path_prefixes(), "system MPI")
+    if name == "abi":
+        return _with_standard_abi([*_own_prefixes(NAMES[:2]), *_path_prefixes()])
     if name in SONAMES:
         found = [*_own_prefixes([name]), *_path_prefixes()]
         return _first(found, name, abi=name)
@@ -98,6 +101,18 @@ def command(
     elif not oversubscribe and ranks > (os.cpu_count() or 1):
         raise LauncherError(f"{ranks} ranks on {os.cpu_count()} cores need oversubscribe=True")
     return [*launcher, *map(str, argv)], {**os.environ, **mpi.env}
+
+
+def _with_standard_abi(prefixes: Sequence[Path]) -> Mpi:
+    """The first that has a library of that ABI."""
+    for prefix in prefixes:
+        library = _library("abi", prefix)
+        mpi = _inspect(prefix) if os.sep in library["MPI4PY_LIBMPI"] else None
+        if mpi is not None:
+            return replace(mpi, abi="abi", env={**mpi.env, **library})
+    raise LauncherError(
+        f"no MPI with {SONAMES['abi']}, of the MPI standard's own ABI, found: run `pip install mpich` (5.0 or newer)"
+    )
 
 
 def _own_prefixes(names: Sequence[str]) -> list[Path]:

@@ -91,17 +91,20 @@ def add_strategy(command: argparse.ArgumentParser) -> None:
     )
 
 
-def check_strategy(asked: str, *, with_reverse: bool, one_block: bool) -> Sequence[str]:
-    """The strategies to look at: the baseline and those asked for, which must serve such exchanges."""
+def check_strategy(asked: str, *, with_reverse: bool, one_block: bool, complete: bool = False) -> Sequence[str]:
+    """The strategies to look at: the baseline and those asked for, which must serve such exchanges.
+
+    With `complete`, exchanges over a whole communicator.
+    """
     from vicinal import _core
 
-    serving = [name for name, _ in _core.strategies(with_reverse=with_reverse, one_block=one_block)]
+    serving = [name for name, _ in _core.strategies(with_reverse=with_reverse, one_block=one_block, complete=complete)]
     if asked == "all":
         return serving
-    if asked not in dict(_core.strategies()):
+    if asked not in dict(_core.strategies(complete=True)):
         raise CommandError(f"there is no strategy '{asked}'; choose all or one of {', '.join(serving)}")
     try:
-        _core.require_serves(asked, with_reverse=with_reverse, one_block=one_block)
+        _core.require_serves(asked, with_reverse=with_reverse, one_block=one_block, complete=complete)
     except Error as error:
         raise CommandError(str(error)) from error
     return list(dict.fromkeys([BASELINE, asked]))
@@ -124,7 +127,7 @@ def add_mpi(command: argparse.ArgumentParser) -> None:
     """Which MPI ranks are started with."""
     command.add_argument(
         "--mpi", metavar="NAME",
-        help="mpich, openmpi, system (the one on PATH), or the folder of an MPI; by default VICINAL_MPI "
+        help="mpich, openmpi, abi (one's library of the MPI standard's own ABI), system (the one on PATH), or the folder of an MPI; by default VICINAL_MPI "
         "says which, or the first one found is taken",
     )
 

@@ -45,9 +45,21 @@ def profile_of(path: str | None) -> Profile:
         raise CommandError(f"{where}: {' '.join(str(error).split())}") from error
 
 
-def predict(plans: PlanSet, profile: Profile, element_bytes: int) -> Prediction:
-    """The price of one exchange of elements of this size."""
-    found = plans.price(profile, element_bytes)
+def predict(
+    plans: PlanSet, profile: Profile, element_bytes: int, memory: str = "host", device_way: str = "staged"
+) -> Prediction:
+    """The price of one exchange of elements of this size, from and to the host's memory or a device's.
+
+    There it goes by `device_way`, of "automatic" the one of those in the profile that takes less.
+    """
+    ways = [device_way]
+    if device_way == "automatic":
+        ways = (profile.device_ways if memory == "device" else []) or ["staged"]
+    try:
+        found = min((plans.price(profile, element_bytes, memory, way) for way in ways),
+                    key=lambda price: price["seconds"])
+    except Error as error:
+        raise CommandError(str(error)) from error
     return Prediction(*_in_microseconds(found), int(found["busiest"]))
 
 

@@ -100,6 +100,8 @@ def run_ranks(
     environment.update(PYTHONPATH=os.pathsep.join(paths), PYTHONSAFEPATH="1")
     # More ranks than cores is the usual case here; threads of a BLAS would only be in their way.
     environment.setdefault("OMP_NUM_THREADS", "1")
+    # Virtual ranks have a core each unless the profile says otherwise; these are to choose as they do.
+    environment.setdefault("VICINAL_CORES", "0")
     # What the command line says is meant, whatever the environment says.
     for name in ("VICINAL_STRATEGY", "VICINAL_ALLGATHER", "VICINAL_EXCHANGE", "VICINAL_REGIONS"):
         environment.pop(name, None)

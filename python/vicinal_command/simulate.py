@@ -7,14 +7,14 @@ profile.  docs/command.md has the rules.  Every region is taken to be a host of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .chains import segments, told
-from .inputs import Problem, VirtualRequest, plan, read_input, read_machine
+from .inputs import Problem, VirtualRequest, plan, read_input, read_machine, suited
 from .outputs import OutputFile, interruptible, progress
 from .prices import Simulated, follow, profile_of
 from .report import tables_beside
@@ -75,6 +75,7 @@ def simulate(request: Request) -> int:
     """Plan, simulate, show the tables and the chain, and write the files.  Returns the exit status."""
     profile = profile_of(request.profile)
     problem = read_input(request.input)
+    request = replace(request, strategies=suited(request, problem))
     machine = read_machine(request.regions, problem.ranks)
     rows: list[SimulateRow] = []
     baseline: Simulated | None = None

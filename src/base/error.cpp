@@ -20,6 +20,7 @@ const char* name(Fault fault) {
     case Fault::request: return "request";
     case Fault::operation: return "operation";
     case Fault::memory: return "memory";
+    case Fault::device: return "device";
     case Fault::unsupported: return "unsupported-operation";
     case Fault::elsewhere: return "remote";
     case Fault::internal: return "internal";

@@ -23,6 +23,7 @@ enum class Fault {
   request,       ///< a request in the wrong state (MPI_ERR_REQUEST)
   operation,     ///< a reduction operator that cannot be used (MPI_ERR_OP)
   memory,        ///< memory or shared memory that could not be had (MPI_ERR_NO_MEM)
+  device,        ///< a device or its driver, which have failed (MPI_ERR_OTHER)
   unsupported,   ///< something this build or this MPI cannot do (MPI_ERR_UNSUPPORTED_OPERATION)
   elsewhere,     ///< another rank reported a fault; the message names it (MPI_ERR_OTHER)
   internal,      ///< a broken invariant of the library (MPI_ERR_INTERN)

@@ -20,7 +20,8 @@ using Scope = SettingScope;
 /// Those of src/planners/table.cpp, to which a test holds them.
 constexpr std::string_view planner_names =
     "automatic direct nearest-first aggregate aggregate-plain two-step split common-neighbor "
-    "distance-halving distance-halving-pruned bruck dissemination recursive-doubling ring "
+    "distance-halving distance-halving-pruned cascade tuna tuna-hierarchical bruck dissemination "
+    "recursive-doubling ring "
     "hierarchical multi-lane locality-bruck";
 
 constexpr std::array table = std::to_array<Setting>({
@@ -56,6 +57,12 @@ constexpr std::array table = std::to_array<Setting>({
      "as "
      "a cost model finds best",
      Form::whole_number, "", 0, 1 << 20},
+    {"vicinal_radix", "0",
+     "'tuna', 'tuna-hierarchical' and 'cascade' store and forward with this radix, or, for 0, with "
+     "the one that a cost model finds best",
+     Form::special, "0, or a whole number from 2 to 1048576"},
+    {"vicinal_device_way", "automatic", "how what lies in a GPU's memory is moved", Form::words,
+     "automatic staged direct shared direct-shared"},
     {"vicinal_profile", "", "what the machine costs, by which plans are chosen", Form::special,
      "the name of a file as 'vicinal calibrate' writes it", 0, 0, Scope::call, true, true},
     {"vicinal_choice", "estimate", "how 'automatic' is decided", Form::words,
@@ -66,16 +73,21 @@ constexpr std::array table = std::to_array<Setting>({
      "the path of a file"},
     {"vicinal_verify", "0", "whether all ranks of an exchange prove each new plan together",
      Form::words, "1 0"},
-    {"vicinal_report_waits", "30", "when a rank that waits says for whom", Form::seconds,
+    {"vicinal_report_waits", "30", "when a rank that waits says for whom", Form::amount,
      "a number of seconds, or 0 for never", 0, 0, Scope::process, false},
     {"vicinal_shared_memory", "1", "whether ranks of a host share memory at all", Form::words,
      "1 0", 0, 0, Scope::process, false},
+    {"vicinal_cores", "", "how many cores the ranks of a host are taken to share", Form::amount,
+     "a number, or 0 where each has one of its own", 0, 0, Scope::process, false},
     {"vicinal_progress_thread", "0", "whether a thread of the library's own progresses exchanges",
      Form::words, "1 yes on true 0 no off false", 0, 0, Scope::process},
     {"vicinal_dump_signal", "", "what has a rank say what it waits for", Form::special,
      "the number of a signal that can be caught", 0, 0, Scope::process, false},
     {"vicinal_log", "warn", "what is written of plans and settings, and where", Form::special,
      "'warn', 'info' or 'debug', or one of these with a file as 'info:FILE'", 0, 0, Scope::process,
+     false},
+    {"vicinal_device_driver", "automatic", "by which driver device memory is found and moved",
+     Form::special, "'automatic', 'none', or the path of a driver's library", 0, 0, Scope::process,
      false},
     {"vicinal_report", "", "where the preload library writes what became of a program's exchanges",
      Form::special, "the name of a file", 0, 0, Scope::process, false},
@@ -115,7 +127,7 @@ bool can_be(const Setting& setting, std::string_view text) {
       const auto number = read_whole_number(text);
       return number && *number >= setting.least && *number <= setting.largest;
     }
-    case Form::seconds: return read_seconds(text).has_value();
+    case Form::amount: return read_amount(text).has_value();
     case Form::special: return true;
   }
   return false;
@@ -194,7 +206,7 @@ std::optional<std::int64_t> read_whole_number(std::string_view text) {
   return read_number<std::int64_t>(text);
 }
 
-std::optional<double> read_seconds(std::string_view text) {
+std::optional<double> read_amount(std::string_view text) {
   const auto value = read_number<double>(text);
   return value && *value >= 0 ? value : std::nullopt;
 }

@@ -26,7 +26,7 @@ enum class SettingScope : std::uint8_t {
 enum class SettingForm : std::uint8_t {
   words,         ///< one of several
   whole_number,  ///< from a least to a largest
-  seconds,       ///< a number, not negative
+  amount,        ///< a number, not negative; `values` says of what to people
   special,       ///< whoever uses it knows; `values` says it to people
 };
 
@@ -36,7 +36,7 @@ struct Setting {
       standard;  ///< what holds where nothing is given, as it would be written; "" for none
   std::string_view meaning;  ///< in half a sentence, to which what may be written is added
   SettingForm form = SettingForm::words;
-  std::string_view values = {};  ///< words: all of them, a space between two; special: for people
+  std::string_view values = {};  ///< words: all of them, a space between two; else: for people
   std::int64_t least = 0;        ///< of whole numbers
   std::int64_t largest = 0;
   SettingScope scope = SettingScope::call;
@@ -74,7 +74,8 @@ void check_environment();
 
 /// The number that a text is, all of it.
 std::optional<std::int64_t> read_whole_number(std::string_view text);
-std::optional<double> read_seconds(std::string_view text);
+/// The number, not negative, that a text is.
+std::optional<double> read_amount(std::string_view text);
 /// Of the words for yes and no.
 bool is_yes(std::string_view text);
 

@@ -73,13 +73,15 @@ double work_for(double seconds) {
   return seed == 0 ? 0 : pieces;
 }
 
+/// Seconds for which whoever waits leaves its core to others.
+constexpr double nap = 1e-3;
+
 }  // namespace
 
 Calibrator::Calibrator(MPI_Comm user, std::string_view regions)
     : communicator_(mpi::Communicator::of(user)), machine_(communicator_->machine(regions)) {}
 
 void Calibrator::sleep_until_all_are_here() {
-  constexpr double nap = 1e-3;
   mpi::PendingOperation all_here = mpi::ibarrier(communicator_->handle());
   while (!all_here.test()) measuring::sleep(nap);
 }
@@ -90,7 +92,6 @@ bool Calibrator::shares_memory(RankPair pair) const {
 
 Samples Calibrator::handover(RankPair pair, Effort effort) {
   constexpr double of_one = 1e-6;
-  constexpr double nap = 1e-3;
   Samples samples;
   measure([&] {
     const bool begins = rank() == pair.first;

@@ -27,6 +27,9 @@ struct Effort {
   double seconds = 1e-3;  ///< of each sample, about: as many turns as take so long
 };
 
+/// Where the messages lie that are measured: in the host's memory, or that of the first GPU, on all ranks.
+enum class MessagesOf : std::uint8_t { host, gpu };
+
 /// Seconds, by repetition and within it by what was asked for: sizes, counts. Empty on ranks that measured nothing.
 using Samples = std::vector<double>;
 
@@ -41,17 +44,20 @@ class Calibrator {
   [[nodiscard]] const Machine& machine() const { return *machine_; }
 
   /// One way of a message of each size, on the pair's first rank: half of a round trip. Receives are posted before.
-  Samples one_way(RankPair pair, std::span<const std::int64_t> sizes, Effort effort);
+  Samples one_way(RankPair pair, std::span<const std::int64_t> sizes, Effort effort,
+                  MessagesOf memory);
 
   /// The most bytes of which a send completes though its receive is not posted, up to `largest`; on the first rank,
   /// else -1. Found by halving, so it takes for granted that smaller ones do, too.
-  std::int64_t eager_limit(RankPair pair, std::int64_t largest);
+  std::int64_t eager_limit(RankPair pair, std::int64_t largest, MessagesOf memory);
 
   /// Processor time of the first rank for so many sends of so many bytes to the second, to their completion.
-  Samples sends(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort);
+  Samples sends(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort,
+                MessagesOf memory);
 
   /// Processor time of the second rank for as many receives: posting them, and taking in what has come.
-  Samples receives(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort);
+  Samples receives(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort,
+                   MessagesOf memory);
 
   /// One way of a message of so many bytes where the pairs send at once, on each first rank; what answers is empty.
   Samples together(std::span<const RankPair> pairs, std::int64_t bytes, Effort effort);
@@ -65,6 +71,22 @@ class Calibrator {
   /// A copy of so many bytes, out of the arena, where the first rank has just written them; on the second rank. A pair
   /// of one rank twice has what it has written itself.
   Samples copy(RankPair pair, std::int64_t bytes, Effort effort);
+
+  /// What the first GPU of rank 0 takes, on that rank: for each size a copy to it, a gather of words of 8 bytes in its
+  /// memory, and a copy to the host, each as two numbers: until it is on its way, and until it is known to be done.
+  /// Sizes are multiples of 8 from 16 on. Empty where there is no GPU.
+  Samples device(std::span<const std::int64_t> sizes, Effort effort);
+  /// The same for a gather out of the memory of the first rank's GPU by the second rank, of the same host; on that rank.
+  /// Empty where it cannot be opened there.
+  Samples device_peer(RankPair pair, std::span<const std::int64_t> sizes, Effort effort);
+  /// Local.
+  struct Gpus {
+    std::string name;  ///< "" where there is none
+    int count = 0;     ///< of this rank's host, as its driver says
+    bool has_kernels = false;
+    bool mpi_takes_pointers = false;  ///< of its memory
+  };
+  [[nodiscard]] Gpus gpus() const;
 
   /// Processor time of a fixed piece of work, on rank 0 while all others sleep; and behind these, what part of the
   /// last repetition it had a core.
@@ -82,7 +104,7 @@ class Calibrator {
   }
   void sleep_until_all_are_here();
   Samples many(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort,
-               bool of_sender);
+               bool of_sender, MessagesOf memory);
   [[nodiscard]] bool shares_memory(RankPair pair) const;
 
   std::shared_ptr<mpi::Communicator> communicator_;

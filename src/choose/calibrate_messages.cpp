@@ -7,6 +7,7 @@
 
 #include "choose/calibrate.hpp"
 #include "choose/measuring.hpp"
+#include "memory/device/device_memory.hpp"
 
 namespace vicinal {
 
@@ -14,9 +15,25 @@ using namespace measuring;
 
 namespace {
 
-using Bytes = std::vector<std::byte>;
+/// What messages are sent from, or come into.
+class Payload {
+ public:
+  Payload(std::int64_t bytes, MessagesOf memory)
+      : block_(memory == MessagesOf::gpu ? first_gpu().memory : host_memory(),
+               static_cast<std::size_t>(bytes)) {}
+  [[nodiscard]] std::span<std::byte> all() const { return {block_.data(), block_.size()}; }
+  [[nodiscard]] std::span<std::byte> first(std::int64_t bytes) const {
+    return all().first(static_cast<std::size_t>(bytes));
+  }
 
-Bytes buffer(std::int64_t bytes) { return Bytes(static_cast<std::size_t>(bytes)); }
+ private:
+  static device::Gpu first_gpu() {
+    auto gpu = device::first_gpu(device::drivers());
+    require(gpu.has_value(), Fault::device, "there is no GPU to measure messages of");
+    return *gpu;
+  }
+  MemoryBlock block_;
+};
 
 /// The side of a ping-pong that begins; when it began, and when each turn was done.
 std::vector<double> ping(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
@@ -59,20 +76,20 @@ constexpr double first_guess = 20e-6;
 
 }  // namespace
 
-Samples Calibrator::one_way(RankPair pair, std::span<const std::int64_t> sizes, Effort effort) {
+Samples Calibrator::one_way(RankPair pair, std::span<const std::int64_t> sizes, Effort effort,
+                            MessagesOf memory) {
   Samples samples;
   measure([&] {
     if (rank() != pair.first && rank() != pair.second) return;
     const bool begins = rank() == pair.first;
     const Line line(*communicator_, begins ? pair.second : pair.first);
     const std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
-    Bytes out = buffer(largest), in = buffer(largest);
+    const Payload out(largest, memory), in(largest, memory);
     std::vector<double> of_one(sizes.size(), first_guess);
     // One repetition more, for warming up and for knowing how many turns fill a sample.
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const auto size = static_cast<std::size_t>(sizes[i]);
-        const std::span mine = std::span(out).first(size), theirs = std::span(in).first(size);
+        const std::span mine = out.first(sizes[i]), theirs = in.first(sizes[i]);
         if (!begins) {
           pong(line, theirs, mine, line.hear());
           continue;
@@ -86,7 +103,7 @@ Samples Calibrator::one_way(RankPair pair, std::span<const std::int64_t> sizes, 
   return samples;
 }
 
-std::int64_t Calibrator::eager_limit(RankPair pair, std::int64_t largest) {
+std::int64_t Calibrator::eager_limit(RankPair pair, std::int64_t largest, MessagesOf memory) {
   constexpr double patience = 2e-3;
   constexpr int least_polls = 100;
   constexpr std::int64_t no_more = -1;
@@ -94,17 +111,17 @@ std::int64_t Calibrator::eager_limit(RankPair pair, std::int64_t largest) {
   measure([&] {
     if (rank() == pair.second) {
       const Line line(*communicator_, pair.first);
-      Bytes in = buffer(largest);
+      const Payload in(largest, memory);
       for (std::int64_t size = line.hear(); size != no_more; size = line.hear()) {
-        auto came = line.receive(std::span(in).first(static_cast<std::size_t>(size)), tag_data);
+        auto came = line.receive(in.first(size), tag_data);
         finish(came);
       }
     }
     if (rank() != pair.first) return;
     const Line line(*communicator_, pair.second);
-    const Bytes out = buffer(largest);
+    const Payload out(largest, memory);
     const auto is_eager = [&](std::int64_t size) {
-      auto sent = line.send(std::span(out).first(static_cast<std::size_t>(size)), tag_data);
+      auto sent = line.send(out.first(size), tag_data);
       const double begin = now();
       bool done = sent.test();
       for (int poll = 0; !done && (poll < least_polls || now() - begin < patience); ++poll) {
@@ -128,17 +145,17 @@ std::int64_t Calibrator::eager_limit(RankPair pair, std::int64_t largest) {
 }
 
 Samples Calibrator::sends(RankPair pair, std::int64_t bytes, std::span<const int> counts,
-                          Effort effort) {
-  return many(pair, bytes, counts, effort, true);
+                          Effort effort, MessagesOf memory) {
+  return many(pair, bytes, counts, effort, true, memory);
 }
 
 Samples Calibrator::receives(RankPair pair, std::int64_t bytes, std::span<const int> counts,
-                             Effort effort) {
-  return many(pair, bytes, counts, effort, false);
+                             Effort effort, MessagesOf memory) {
+  return many(pair, bytes, counts, effort, false, memory);
 }
 
 Samples Calibrator::many(RankPair pair, std::int64_t bytes, std::span<const int> counts,
-                         Effort effort, bool of_sender) {
+                         Effort effort, bool of_sender, MessagesOf memory) {
   constexpr double until_all_have_come = 1e-3;
   Samples samples;
   const int most = *std::max_element(counts.begin(), counts.end());
@@ -146,7 +163,7 @@ Samples Calibrator::many(RankPair pair, std::int64_t bytes, std::span<const int>
     if (rank() != pair.first && rank() != pair.second) return;
     const bool sends = rank() == pair.first;
     const Line line(*communicator_, sends ? pair.second : pair.first);
-    Bytes data = buffer(bytes * most);
+    const Payload data(bytes * most, memory);
     std::vector<mpi::PendingOperation> operations;
     for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
       for (const int count : counts) {
@@ -155,8 +172,8 @@ Samples Calibrator::many(RankPair pair, std::int64_t bytes, std::span<const int>
         if (sends) static_cast<void>(line.hear());  // all receives are posted
         const double begin = processor_time();
         for (int i = 0; i < count; ++i) {
-          const auto part = std::span(data).subspan(static_cast<std::size_t>(i * bytes),
-                                                    static_cast<std::size_t>(bytes));
+          const auto part = data.all().subspan(static_cast<std::size_t>(i * bytes),
+                                               static_cast<std::size_t>(bytes));
           operations.push_back(sends ? line.send(part, tag_data) : line.receive(part, tag_data));
         }
         if (!sends) {
@@ -184,8 +201,8 @@ Samples Calibrator::together(std::span<const RankPair> pairs, std::int64_t bytes
     if (mine == pairs.end()) return;
     const bool sends = rank() == mine->first;
     const Line line(*communicator_, sends ? mine->second : mine->first);
-    Bytes data = buffer(bytes);
-    const std::span<std::byte> nothing;
+    const Payload buffer(bytes, MessagesOf::host);
+    const std::span<std::byte> data = buffer.all(), nothing;
     std::vector<Line> others;  // of the rank that gives the signal, to those that await it
     if (mine == pairs.begin() && sends) {
       for (const RankPair& pair : pairs.subspan(1)) others.emplace_back(*communicator_, pair.first);
@@ -221,8 +238,8 @@ Samples Calibrator::queued(RankPair pair, int third, std::span<const int> counts
   measure([&] {
     const std::size_t rounds = static_cast<std::size_t>(effort.repetitions) * counts.size();
     const bool serves = rank() == third;
-    Bytes out = buffer(message), in = buffer(message);
-    const std::span<std::byte> nothing;
+    const Payload outgoing(message, MessagesOf::host), incoming(message, MessagesOf::host);
+    const std::span<std::byte> out = outgoing.all(), in = incoming.all(), nothing;
     double of_one = first_guess;
     for (std::size_t round = 0; round < rounds; ++round) {
       const int count = counts[round % counts.size()];

@@ -43,7 +43,10 @@ std::vector<std::string_view> contenders(const PlanOptions& options) {
             "recursive-doubling", "locality-bruck", "ring"};
   }
   if (options.one_block) {
-    return {"automatic", "distance-halving", "common-neighbor", "aggregate", "direct"};
+    return {"automatic", "distance-halving", "common-neighbor", "cascade", "aggregate", "direct"};
+  }
+  if (options.complete && !options.partitioned) {
+    return {"automatic", "direct", "tuna-hierarchical", "tuna", "aggregate", "split", "two-step"};
   }
   return {"automatic", "direct", "aggregate", "split", "two-step"};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <sstream>
+#include <string>
 
 #include "base/product.hpp"
 
@@ -54,6 +55,14 @@ void write(std::ostream& out, const Widths& widths) {
   if (!any) out << "none";
 }
 
+/// Only exchanges that are served alike have a choice in common.
+std::string kind_of(const PlanOptions& options) {
+  const std::string radix = ", radix " + std::to_string(options.radix);
+  if (options.one_block) return options.complete ? "allgather over all" : "allgather" + radix;
+  if (options.with_reverse) return "halo";
+  return options.complete ? "all-to-all over all" + radix : "all-to-all";
+}
+
 }  // namespace
 
 PatternSummary summary(const Neighborhood& neighborhood, const Pattern& pattern,
@@ -101,11 +110,8 @@ std::string key_text(const PatternSummary& all, const Machine& machine,
        << all.regions << " regions of " << all.smallest_region << " to " << all.largest_region
        << "; " << (options.shared_memory ? "shared" : "messages") << ", split "
        << options.split_bytes << ", shift " << options.leader_shift << ", group "
-       << options.group_size << "; "
-       << (!options.one_block ? (options.with_reverse ? "halo" : "all-to-all")
-           : options.complete ? "allgather over all"
-                              : "allgather")
-       << ", at most " << all.most_out << " edges out and " << all.most_in << " in, near ";
+       << options.group_size << "; " << kind_of(options) << ", at most " << all.most_out
+       << " edges out and " << all.most_in << " in, near ";
   write(text, all.near);
   text << ", far ";
   write(text, all.far);

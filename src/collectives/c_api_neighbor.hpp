@@ -73,7 +73,7 @@ int persistent(On on, MPI_Info info, vicinal_request* request, Read read) noexce
       if constexpr (std::same_as<On, MPI_Comm>) {
         require(settings.regions == graph->settings().regions, Fault::info, "vicinal_regions is '",
                 settings.regions,
-                "' for an allgather over a communicator, whose regions it cannot change; call "
+                "' for a collective over a communicator, whose regions it cannot change; call "
                 "vicinal_set_regions, or create a complete graph with these regions");
       }
     });

@@ -6,6 +6,7 @@
 #include "collectives/c_api_arguments.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "execute/dump.hpp"
+#include "memory/device/device_memory.hpp"
 
 namespace {
 
@@ -132,6 +133,12 @@ int vicinal_request_free(vicinal_request* request) {
 int vicinal_progress(void) {
   vicinal::progress();
   return MPI_SUCCESS;
+}
+
+int vicinal_follow_stream(const void* buffer, void* stream) {
+  return guarded(MPI_COMM_NULL, [&] {
+    vicinal::device::follow_stream(buffer, reinterpret_cast<std::uintptr_t>(stream));
+  });
 }
 
 int vicinal_dump(void) {

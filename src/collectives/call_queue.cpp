@@ -77,6 +77,9 @@ CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
     check(arguments.send, "send");
     check(arguments.receive, "receive");
     check_kind(arguments);
+    if (arguments.send.in_place) {
+      arguments.send = copied(arguments.send, route_->communicator->handle());
+    }
     call = make(graph, entry, &arguments);
   } catch (...) {
     refused = std::current_exception();
@@ -141,6 +144,7 @@ void BlockQueue::prepare(Graph& graph, Entry entry) {
   const bool one_block = kind_ == CallKind::allgather;
   PlanOptions options = settings.options;
   options.element_bytes = typical_block_bytes;
+  options.any_size = true;
   options.unit = "blocks";
   options.one_block = one_block;
   const Planner& planner = graph.planner(settings, options);

@@ -4,12 +4,14 @@
 
 #include <mpi.h>
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/runs.hpp"
 #include "collectives/graph.hpp"
+#include "memory/kind.hpp"
 #include "mpi/datatype.hpp"
 
 namespace vicinal {
@@ -28,6 +30,9 @@ struct EdgeData {
   std::vector<EdgePiece> pieces;  ///< by edge; a single one where all carry the same block
   bool one_block = false;         ///< all edges carry the same block
   bool in_bytes = false;  ///< displacements were bytes: addresses, where the buffer is MPI_BOTTOM
+  /// What is sent lies where something else is received: whoever moves the data moves a copy, which is taken first.
+  bool in_place = false;
+  std::shared_ptr<const MemoryBlock> copy;  ///< that the buffer is, where it is one
   [[nodiscard]] const EdgePiece& piece(std::size_t edge) const {
     return pieces[one_block ? 0 : edge];
   }
@@ -74,6 +79,12 @@ void check_apart(const EdgeData& send, const EdgeData& receive);
 /// Copies of the types, which the pieces then name: the user may free theirs. Types without gaps are
 /// left out on request, for those who move such data as bytes.
 std::vector<mpi::KeptType> keep_types(EdgeData& data, bool without_gaps_too);
+
+/// What is sent with MPI_IN_PLACE among all ranks: to each the same as comes from it, from its place.
+EdgeData sent_in_place(const EdgeData& receive);
+
+/// A copy of what is sent now, as bytes. Of data that have been checked.
+EdgeData copied(const EdgeData& data, MPI_Comm communicator);
 
 /// An address as the user means it, also where the buffer is MPI_BOTTOM.
 [[nodiscard]] std::byte* address(const void* buffer, std::int64_t offset);

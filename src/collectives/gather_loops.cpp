@@ -78,20 +78,25 @@ std::string name_of(const BlockSizes& sizes) {
 
 }  // namespace
 
-std::shared_ptr<CallQueue> GatherLoops::enter(const BlockSizes& sizes, Form form) {
+GatherLoops::Way GatherLoops::enter(const BlockSizes& sizes, Form form) {
   std::list<Loop> forgotten;  // destroyed after the lock: that may progress other things
   const Lock lock(mutex_);
   Loop& loop = find(sizes, forgotten);
-  if (++loop.calls == calls_before_plan) {
+  // Counted once nothing can fail any more: a rank without memory calls again.
+  if (loop.calls + 1 == calls_before_plan) {
     loop.price = price_of(sizes);
     loop.stage = pays(loop.price) ? Stage::due : Stage::left;
   }
+  ++loop.calls;
   if (form == Form::blocking) {
     for (Loop& each : loops_) {
       if (each.stage == Stage::due) plan(each);
     }
   }
-  return loop.queue;
+  if (form == Form::nonblocking || !loop.queue || !loop.trial) return {loop.queue, nullptr};
+  const GatherTrial::Call call = loop.trial->next(graph_->communicator());
+  return {call.way == GatherTrial::Way::plan ? loop.queue : nullptr,
+          call.number ? loop.trial : nullptr, call.number.value_or(0)};
 }
 
 GatherLoops::Loop& GatherLoops::find(const BlockSizes& sizes, std::list<Loop>& forgotten) {
@@ -122,6 +127,7 @@ void GatherLoops::plan(Loop& loop) const {
     planning->wait();
     static_cast<void>(planning->plan());  // throws where there is none: on all ranks
     loop.queue = std::make_shared<SizedQueue>(*graph_, planning);
+    if (graph_->settings().allgather == "automatic") loop.trial = std::make_shared<GatherTrial>();
     loop.stage = Stage::planned;
   } catch (const std::exception& fault) {
     loop.stage = Stage::left;
@@ -155,7 +161,9 @@ std::vector<GatherLoops::PlanInUse> GatherLoops::plans() {
   const Lock lock(mutex_);
   std::vector<PlanInUse> all;
   for (const Loop& loop : loops_) {
-    if (loop.queue) all.push_back({name_of(loop.sizes), loop.queue->plan_in_use(), loop.price});
+    if (!loop.queue) continue;
+    all.push_back({name_of(loop.sizes), loop.queue->plan_in_use(), loop.price,
+                   loop.trial ? loop.trial->outcome() : std::string()});
   }
   return all;
 }

@@ -6,6 +6,7 @@
 // wait for the other ranks: so all know, when a call enters, whether there is one. Not for several threads at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "base/guarded.hpp"
 #include "collectives/call_queue.hpp"
 #include "collectives/gather_price.hpp"
+#include "collectives/gather_trial.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/neighbor_call.hpp"
 
@@ -36,8 +38,14 @@ class GatherLoops {
   GatherLoops& operator=(const GatherLoops&) = delete;
   ~GatherLoops() = default;
 
-  /// A call enters: by what it goes, or null where MPI is to carry it out. Collective where the form is blocking.
-  [[nodiscard]] std::shared_ptr<CallQueue> enter(const BlockSizes& sizes, Form form);
+  /// By what a call goes.
+  struct Way {
+    std::shared_ptr<CallQueue> queue;    ///< null where MPI is to carry it out
+    std::shared_ptr<GatherTrial> trial;  ///< null where nobody asks what it takes
+    std::size_t number = 0;              ///< in that trial
+  };
+  /// A call enters. Collective where the form is blocking.
+  [[nodiscard]] Way enter(const BlockSizes& sizes, Form form);
   /// Whether an exchange that is planned for itself is better left to MPI.
   [[nodiscard]] bool pays(const BlockSizes& sizes) const;
 
@@ -48,6 +56,7 @@ class GatherLoops {
     std::string what;
     std::shared_ptr<AgreedPlan> plan;
     GatherPrice price;
+    std::string measured;  ///< what was; "" where nothing was
   };
   [[nodiscard]] std::vector<PlanInUse> plans();
 
@@ -59,6 +68,8 @@ class GatherLoops {
     Stage stage = Stage::counted;
     GatherPrice price;
     std::shared_ptr<CallQueue> queue;  ///< where it is planned
+    std::shared_ptr<GatherTrial>
+        trial;  ///< of blocking calls; null where a person has named the planner
   };
 
   Loop& find(const BlockSizes& sizes, std::list<Loop>& forgotten) VICINAL_REQUIRES(mutex_);

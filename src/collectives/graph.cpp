@@ -83,7 +83,34 @@ Graph::Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends
   }
 }
 
+Graph::Graph(const Graph& original, std::int64_t number, std::shared_ptr<const GraphTags> tags)
+    : settings_(original.settings_),
+      complete_(original.complete_),
+      waits_for_repetition_(original.waits_for_repetition_),
+      sources_(original.sources_),
+      destinations_(original.destinations_),
+      communicator_(original.communicator_),
+      id_(number),
+      neighborhood_(original.neighborhood_),
+      tags_(std::move(tags)) {}
+
 Graph::~Graph() = default;
+
+bool Graph::keep_for_twin() noexcept {
+  try {
+    number_of_twin_ = next_graph_number(*communicator_);
+    tags_of_twin_ = std::make_shared<const GraphTags>(communicator_, number_of_twin_);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+std::shared_ptr<Graph> Graph::make_twin() {
+  if (!tags_of_twin_) return nullptr;
+  return std::shared_ptr<Graph>(
+      new Graph(*this, number_of_twin_, std::exchange(tags_of_twin_, nullptr)));
+}
 
 std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
                                             std::optional<Error> fault) {

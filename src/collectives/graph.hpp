@@ -141,12 +141,22 @@ class Graph {
   /// Whose error handler hears of faults.
   [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
 
+  /// Keeps a number and tags for a twin. At the same point on all ranks; false where this rank has no tags left. Unless all
+  /// ranks have, they are to be given up.
+  bool keep_for_twin() noexcept;
+  void give_up_twin() noexcept { tags_of_twin_ = nullptr; }
+  /// A graph with the same edges and settings and calls of its own, made without a word to other ranks; null where
+  /// nothing was kept for it, or it has been made. On all ranks, at any time.
+  std::shared_ptr<Graph> make_twin();
+
   /// Nothing is planned before the program is seen to call again and again, for a program that knows nothing of plans.
   /// Before the first call; on all ranks.
   void wait_for_repetition() { waits_for_repetition_ = true; }
   [[nodiscard]] bool waits_for_repetition() const { return waits_for_repetition_; }
 
  private:
+  /// The twin.
+  Graph(const Graph& original, std::int64_t number, std::shared_ptr<const GraphTags> tags);
   /// Warns that what a person has said for a key does not have the effect that was wanted.
   void warn_of(const Settings& settings, std::string_view key, std::string_view value,
                std::string_view what) const;
@@ -163,6 +173,8 @@ class Graph {
   std::int64_t plans_ = 0;
   Neighborhood neighborhood_;
   std::shared_ptr<const GraphTags> tags_;
+  std::int64_t number_of_twin_ = 0;
+  std::shared_ptr<const GraphTags> tags_of_twin_;
   Mutex mutex_;
   std::array<std::unique_ptr<CallQueue>, call_kinds> calls_ VICINAL_GUARDED_BY(mutex_);
 };

@@ -61,6 +61,25 @@ constexpr std::array members = std::to_array<Member>({
        it.options.group_size = static_cast<int>(number(text));
      },
      [](const Settings& it) { return std::to_string(it.options.group_size); }},
+    {"vicinal_radix",
+     [](Settings& it, const std::string& text) {
+       it.options.radix = static_cast<int>(number(text));
+     },
+     [](const Settings& it) { return std::to_string(it.options.radix); },
+     [](const std::string& text) {
+       const auto radix = read_whole_number(text);
+       return radix && (*radix == 0 || (*radix >= 2 && *radix <= 1 << 20));
+     }},
+    {"vicinal_device_way",
+     [](Settings& it, const std::string& text) {
+       it.options.device_way.reset();
+       for (const DeviceWay& way : device_ways) {
+         if (text == way.name) it.options.device_way = way;
+       }
+     },
+     [](const Settings& it) {
+       return word(it.options.device_way ? it.options.device_way->name : "automatic");
+     }},
     {"vicinal_profile",
      [](Settings& it, const std::string& text) { it.options.profile = *profile_at(text); },
      [](const Settings& it) { return identity(it.options.profile); }},

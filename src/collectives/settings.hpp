@@ -25,7 +25,8 @@ struct Settings {
   PlanOptions options;                  ///< vicinal_local: "shared" or "messages";
                                         ///< vicinal_split_bytes; vicinal_leader_shift;
                                         ///< vicinal_idle_ranks; vicinal_group_size;
-                                        ///< vicinal_profile; vicinal_choice; vicinal_bias;
+                                        ///< vicinal_radix; vicinal_device_way; vicinal_profile;
+                                        ///< vicinal_choice; vicinal_bias;
                                         ///< vicinal_wisdom
   std::string allgather = "automatic";  ///< vicinal_allgather: the planner of allgathers over a
                                         ///< communicator

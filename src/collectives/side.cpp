@@ -9,9 +9,10 @@ namespace vicinal {
 namespace {
 
 bool needs_packing(const EdgeData& data) {
-  return std::any_of(data.pieces.begin(), data.pieces.end(), [](const EdgePiece& piece) {
-    return piece.count > 0 && !piece.type.contiguous;
-  });
+  return data.in_place ||
+         std::any_of(data.pieces.begin(), data.pieces.end(), [](const EdgePiece& piece) {
+           return piece.count > 0 && !piece.type.contiguous;
+         });
 }
 
 /// Of pieces without gaps.
@@ -79,7 +80,8 @@ Side::Side(EdgeData data, std::int64_t block_bytes, const Ends& ends)
 }
 
 void Side::keep_packed(std::int64_t bytes) {
-  require_reachable(start_, "buffer of a datatype with gaps");
+  require_reachable(start_, data_.in_place ? "receive buffer, with MPI_IN_PLACE,"
+                                           : "buffer of a datatype with gaps");
   types_ = keep_types(data_, false);
   bytes_ = MemoryBlock(kind_of(start_).staging(), static_cast<std::size_t>(bytes));
 }

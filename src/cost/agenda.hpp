@@ -16,6 +16,7 @@ enum class Happening : std::uint8_t {
   reached,    ///< LogGP: the first byte of a send's message is at its receiver's port
   arrived,    ///< that of a send has come to its receiver
   seen,       ///< a signal shows
+  served,     ///< a GPU has done its part of an operation
 };
 
 struct Event {

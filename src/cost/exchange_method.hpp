@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "cost/picoseconds.hpp"
@@ -25,8 +26,12 @@ enum class Method {
 /// The method of a name. Throws an info fault that lists the names.
 [[nodiscard]] Method method_of(std::string_view name);
 
-/// How long one exchange takes by a method, where every rank has a few small messages for ranks all over the machine. The
-/// method is one of those that `automatic` may stand for.
+/// What each rank is taken to send, where it is not known: so many messages of so many bytes, for ranks all over the machine.
+constexpr std::int64_t typical_messages = 8;
+constexpr std::int64_t typical_bytes = 128;
+
+/// How long one exchange takes by a method, where every rank sends what is typical. The method is one of those that `automatic`
+/// may stand for.
 [[nodiscard]] Picoseconds exchange_time(Method method, const Machine& machine, bool shared_memory,
                                         const Profile& profile);
 

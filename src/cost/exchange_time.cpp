@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "cost/cores.hpp"
 #include "cost/exchange_method.hpp"
 #include "locality/region_pairs.hpp"
 
 namespace vicinal {
 namespace {
 
-constexpr std::int64_t typical_messages = 8;
-constexpr std::int64_t typical_bytes = 128;
 /// Of those that take the same, as the last two do in one region, the first is chosen.
 constexpr Method candidates[] = {Method::personalized, Method::nonblocking,
                                  Method::locality_personalized, Method::locality};
@@ -25,16 +24,23 @@ std::int64_t rounded_up(std::int64_t count, std::int64_t by) { return (count + b
 struct Sizes {
   std::int64_t ranks = 0, regions = 0;
   std::int64_t smallest = 0, largest = 0;  ///< region
-  std::int64_t of_host = 0;                ///< ranks of the largest host
-  bool shares = false;                     ///< each region is in memory of its own host
+  std::int64_t of_host =
+      0;                ///< ranks of the host with the fewest cores for each, or else the largest
+  double cores = 0;     ///< of that host; 0 where its ranks have one each
+  bool shares = false;  ///< each region is in memory of its own host
 
-  Sizes(const Machine& machine, bool shared_memory)
+  Sizes(const Machine& machine, bool shared_memory, const Profile& profile)
       : ranks(machine.size()), regions(machine.regions()), smallest(ranks), shares(shared_memory) {
-    std::vector<std::int64_t> hosts(static_cast<std::size_t>(machine.hosts()));
-    for (int rank = 0; rank < machine.size(); ++rank) {
-      ++hosts[static_cast<std::size_t>(machine.host_of(rank))];
+    double crowd = 0;  // ranks for each core
+    for (int host = 0; host < machine.hosts(); ++host) {
+      const std::int64_t members = machine.ranks_on(host);
+      const double shared = shared_cores(machine, host, profile);
+      const double here = shared > 0 ? static_cast<double>(members) / shared : 1.0;
+      if (here < crowd || (here == crowd && members <= of_host)) continue;
+      crowd = here;
+      of_host = members;
+      cores = shared;
     }
-    of_host = *std::max_element(hosts.begin(), hosts.end());
     for (int region = 0; region < machine.regions(); ++region) {
       const auto members = static_cast<std::int64_t>(machine.members(region).size());
       smallest = std::min(smallest, members);
@@ -74,9 +80,9 @@ class Sum {
   }
 
   [[nodiscard]] Picoseconds total() const {
-    const bool scarce = profile_.cores > 0 && profile_.cores < static_cast<double>(sizes_.of_host);
+    const double cores = sizes_.cores;
     const Picoseconds together =
-        scarce ? std::llround(static_cast<double>(of_host_) / profile_.cores) : 0;
+        cores > 0 ? std::llround(static_cast<double>(of_host_) / cores) : 0;
     return std::max(of_rank_, together) + on_the_way_;
   }
 
@@ -193,12 +199,12 @@ class Estimate {
 
 Picoseconds exchange_time(Method method, const Machine& machine, bool shared_memory,
                           const Profile& profile) {
-  const Sizes sizes(machine, shared_memory);
+  const Sizes sizes(machine, shared_memory, profile);
   return Estimate(sizes, profile).of(method);
 }
 
 Method choose_method(const Machine& machine, bool shared_memory, const Profile& profile) {
-  const Sizes sizes(machine, shared_memory);
+  const Sizes sizes(machine, shared_memory, profile);
   return *std::min_element(std::begin(candidates), std::end(candidates), [&](Method a, Method b) {
     return Estimate(sizes, profile).of(a) < Estimate(sizes, profile).of(b);
   });

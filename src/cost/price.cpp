@@ -13,6 +13,7 @@
 #include "cost/processors.hpp"
 #include "cost/steps.hpp"
 #include "plan/progress.hpp"
+#include "plan/staged.hpp"
 
 namespace vicinal {
 
@@ -33,12 +34,13 @@ std::vector<int> receives_of(std::span<const Plan> plans) {
 class TimedRun {
  public:
   TimedRun(const Program& program, const Machine& machine, const Profile& profile,
-           Index element_bytes)
+           Index element_bytes, OnDevice on_device, DeviceWay way)
       : program_(program),
         profile_(profile),
         progress_(program, 1),
-        steps_(program, machine, profile, element_bytes),
-        processors_(machine, profile.cores),
+        steps_(program, machine, profile, element_bytes, on_device, way),
+        processors_(machine, profile),
+        devices_(machine, profile),
         links_(program, machine, profile, steps_, agenda_),
         posted_(profile.search > 0 ? receives_of(program.plans) : std::vector<int>()) {
     if (profile.gap) serial_.emplace(program.ranks(), *profile.gap, steps_, agenda_);
@@ -70,7 +72,7 @@ class TimedRun {
 
  private:
   static int done(int id) { return Steps::done(id); }
-  static int gone(int send) { return Steps::gone(send); }
+  static int gone(int id) { return Steps::gone(id); }
   [[nodiscard]] int rank_of(int id) const { return steps_[id].rank; }
 
   void happen(const Event& event) {
@@ -84,6 +86,7 @@ class TimedRun {
         if (progress_.meet(event.which)) take_in(event.which);
         break;
       case Happening::seen: show(event.which); break;
+      case Happening::served: complete(event.which, gone(event.which)); break;
     }
   }
 
@@ -136,7 +139,7 @@ class TimedRun {
       const Task task = it.take();
       const int id = it.running = task.operation;
       if (task.ready < agenda_.now()) steps_.cause(done(id)) = done(it.previous);
-      const double seconds = begin_work(id) / it.speed;
+      const double seconds = begin_work(id) / processors_.speed(number);
       steps_[id].begun = agenda_.now();
       price_.busy[rank_of(id)] += seconds;
       steps_.time(done(id)) = agenda_.now() + seconds;
@@ -153,6 +156,7 @@ class TimedRun {
       case OperationKind::receive: return steps_.cost(id).receive_overhead + search(id);
       case OperationKind::copy:
       case OperationKind::reduce:
+        if (step.device.any()) return devices_.processor_seconds(step.device, step.bytes);
         return static_cast<double>(step.bytes) * profile_.copy_seconds_per_byte;
       case OperationKind::await: return profile_.handover;
       default: return 0;
@@ -168,11 +172,22 @@ class TimedRun {
       inject(id);
       return;
     }
+    if (steps_[id].device.any()) {
+      give_device(id);
+      return;
+    }
     if (steps_[id].kind == OperationKind::signal) {
       const double on_the_way = processors_.scarce(rank_of(id)) ? 0 : profile_.handover;
       agenda_.foresee(agenda_.now() + on_the_way, Happening::seen, id);
     }
     complete(id, done(id));
+  }
+
+  void give_device(int id) {
+    const Step& step = steps_[id];
+    const Devices::Turn turn = devices_.take(step.rank, id, step.device, step.bytes, agenda_.now());
+    steps_.cause(gone(id)) = turn.behind >= 0 ? gone(turn.behind) : done(id);
+    agenda_.foresee(turn.done, Happening::served, id);
   }
 
   // ---- messages ---------------------------------------------------------------------------------
@@ -271,6 +286,7 @@ class TimedRun {
   Agenda agenda_;
   Steps steps_;
   Processors processors_;
+  Devices devices_;
   Links links_;
   std::optional<SerialPorts> serial_;  ///< in the place of the links, by LogGP
   PostedReceives posted_;
@@ -289,17 +305,33 @@ void check(std::span<const Plan> plans, const Machine& machine, Index element_by
 }  // namespace
 
 Price price(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
-            Index element_bytes) {
+            Index element_bytes, OnDevice on_device, DeviceWay way) {
   check(plans, machine, element_bytes);
+  std::vector<Plan> staged;
+  if (on_device.any()) {
+    require(profile.device.has_value(), Fault::argument, "the profile ", profile.name,
+            " says nothing of GPUs, in whose memory the buffers are to lie; `vicinal calibrate` on "
+            "a machine that has some makes one that does");
+    require(!way.shared || profile.device->peer, Fault::argument, "the profile ", profile.name,
+            " says nothing of ranks that reach into each other's GPU's memory; `vicinal calibrate` "
+            "with two ranks on a host makes one that does");
+    require(!way.direct || profile.device->levels, Fault::argument, "the profile ", profile.name,
+            " says nothing of messages between GPUs' memory; `vicinal calibrate` with an MPI that "
+            "takes its addresses makes one that does");
+    if (!way.direct) {
+      for (const Plan& plan : plans) staged.push_back(with_staged(plan, Staged::messages));
+      plans = staged;
+    }
+  }
   const Program program(plans);
-  return TimedRun(program, machine, profile, element_bytes).run();
+  return TimedRun(program, machine, profile, element_bytes, on_device, way).run();
 }
 
 Simulation simulate(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
                     Index element_bytes) {
   check(plans, machine, element_bytes);
   const Program program(plans);
-  TimedRun run(program, machine, profile, element_bytes);
+  TimedRun run(program, machine, profile, element_bytes, {}, staged_way);
   Price price = run.run();
   return {std::move(price), timeline_of(program, run.steps(), run.last())};
 }

@@ -7,8 +7,8 @@
 //  - An operation is ready when those before it in its plan are complete. A receive is posted at that moment, which
 //    takes no time, and needs the processor only when its message has come, too.
 //  - A rank has one processor, which does one thing at a time and to its end, in the order in which things became ready
-//    for it; of what becomes ready at one time, the operation that stands first in the plan is first. Where the
-//    profile has fewer cores than a host has ranks, the ranks share that many processors in turn, and of
+//    for it; of what becomes ready at one time, the operation that stands first in the plan is first. Where a
+//    host has fewer cores than ranks (cores.hpp), the ranks share that many processors in turn, and of
 //    several ranks the lower one is first.
 //  - Sending occupies it for the overhead at the message's level. The message then leaves, at the rate of its protocol,
 //    which it shares with those that its rank is sending to others (to one rank they leave one after another), or,
@@ -24,6 +24,12 @@
 //  - Copying and reducing occupies it for the bytes. A signal takes no time; an await of it is over one handover later.
 //    Where processors are shared the handover is the awaiting rank's processor time, from when the
 //    flag is set: it has to get its turn to see it. Triggers and notifications take no time.
+//  - Where user buffers lie in a GPU's memory (OnDevice), plans are those that are executed then: with staging
+//    between such buffers and messages, or where messages go direct, as they are, with messages between what lies
+//    there by the device's levels; slots lie there, too, where they are shared. A copy or reduction that touches them occupies the processor for the overheads
+//    of its kernel and of its copy to or from the host, and for the bytes of what is packed or unpacked in the host's
+//    memory. The GPU then does the bytes, in the order in which ranks come to it, and nothing else meanwhile; the
+//    operation is complete when the latencies have passed, too.
 // With a profile that has a gap, messages go by LogGP's rules instead: each rank has one port, which serves one message at a
 // time, in the order in which they come (loggp.hpp). An await, a copy and a processor are as above.
 // Not in it: a processor's work for posting and testing beyond the overheads, cache and NUMA effects, the
@@ -34,6 +40,7 @@
 #include <span>
 #include <vector>
 
+#include "cost/devices.hpp"
 #include "cost/profile.hpp"
 #include "cost/timeline.hpp"
 #include "locality/machine.hpp"
@@ -55,9 +62,10 @@ struct Price {
 };
 
 /// The price of the plans of all ranks (index = rank), with elements of that many bytes.
-/// Throws what Program throws for plans that do not fit together, and for a deadlock the internal fault of the proof.
+/// Throws what Program throws for plans that do not fit together, and for a deadlock the internal fault of the proof;
+/// an argument fault for buffers on a device of which the profile has nothing.
 Price price(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
-            Index element_bytes);
+            Index element_bytes, OnDevice on_device = {}, DeviceWay way = staged_way);
 
 struct Simulation {
   Price price;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "locality/machine.hpp"
+#include "cost/cores.hpp"
 
 namespace vicinal::detail {
 
@@ -21,7 +21,6 @@ class Processor {
  public:
   int running = -1;   ///< the operation that occupies it, or -1
   int previous = -1;  ///< the one that did before
-  double speed = 1;
 
   /// Tasks are added in the order in which they become ready.
   void add(Task task);
@@ -39,17 +38,23 @@ class Processor {
 
 class Processors {
  public:
-  /// `cores` of each host, 0 where each rank has one of its own.
-  Processors(const Machine& machine, double cores);
+  Processors(const Machine& machine, const Profile& profile)
+      : dealt_(deal_cores(machine, profile)), all_(dealt_.cores.size()) {}
 
-  [[nodiscard]] int number(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int number(int rank) const {
+    return dealt_.of_rank[static_cast<std::size_t>(rank)];
+  }
   Processor& operator[](int number) { return all_[static_cast<std::size_t>(number)]; }
+  [[nodiscard]] double speed(int number) const { return core(number).speed; }
   /// Whether the rank's host has more ranks than cores.
-  [[nodiscard]] bool scarce(int rank) const { return scarce_[static_cast<std::size_t>(rank)] != 0; }
+  [[nodiscard]] bool scarce(int rank) const { return core(number(rank)).shared; }
 
  private:
-  std::vector<int> of_rank_;
-  std::vector<char> scarce_;  ///< by rank
+  [[nodiscard]] const Core& core(int number) const {
+    return dealt_.cores[static_cast<std::size_t>(number)];
+  }
+
+  DealtCores dealt_;
   std::vector<Processor> all_;
 };
 

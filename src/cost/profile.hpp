@@ -47,6 +47,31 @@ struct LevelCost {
   bool operator==(const LevelCost&) const = default;
 };
 
+/// A kind of work that a GPU does for a rank.
+struct DeviceWork {
+  double overhead = 0;  ///< of the rank's processor, until it is on its way
+  double latency = 0;   ///< from there until it is known to be done, beside its bytes
+  double seconds_per_byte = 0;
+  double residual = 0;  ///< as of a protocol
+
+  bool operator==(const DeviceWork&) const = default;
+};
+
+/// The GPUs of a host. There is no default: what has not been measured is in no profile.
+struct DeviceCost {
+  std::string name;      ///< of the GPU
+  int count = 0;         ///< of a host, whose ranks share them in blocks; 0: each rank has its own
+  DeviceWork kernel;     ///< gathers, scatters and reductions in its memory
+  DeviceWork to_host;    ///< copies from there to pinned memory
+  DeviceWork to_device;  ///< and back
+  /// Such kernels where ranks of a host reach into each other's, if they do.
+  std::optional<DeviceWork> peer;
+  /// Messages from one GPU's memory to another's, where the MPI takes its addresses.
+  std::optional<std::array<LevelCost, level_count>> levels;
+
+  bool operator==(const DeviceCost&) const = default;
+};
+
 struct Profile {
   std::string name;    ///< of the machine and MPI
   std::string source;  ///< where the numbers are from: who measured them, how
@@ -64,6 +89,8 @@ struct Profile {
   double cores = 0;
   /// Between two messages at the port of a rank, where ports go by LogGP's rules (loggp.hpp), in the place of those of hosts.
   std::optional<double> gap;
+  /// Where buffers may lie in a GPU's memory.
+  std::optional<DeviceCost> device;
 
   [[nodiscard]] const LevelCost& at(Level level) const {
     return levels[static_cast<std::size_t>(level)];

@@ -27,6 +27,11 @@ constexpr std::string_view kind = "vicinal profile";
 constexpr int format = 1;
 /// Far more than any profile; what is larger is something else, given by mistake.
 constexpr std::uintmax_t largest_file = 1U << 20U;
+constexpr const char* relative_error = "a relative error, not negative,";
+constexpr const char* number_of_gpus = "a whole number of GPUs, or 0 where each rank has its own,";
+constexpr double most_gpus = 1 << 20;
+
+using Levels = std::array<LevelCost, level_count>;
 
 /// One object of the text, whose members are asked for by name. What nobody has asked for is unknown.
 class Members {
@@ -117,7 +122,7 @@ Protocol read_protocol(Members members, bool is_last) {
   protocol.latency = members.amount("latency");
   protocol.seconds_per_byte = members.amount("seconds_per_byte");
   protocol.rendezvous = members.truth("rendezvous");
-  protocol.residual = members.amount_or_none("residual", "a relative error, not negative,");
+  protocol.residual = members.amount_or_none("residual", relative_error);
   members.finish();
   return protocol;
 }
@@ -164,22 +169,79 @@ void write(JsonWriter& json, const LevelCost& level) {
   json.end_array().end_object();
 }
 
+Levels read_levels(Members members) {
+  Levels levels;
+  for (std::size_t i = 0; i < level_count; ++i) {
+    levels[i] = read_level(members.object(level_names[i]));
+  }
+  members.finish();
+  return levels;
+}
+
+DeviceWork read_work(Members members) {
+  DeviceWork work;
+  work.overhead = members.amount("overhead");
+  work.latency = members.amount("latency");
+  work.seconds_per_byte = members.amount("seconds_per_byte");
+  work.residual = members.amount_or_none("residual", relative_error);
+  members.finish();
+  return work;
+}
+
+DeviceCost read_device(Members members) {
+  DeviceCost device;
+  device.name = members.text("name");
+  const double count = members.amount("count", number_of_gpus);
+  if (count != std::floor(count) || count > most_gpus) {
+    members.refuse(members.full("count"), members.value("count"), number_of_gpus);
+  }
+  device.count = static_cast<int>(count);
+  device.kernel = read_work(members.object("kernel"));
+  device.to_host = read_work(members.object("to_host"));
+  device.to_device = read_work(members.object("to_device"));
+  if (members.has("peer")) device.peer = read_work(members.object("peer"));
+  if (members.has("levels")) device.levels = read_levels(members.object("levels"));
+  members.finish();
+  return device;
+}
+
+void write(JsonWriter& json, const Levels& levels) {
+  json.begin_object();
+  for (std::size_t i = 0; i < level_count; ++i) write(json.key(level_names[i]), levels[i]);
+  json.end_object();
+}
+
+void write(JsonWriter& json, const DeviceWork& work) {
+  json.begin_object().key("overhead").value(work.overhead).key("latency").value(work.latency);
+  json.key("seconds_per_byte").value(work.seconds_per_byte);
+  json.key("residual").value(work.residual).end_object();
+}
+
+void write(JsonWriter& json, const DeviceCost& device) {
+  json.begin_object().key("name").value(device.name);
+  json.key("count").value(std::int64_t{device.count});
+  write(json.key("kernel"), device.kernel);
+  write(json.key("to_host"), device.to_host);
+  write(json.key("to_device"), device.to_device);
+  if (device.peer) write(json.key("peer"), *device.peer);
+  if (device.levels) write(json.key("levels"), *device.levels);
+  json.end_object();
+}
+
 /// The whole, in one line.
 std::string canonical(const Profile& profile) {
   std::ostringstream out;
   JsonWriter json(out);
   json.begin_object().key("kind").value(kind).key("format").value(format);
   json.key("name").value(profile.name).key("source").value(profile.source);
-  json.key("date").value(profile.date).key("levels").begin_object();
-  for (std::size_t i = 0; i < level_count; ++i) {
-    write(json.key(level_names[i]), profile.levels[i]);
-  }
-  json.end_object();
+  json.key("date").value(profile.date);
+  write(json.key("levels"), profile.levels);
   json.key("port_seconds_per_byte").value(profile.port_seconds_per_byte);
   json.key("search").value(profile.search).key("handover").value(profile.handover);
   json.key("copy_seconds_per_byte").value(profile.copy_seconds_per_byte);
   json.key("cores").value(profile.cores);
   if (profile.gap) json.key("gap").value(*profile.gap);
+  if (profile.device) write(json.key("device"), *profile.device);
   json.end_object();
   return std::move(out).str();
 }
@@ -246,11 +308,7 @@ Profile read_profile(std::string_view json, std::string_view origin) {
   profile.name = members.text("name");
   profile.source = members.text("source");
   profile.date = members.text_or_none("date");
-  Members levels = members.object("levels");
-  for (std::size_t i = 0; i < level_count; ++i) {
-    profile.levels[i] = read_level(levels.object(level_names[i]));
-  }
-  levels.finish();
+  profile.levels = read_levels(members.object("levels"));
   profile.port_seconds_per_byte = members.amount("port_seconds_per_byte");
   profile.search = members.amount("search");
   profile.handover = members.amount("handover");
@@ -260,6 +318,7 @@ Profile read_profile(std::string_view json, std::string_view origin) {
     profile.gap = members.amount("gap");
     require_loggp(profile, origin);
   }
+  if (members.has("device")) profile.device = read_device(members.object("device"));
   members.finish();
   return profile;
 }

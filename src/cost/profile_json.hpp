@@ -9,6 +9,14 @@
 //    "port_seconds_per_byte": 4e-11, "search": 1e-08, "handover": 1e-07, "copy_seconds_per_byte": 6e-11,
 //    "cores": 0}
 //
+// What a host's GPUs take stands in "device", where it has been measured:
+//
+//    "device": {"name": "...", "count": 4,
+//               "kernel": {"overhead": 3e-06, "latency": 5e-06, "seconds_per_byte": 1e-12, "residual": 0.03},
+//               "to_host": ..., "to_device": ..., "peer": ..., "levels": ...}
+//
+// Its "peer", of kernels that reach into another rank's memory, and "levels", of messages between GPUs' memory, may be left
+// out.
 // Times are seconds. "date", "measured", "residual" and "cores" may be left out; anything that format 1 does not
 // know is refused, so that a slip of the pen is not a number that nobody uses.
 //

@@ -72,6 +72,11 @@ double RegionLoads::latency(const RegionPair& pair, Index elements, Index messag
       .latency;
 }
 
+double RegionLoads::overhead(const RegionPair& pair) const {
+  const LevelCost& cost = profile_.at(pair.level);
+  return pair.outgoing ? cost.send_overhead : cost.receive_overhead;
+}
+
 /// Larger messages are longer on their way, and by other protocols.
 void RegionLoads::find_latencies(std::size_t number) {
   const RegionPair& pair = pairs_[number];
@@ -87,8 +92,7 @@ void RegionLoads::find_latencies(std::size_t number) {
 void RegionLoads::add_bytes(Additions& to, const RegionPair& pair, int member, double bytes,
                             Index messages) const {
   const LevelCost& cost = profile_.at(pair.level);
-  const double overhead = pair.outgoing ? cost.send_overhead : cost.receive_overhead;
-  add_work(to, Stage::messages, member, overhead * static_cast<double>(messages));
+  add_work(to, Stage::messages, member, overhead(pair) * static_cast<double>(messages));
   if (bytes <= 0) return;
   const auto each = static_cast<std::int64_t>(bytes / static_cast<double>(messages));
   to.push_back({link(member, pair.outgoing), bytes * cost.protocol(each).seconds_per_byte});
@@ -209,6 +213,10 @@ void RegionLoads::plan(std::vector<RegionPair> pairs, std::vector<char> idle) {
     if (!pairs_[pair].outgoing) continue;
     additions_[pair][static_cast<std::size_t>(Way::by_contributor)] = by_contributor(pairs_[pair]);
   }
+  one_message_ = 1e-12;
+  for (const RegionPair& pair : pairs_) {
+    one_message_ = std::max(one_message_, overhead(pair) / speed_);
+  }
   choose_leaders();
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) find_latencies(pair);
   find_state();
@@ -278,9 +286,9 @@ void RegionLoads::lead(std::size_t number) {
   const int parts = parts_[number];
   const auto all = static_cast<double>(pair.distinct());
   const double bytes = all * static_cast<double>(rules_.element_bytes) / parts;
-  const double overhead = (pair.outgoing ? cost.send_overhead : cost.receive_overhead) / speed_;
+  const double work_of_one = overhead(pair) / speed_;
   const double busy = bytes * cost.protocol(static_cast<std::int64_t>(bytes)).seconds_per_byte;
-  const bool saves_nothing = parts == 1 && pair.edges() == 1 && all > 0;
+  const bool saves_nothing = is_one_for_one(pair.edges(), parts) && all > 0;
   std::vector<double> own(members_);
   std::vector<char> chosen(members_, 0);
   for (int part = 0; part < parts; ++part) {
@@ -298,7 +306,7 @@ void RegionLoads::lead(std::size_t number) {
       before = last;
     }
     const auto seconds = [&](int member) {
-      const double work = load_[processor(Stage::messages, member)] + overhead;
+      const double work = load_[processor(Stage::messages, member)] + work_of_one;
       const double sent = load_[link(member, pair.outgoing)] + busy;
       const double others = 1 - own[static_cast<std::size_t>(member)];
       return work + sent + profile_.handover * others;

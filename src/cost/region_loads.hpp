@@ -6,9 +6,8 @@
 // A load is the time for which something is busy: a processor (which several ranks may share), a rank's own link in
 // either direction, the port of the node in either direction. Of loads x of the same kind the time is taken to be
 // (x1^8 + x2^8 + ...)^(1/8), which is about the largest, but falls also where one of several equally busy ones gets less
-// to do. Handing in, messages and handing out come one after the other, and so, for the messages that decide, do the
-// processors' overheads and the bytes; so the region's time is the sum over those, and a handover for each side where
-// anything is relayed.
+// to do. Handing in, messages and handing out come one after the other, so the region's time is the sum over those, and a
+// handover for each side where anything is relayed. The processors' overheads and the bytes of messages overlap in part.
 //
 // All members of a region compute the same from the same numbers, so nobody has to be asked or told.
 #pragma once
@@ -66,6 +65,11 @@ struct PairTimes {
 };
 void fields(auto&& take, Is<PairTimes> auto& it) { take(it.relayed, it.straight); }
 
+/// Whether relaying puts one message in the place of one: that saves none, but others may have the work.
+[[nodiscard]] constexpr bool is_one_for_one(Index edges, Index parts) {
+  return edges == 1 && parts == 1;
+}
+
 /// Whether whichever of both sides is busier gains by relaying.
 [[nodiscard]] bool relaying_pays(const PairTimes& sender, const PairTimes& receiver);
 
@@ -113,6 +117,7 @@ class RegionLoads {
   [[nodiscard]] std::size_t link(int member, bool outgoing) const;
   [[nodiscard]] std::size_t port(bool outgoing) const;
   void add_work(Additions& to, Stage stage, int member, double seconds) const;
+  [[nodiscard]] double overhead(const RegionPair& pair) const;
   [[nodiscard]] double latency(const RegionPair& pair, Index elements, Index messages) const;
   void find_latencies(std::size_t pair);
   void add_bytes(Additions& to, const RegionPair& pair, int member, double bytes,
@@ -133,6 +138,7 @@ class RegionLoads {
   void improve();
   void find_times();
   void add(std::size_t pair, Way way, int sign);
+  [[nodiscard]] double overlapped(double work, double bytes) const;
   [[nodiscard]] double weighed_seconds(std::size_t pair) const;
   [[nodiscard]] double gain(std::size_t pair, Way way);
   void change(std::size_t pair, Way way);
@@ -144,6 +150,7 @@ class RegionLoads {
   std::size_t processors_;
   double speed_;   ///< of a processor: less than 1 where there is less than one core for all
   double attend_;  ///< of the processor that awaits a handover
+  double one_message_ = 0;  ///< what the dearest message takes of a processor
   std::vector<RegionPair> pairs_;
   std::vector<std::vector<int>> leaders_;
   std::vector<int> parts_;

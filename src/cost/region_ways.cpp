@@ -44,8 +44,9 @@ bool RegionLoads::possible(std::size_t pair, Way way) const {
 
 /// Whether no message is saved, but someone sends or receives it who has nothing else to do.
 bool RegionLoads::relieves(std::size_t pair) const {
-  return rules_.division == RelayRules::Division::best && parts_[pair] == 1 &&
-         pairs_[pair].edges() == 1 && idle_[static_cast<std::size_t>(leaders_[pair].front())] != 0;
+  return rules_.division == RelayRules::Division::best &&
+         is_one_for_one(pairs_[pair].edges(), parts_[pair]) &&
+         idle_[static_cast<std::size_t>(leaders_[pair].front())] != 0;
 }
 
 /// Improves on each of the states in which all pairs are served alike, as far as they may be, and keeps the best; for
@@ -99,6 +100,14 @@ void RegionLoads::improve() {
   }
 }
 
+/// What overheads and bytes of messages take together. While one's bytes are on their way, the processor goes on with the next:
+/// where that is so for all of them, the longer of both counts, and of the other what it is for a single message. Where it is so
+/// for none, both count. What is taken is the geometric mean of what either adds.
+double RegionLoads::overlapped(double work, double bytes) const {
+  const double messages = std::max(1.0, work / one_message_);
+  return std::max(work, bytes) + std::min(work, bytes) / std::sqrt(messages);
+}
+
 double RegionLoads::seconds() const {
   const auto norm = [&](std::size_t first, std::size_t last) {
     double sum = 0;
@@ -109,8 +118,8 @@ double RegionLoads::seconds() const {
   const std::size_t first_link = 3 * processors_;
   const double latency = latencies_in_use_.empty() ? 0 : latencies_in_use_.rbegin()->first;
   const int handovers = (handing_[0] > 0 ? 1 : 0) + (handing_[1] > 0 ? 1 : 0);
-  return handed + norm(2 * processors_, first_link) + norm(first_link, load_.size()) + latency +
-         handovers * profile_.handover;
+  return handed + overlapped(norm(2 * processors_, first_link), norm(first_link, load_.size())) +
+         latency + handovers * profile_.handover;
 }
 
 void RegionLoads::set_state(std::vector<Way> state) {

@@ -1,13 +1,49 @@
 // Levels are the machine's: what an operation says of its region is for statistics.
 #include "cost/steps.hpp"
 
+#include <set>
+#include <utility>
+
 namespace vicinal::detail {
 
+namespace {
+
+/// Where the buffers of all ranks lie.
+class Places {
+ public:
+  Places(const Program& program, OnDevice users, DeviceWay way) : users_(users), way_(way) {
+    if (!users.any() || !way.shared) return;
+    for (const Plan& plan : program.plans) {
+      const std::vector<bool> slots = slots_on_device(plan, users);
+      for (std::size_t i = 0; i < slots.size(); ++i) {
+        if (slots[i]) shared_.emplace(plan.rank, plan.buffers[i].slot);
+      }
+    }
+  }
+  [[nodiscard]] std::vector<bool> of(const Plan& plan) const {
+    std::vector<bool> there = lying_on_device(plan, users_, way_.direct);
+    for (std::size_t i = 0; i < there.size(); ++i) {
+      const Buffer& buffer = plan.buffers[i];
+      if (buffer.space == Space::shared) there[i] = shared_.contains({buffer.owner, buffer.slot});
+    }
+    return there;
+  }
+
+ private:
+  OnDevice users_;
+  DeviceWay way_;
+  std::set<std::pair<int, std::int64_t>> shared_;  ///< owners and slots that lie on a GPU
+};
+
+}  // namespace
+
 Steps::Steps(const Program& program, const Machine& machine, const Profile& profile,
-             Index element_bytes)
+             Index element_bytes, OnDevice on_device, DeviceWay way)
     : profile_(profile) {
+  const Places places(program, on_device, way);
   steps_.reserve(static_cast<std::size_t>(program.operations()));
   for (const Plan& plan : program.plans) {
+    const std::vector<bool> there = places.of(plan);
     for (const Operation& it : plan.operations) {
       Step step;
       const std::size_t id = steps_.size();
@@ -15,11 +51,12 @@ Steps::Steps(const Program& program, const Machine& machine, const Profile& prof
       step.rank = plan.rank;
       step.peer = it.peer;
       step.counterpart = program.counterpart[id];
+      step.device = device_tasks(plan, it, there);
       if (it.kind == OperationKind::send || it.kind == OperationKind::receive) {
         step.level = machine.level(plan.rank, it.peer);
         step.bytes = product(it.count, element_bytes);
-        const LevelCost& cost = profile.at(step.level);
-        const auto number = &cost.protocol(step.bytes) - cost.protocols.data();
+        const LevelCost& its = cost(step);
+        const auto number = &its.protocol(step.bytes) - its.protocols.data();
         step.protocol = static_cast<std::uint16_t>(number);
       } else {
         step.bytes = product(total(it.runs), element_bytes);

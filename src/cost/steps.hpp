@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/product.hpp"
+#include "cost/devices.hpp"
 #include "cost/profile.hpp"
 #include "memory/huge_pages.hpp"
 #include "plan/program.hpp"
@@ -17,7 +18,7 @@ namespace vicinal::detail {
 struct alignas(64) Step {
   std::int64_t bytes = 0;  ///< sent, received, copied or reduced
   double begun = -1;       ///< when it began to occupy its processor, if it ever did
-  /// Two moments: the processor's part is over, and with that all but a send; a send's bytes have left. When, ...
+  /// Two moments: the processor's part is over; a send's bytes have left, or a GPU has done its part. When, ...
   std::array<double, 2> times{};
   /// ... and the moment that each of them waited for last, or -1.
   std::array<int, 2> causes{-1, -1};
@@ -30,13 +31,17 @@ struct alignas(64) Step {
   OperationKind kind = OperationKind::copy;
   Level level = Level::domain;  ///< of a message
   char held = 0;                ///< of a send: how many ports do not have its message through
+  DeviceTasks device;           ///< of a copy or reduction: what of it is a GPU's
+
+  /// Whether it is complete only some time after its processor's part.
+  [[nodiscard]] bool goes_on() const { return kind == OperationKind::send || device.any(); }
 };
 static_assert(sizeof(Step) == 64);
 
 class Steps {
  public:
-  Steps(const Program& program, const Machine& machine, const Profile& profile,
-        Index element_bytes);
+  Steps(const Program& program, const Machine& machine, const Profile& profile, Index element_bytes,
+        OnDevice on_device, DeviceWay way);
 
   /// Of operation `id`.
   [[nodiscard]] const Step& operator[](int id) const {
@@ -45,7 +50,7 @@ class Steps {
   [[nodiscard]] Step& operator[](int id) { return steps_[static_cast<std::size_t>(id)]; }
   /// Moments are numbered over all operations.
   static int done(int id) { return 2 * id; }
-  static int gone(int send) { return done(send) + 1; }
+  static int gone(int id) { return done(id) + 1; }
   static int operation(int moment) { return moment / 2; }
   [[nodiscard]] double time(int moment) const {
     return (*this)[operation(moment)].times[moment % 2];
@@ -57,12 +62,17 @@ class Steps {
   }
   [[nodiscard]] int& cause(int moment) { return (*this)[operation(moment)].causes[moment % 2]; }
 
-  [[nodiscard]] const LevelCost& cost(int id) const { return profile_.at((*this)[id].level); }
+  [[nodiscard]] const LevelCost& cost(int id) const { return cost((*this)[id]); }
   [[nodiscard]] const Protocol& protocol(int id) const {
     return cost(id).protocols[(*this)[id].protocol];
   }
 
  private:
+  [[nodiscard]] const LevelCost& cost(const Step& step) const {
+    const auto& levels = step.device.message ? *profile_.device->levels : profile_.levels;
+    return levels[static_cast<std::size_t>(step.level)];
+  }
+
   const Profile& profile_;
   std::vector<Step, HugePages<Step>> steps_;
 };

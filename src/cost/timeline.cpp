@@ -15,8 +15,7 @@ std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 /// The moment at which an operation is complete.
 int last_of(const Steps& steps, int id) {
-  const bool sends = steps[id].kind == OperationKind::send;
-  return sends ? Steps::gone(id) : Steps::done(id);
+  return steps[id].goes_on() ? Steps::gone(id) : Steps::done(id);
 }
 
 void describe(const Program& program, const Steps& steps, Timeline& timeline) {

@@ -43,7 +43,8 @@ Channel& AgreedPlan::channel(bool reverse, int index) {
         headers.push_back(site_.header(buffer.slot));
       }
     }
-    channel = std::make_unique<Channel>(communicator_, plan, headers, index);
+    channel = std::make_unique<Channel>(communicator_, plan, headers, index,
+                                        device_choices_[reverse ? 1 : 0]);
   }
   return *channel;
 }

@@ -44,12 +44,14 @@ class AgreedSite final : public Site {
 class AgreedPlan {
  public:
   AgreedPlan(std::shared_ptr<mpi::Communicator> communicator, mpi::ConversationKey key,
-             std::set<int> dependents, AgreedSite site, Plans plans)
+             std::set<int> dependents, AgreedSite site, Plans plans,
+             std::array<DeviceChoice, 2> device_choices)
       : communicator_(std::move(communicator)),
         key_(key),
         dependents_(std::move(dependents)),
         site_(std::move(site)),
-        plans_(std::move(plans)) {}
+        plans_(std::move(plans)),
+        device_choices_(device_choices) {}
 
   [[nodiscard]] const Plan& forward() const { return plans_.forward; }
   /// A request fault where the plan was made without a reverse.
@@ -73,6 +75,7 @@ class AgreedPlan {
   std::set<int> dependents_;
   AgreedSite site_;
   Plans plans_;
+  std::array<DeviceChoice, 2> device_choices_;  ///< forward, reverse
   std::array<std::array<std::unique_ptr<Channel>, mpi::channels_per_plan>, 2> channels_;
 };
 

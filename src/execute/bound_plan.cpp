@@ -2,7 +2,9 @@
 #include "execute/bound_plan.hpp"
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/product.hpp"
+#include "mpi/device_pointers.hpp"
 
 namespace vicinal {
 
@@ -34,17 +36,22 @@ std::vector<CopyRun> spread(const Operation& operation, const Binding& binding) 
 }  // namespace
 
 BoundPlan::BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
-                     const std::vector<std::shared_ptr<SlotHeader>>& headers, int channel)
-    : communicator_(std::move(communicator)), channel_(channel), direct_(plan) {
+                     const std::vector<std::shared_ptr<SlotHeader>>& headers, int channel,
+                     DeviceChoice choice)
+    : communicator_(std::move(communicator)),
+      channel_(channel),
+      device_choice_(choice),
+      direct_(plan) {
   auto header = headers.begin();
   for (const Buffer& buffer : plan.buffers) {
     if (buffer.space != Space::shared) continue;
     if (is_far(buffer)) {
-      far_.emplace_back(*communicator_->arena(), buffer.slot, channel);
+      far_.emplace_back(*communicator_->arena(), buffer.slot, channel, buffer.peer_index);
     } else {
       owned_.emplace_back(*header++, channel);
     }
   }
+  far_kinds_.resize(far_.size());
   take_up(direct_);
 }
 
@@ -52,18 +59,74 @@ void BoundPlan::choose_graph(const Binding& binding) {
   MemoryKind& source = kind_of(binding.source);
   MemoryKind& target = kind_of(binding.target);
   const bool reachable = source.is_reachable() && target.is_reachable();
+  const bool users_operator = binding.combine.user_op != MPI_OP_NULL;
+  const bool direct = !reachable && !users_operator && goes_direct(source, target);
+  // A slot of another rank's may lie on a GPU wherever this rank's buffers do.
+  const bool foreign_operator = users_operator && (!reachable || device_choice_.way.shared);
   const CompiledGraph* wanted = &direct_;
-  if (binding.pieces > 1 || !reachable) {
-    const bool foreign_operator = !reachable && binding.combine.user_op != MPI_OP_NULL;
+  if (binding.pieces > 1 || foreign_operator || !(reachable || direct)) {
     auto& form = staged_[foreign_operator ? 1 : 0];
     const Staged what = foreign_operator ? Staged::messages_and_reductions : Staged::messages;
     if (!form) form = std::make_unique<StagedForm>(direct_.plan, what);
     wanted = &form->graph;
   }
   if (wanted != graph_) take_up(*wanted);
-  if (source_kind_ != &source || target_kind_ != &target) bound_ = std::min(bound_, Bound::slots);
+  std::vector<bool> on_device =
+      lying_on_device(graph_->plan, {!source.is_reachable(), !target.is_reachable()}, direct);
+  if (source_kind_ != &source || target_kind_ != &target || on_device_ != on_device) {
+    bound_ = std::min(bound_, Bound::slots);
+  }
   source_kind_ = &source;
   target_kind_ = &target;
+  on_device_ = std::move(on_device);
+  gives_device_memory_ = direct;
+}
+
+/// Whether messages go from and to these kinds of memory as they are.
+bool BoundPlan::goes_direct(MemoryKind& source, MemoryKind& target) const {
+  if (!device_choice_.way.direct) return false;
+  // Of staging between two devices it would have to be said on which it lies.
+  if (&source != &target && !source.is_reachable() && !target.is_reachable()) return false;
+  MemoryKind& there = source.is_reachable() ? target : source;
+  if (mpi::takes_pointers(*communicator_, there)) return true;
+  if (device_choice_.is_asked_for && communicator_->rank() == 0) {
+    warn_once("vicinal_device_way is '", device_choice_.way.name,
+              "', but this MPI is not given addresses of ", there.name(),
+              " (VICINAL_LOG=info says why): messages go by way of the host's memory");
+  }
+  return false;
+}
+
+MemoryKind& BoundPlan::users_kind() const {
+  return source_kind_->is_reachable() ? *target_kind_ : *source_kind_;
+}
+
+MemoryKind& BoundPlan::kind_of_buffer(int buffer) const {
+  if (buffer == Plan::source) return *source_kind_;
+  if (buffer == Plan::target) return *target_kind_;
+  if (graph_->buffer(buffer).space != Space::shared) {
+    return on_device_[at(buffer)] ? users_kind() : host_memory();
+  }
+  MemoryKind* const shared =
+      is_far(graph_->buffer(buffer)) ? far_kinds_[place(buffer)] : owned_[place(buffer)].kind();
+  return shared != nullptr ? *shared : host_memory();
+}
+
+bool BoundPlan::find(int buffer, std::int64_t generation) {
+  FarSlot& slot = far_[place(buffer)];
+  if (slot.data() != nullptr) return true;
+  if (slot.find(generation, users_kind()) == nullptr) return false;
+  MemoryKind*& compiled_for = far_kinds_[place(buffer)];
+  if (compiled_for == slot.kind()) return true;
+  MemoryKind* const before = std::exchange(compiled_for, slot.kind());
+  try {
+    compile_steps(buffer);
+  } catch (...) {
+    compiled_for = before;
+    slot.forget();
+    throw;
+  }
+  return true;
 }
 
 void BoundPlan::take_up(const CompiledGraph& graph) {
@@ -113,7 +176,10 @@ void BoundPlan::bind_geometry(std::int64_t next) {
 
 void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
   const std::vector<Buffer>& buffers = graph_->plan.buffers;
-  MemoryKind& kind = (source_kind_->is_reachable() ? target_kind_ : source_kind_)->staging();
+  MemoryKind& users = users_kind();
+  const bool shares = device_choice_.way.shared && users.mpi_name() != nullptr;
+  const std::vector<bool> slots_there =
+      slots_on_device(graph_->plan, {!source_kind_->is_reachable(), !target_kind_->is_reachable()});
   // All that is moved lies in these, so that nothing below can be more than can be counted.
   for (const Buffer& buffer : buffers) product(buffer.extent, binding_.element_bytes);
   for (int i = 0; i < static_cast<int>(buffers.size()); ++i) {
@@ -121,18 +187,21 @@ void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
     if (buffer.space == Space::staging) {
       const auto bytes = static_cast<std::size_t>(buffer.extent * binding_.element_bytes);
       MemoryBlock& block = staging_[place(i)];
+      MemoryKind& kind = on_device_[at(i)] ? users : users.staging();
       if (!block.serves(kind, bytes)) block = MemoryBlock(kind, bytes);
     } else if (buffer.space == Space::shared && renew_slots) {
       if (is_far(buffer)) {
         far_[place(i)].bind(binding_.element_bytes);
+        far_kinds_[place(i)] = nullptr;
       } else {
-        owned_[place(i)].bind(next, buffer.extent, binding_.element_bytes);
+        owned_[place(i)].bind(next, buffer.extent, binding_.element_bytes,
+                              shares && slots_there[at(i)] ? &users : nullptr);
       }
     }
   }
 }
 
-void BoundPlan::compile_steps() {
+void BoundPlan::compile_steps(int buffer) {
   const bool strided = binding_.pieces > 1;
   const std::int64_t unit = strided ? binding_.piece_unit : binding_.element_bytes;
   const auto unit_bytes = static_cast<std::size_t>(unit);
@@ -140,36 +209,39 @@ void BoundPlan::compile_steps() {
   const auto runs_of = [&](const Operation& operation) {
     return strided ? spread(operation, binding_) : operation.runs;
   };
+  const auto concerns = [buffer](const Operation& operation) {
+    return buffer < 0 || operation.from == buffer || operation.to == buffer;
+  };
   for (std::size_t i = 0; i < copies_.size(); ++i) {
     const Operation& operation = operations[at(graph_->copies[i])];
+    if (!concerns(operation)) continue;
     const std::vector<CopyRun> runs = runs_of(operation);
-    copies_[i].job = kind_for(operation).prepare_copy(runs, unit_bytes);
+    const Served by = served(operation);
+    copies_[i].job = by.kind.prepare_copy(runs, unit_bytes, by.inside);
     copies_[i].runs = copies_[i].job ? CompiledRuns() : compile(runs, unit_bytes);
   }
   const Combine& combine = binding_.combine;
   for (std::size_t i = 0; i < reductions_.size(); ++i) {
     const Operation& operation = operations[at(graph_->reductions[i])];
+    if (!concerns(operation)) continue;
     const std::vector<CopyRun> runs = runs_of(operation);
+    const Served by = served(operation);
     reductions_[i].job =
-        kind_for(operation).prepare_reduction(runs, unit_bytes, combine.op, combine.type);
+        by.kind.prepare_reduction(runs, unit_bytes, combine.op, combine.type, by.inside);
     reductions_[i].runs =
         reductions_[i].job ? CompiledCombine() : CompiledCombine(runs, unit, combine);
   }
 }
 
-/// The kind of memory by which an operation is served: that of the side which the processor does not reach.
-MemoryKind& BoundPlan::kind_for(const Operation& operation) const {
-  const auto kind = [this](int buffer) -> MemoryKind& {
-    return buffer == Plan::source   ? *source_kind_
-           : buffer == Plan::target ? *target_kind_
-                                    : host_memory();
-  };
-  MemoryKind& from = kind(operation.from);
-  MemoryKind& to = kind(operation.to);
+/// Who serves an operation: the kind of the side which the processor does not reach.
+BoundPlan::Served BoundPlan::served(const Operation& operation) const {
+  MemoryKind& from = kind_of_buffer(operation.from);
+  MemoryKind& to = kind_of_buffer(operation.to);
   require(&from == &to || from.is_reachable() || to.is_reachable(), Fault::unsupported,
           "an exchange from ", from.name(), " to ", to.name(),
           " memory is not possible; let one of the buffers lie in the host's");
-  return from.is_reachable() ? to : from;
+  MemoryKind& server = from.is_reachable() ? to : from;
+  return {server, {&from == &server, &to == &server}};
 }
 
 bool BoundPlan::begin_reduction(int step) {

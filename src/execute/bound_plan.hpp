@@ -20,15 +20,18 @@
 #include "mpi/communicator.hpp"
 #include "mpi/requests.hpp"
 #include "plan/compiled_graph.hpp"
+#include "plan/placement.hpp"
 #include "plan/staged.hpp"
 
 namespace vicinal {
 
 class BoundPlan {
  public:
-  /// `headers` are this rank's own slots, in the order of the plan's owned shared buffers.
+  /// `headers` are this rank's own slots, in the order of the plan's owned shared buffers; `choice` says how buffers
+  /// in a GPU's memory are moved, where MPI can do it so.
   BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
-            const std::vector<std::shared_ptr<SlotHeader>>& headers, int channel);
+            const std::vector<std::shared_ptr<SlotHeader>>& headers, int channel,
+            DeviceChoice choice);
   BoundPlan(const BoundPlan&) = delete;
   BoundPlan& operator=(const BoundPlan&) = delete;
 
@@ -48,11 +51,19 @@ class BoundPlan {
     return mpi::Communicator::data_tag(operation.tag, channel_, graph_->plan.reverse);
   }
 
+  /// Before an execution begins: waits for streams of the user's whose data MPI reads by itself.
+  void await_streams() const {
+    if (gives_device_memory_) users_kind().await_followed();
+  }
+
   /// Of the graph's messages.
   [[nodiscard]] mpi::RequestSet& requests() { return requests_; }
   [[nodiscard]] const mpi::RequestSet& requests() const { return requests_; }
   [[nodiscard]] std::vector<OwnedSlot>& owned_slots() { return owned_; }
   [[nodiscard]] std::vector<FarSlot>& far_slots() { return far_; }
+  /// Whether it is known where the data of another rank's slot lie in this execution; the steps that touch them are
+  /// ready then. Throws what FarSlot::find does, and what making ready does.
+  bool find(int buffer, std::int64_t generation);
   /// The slot that a shared buffer is, null where it is this rank's own.
   [[nodiscard]] FarSlot* far_slot(int buffer) {
     return is_far(graph_->buffer(buffer)) ? &far_[place(buffer)] : nullptr;
@@ -97,6 +108,10 @@ class BoundPlan {
     Plan plan;
     CompiledGraph graph;
   };
+  struct Served {
+    MemoryKind& kind;
+    Sides inside;
+  };
   enum class Bound : std::uint8_t { nothing, slots, entirely };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -113,15 +128,22 @@ class BoundPlan {
                                           : owned_[place(buffer)].data();
   }
   bool begin_reduction(int step);
+  [[nodiscard]] bool goes_direct(MemoryKind& source, MemoryKind& target) const;
   void take_up(const CompiledGraph& graph);
-  [[nodiscard]] MemoryKind& kind_for(const Operation& operation) const;
+  /// That of the user's buffers which MPI does not reach, if any.
+  [[nodiscard]] MemoryKind& users_kind() const;
+  /// Where its elements lie.
+  [[nodiscard]] MemoryKind& kind_of_buffer(int buffer) const;
+  [[nodiscard]] Served served(const Operation& operation) const;
   void bind_geometry(std::int64_t next);
   void bind_buffers(bool renew_slots, std::int64_t next);
-  void compile_steps();
+  /// All, or those that touch a buffer.
+  void compile_steps(int buffer = -1);
   void bind_requests(bool all);
 
   std::shared_ptr<mpi::Communicator> communicator_;
   int channel_;
+  DeviceChoice device_choice_;
   CompiledGraph direct_;
   std::array<std::unique_ptr<StagedForm>, 2> staged_;  ///< each made when first needed
   const CompiledGraph* graph_ = nullptr;
@@ -131,10 +153,14 @@ class BoundPlan {
   std::int64_t slot_element_bytes_ = 0;
   MemoryKind* source_kind_ = &host_memory();
   MemoryKind* target_kind_ = &host_memory();
+  bool gives_device_memory_ = false;  ///< to MPI
+  std::vector<bool> on_device_;       ///< by buffer of the graph
 
   std::vector<MemoryBlock> staging_;
   std::vector<OwnedSlot> owned_;
   std::vector<FarSlot> far_;
+  std::vector<MemoryKind*>
+      far_kinds_;  ///< by far slot: what its steps are compiled for, null for the arena
   // Destroyed before what they may be moving.
   std::vector<Copy> copies_;
   std::vector<Reduction> reductions_;

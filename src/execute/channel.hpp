@@ -20,10 +20,10 @@ class Turns;
 
 class Channel {
  public:
-  /// `headers` are this rank's own slots, in the order of the plan's owned shared buffers.
+  /// As of a BoundPlan.
   Channel(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
-          const std::vector<std::shared_ptr<SlotHeader>>& headers, int index)
-      : bound_(std::move(communicator), plan, headers, index), run_(bound_) {}
+          const std::vector<std::shared_ptr<SlotHeader>>& headers, int index, DeviceChoice choice)
+      : bound_(std::move(communicator), plan, headers, index, choice), run_(bound_) {}
 
   /// Set-up for the next executions; cheap where nothing has changed. Not while one is in flight.
   void bind(const Binding& binding) {

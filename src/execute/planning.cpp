@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "cost/device_way.hpp"
 #include "execute/plan_log.hpp"
 #include "planners/comparison.hpp"
 #include "planners/partitioning.hpp"
@@ -36,6 +37,12 @@ Planning::Planning(PlanningTask task)
                task_.options,
                std::nullopt} {}
 
+DeviceChoice Planning::device_choice(const Plan& plan, Index element_bytes) const {
+  const PlanOptions& options = task_.options;
+  if (options.device_way) return {*options.device_way, true};
+  return {cheaper_way(plan, *task_.neighborhood.machine, options.profile, element_bytes)};
+}
+
 bool Planning::advance() noexcept {
   if (over_) return true;
   const int rank = task_.communicator->rank();
@@ -47,9 +54,12 @@ bool Planning::advance() noexcept {
     Plans plans = concluding_->result();
     const Conversation* const talks[] = {&common_.conversation, &particular_.conversation};
     log_plan(task_, plans, talks, std::chrono::steady_clock::now() - begun_);
+    const std::array device_choices{
+        device_choice(plans.forward, plans.element_bytes),
+        plans.reverse ? device_choice(*plans.reverse, plans.element_bytes) : DeviceChoice()};
     plan_ =
         std::make_shared<AgreedPlan>(task_.communicator, task_.key, task_.neighborhood.dependents(),
-                                     std::move(site_), std::move(plans));
+                                     std::move(site_), std::move(plans), device_choices);
   } catch (const SettledFault&) {
     fault_ = std::current_exception();  // all know
   } catch (const mpi::FaultElsewhere& error) {

@@ -63,6 +63,7 @@ class Planning final : public Activity {
   void begin();
   bool negotiate();
   Task<Plans> conclude();
+  [[nodiscard]] DeviceChoice device_choice(const Plan& plan, Index element_bytes) const;
   Task<Done> divide(Plans& plans, std::optional<Error>& settled);
   Task<Done> agree(const std::optional<Error>& settled);
   void describe_talk(std::ostream& out) const;

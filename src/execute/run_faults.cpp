@@ -44,7 +44,7 @@ bool Run::is_satisfied(int number) {
 
 bool Run::is_found(FarSlot& slot, int number) {
   try {
-    if (slot.find(generation_) != nullptr) return true;
+    if (bound_.find(graph_->node(number).buffer, generation_)) return true;
   } catch (const Error& error) {
     note(error);
     mark_failed(number, graph_->plan.rank);
@@ -136,11 +136,8 @@ void Run::name_awaited(std::ostream& out) const {
   std::set<int> ranks;
   bool jobs = false;
   const auto add = [&](const Operation& operation) {
-    if (operation.kind == OperationKind::await) {
-      const Buffer& buffer = graph_->buffer(operation.from);
-      if (is_far(buffer)) ranks.insert(buffer.owner);
-    } else if (is_message(operation.kind)) {
-      ranks.insert(operation.peer);
+    if (operation.kind == OperationKind::await || is_message(operation.kind)) {
+      if (operation.peer >= 0) ranks.insert(operation.peer);
     } else {
       jobs = true;
     }
@@ -166,13 +163,14 @@ void Run::describe_pending(std::ostream& out) const {
     const Operation& operation = graph_->plan.operations[static_cast<std::size_t>(plan_operation)];
     out << "  operation " << plan_operation << ": " << name(operation.kind) << " ("
         << name(operation.phase) << ")";
-    if (operation.peer >= 0) {
+    if (is_message(operation.kind)) {
       out << (operation.kind == OperationKind::send ? " to rank " : " from rank ") << operation.peer
           << ", " << operation.count << " elements";
     }
     if (operation.kind == OperationKind::await) {
       const Buffer& buffer = graph_->buffer(operation.from);
       out << " flag " << operation.flag << " of rank " << buffer.owner << "'s slot " << buffer.slot;
+      if (operation.peer >= 0) out << ", which rank " << operation.peer << " sets";
     }
     out << "\n";
   };

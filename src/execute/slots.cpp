@@ -2,16 +2,23 @@
 #include "execute/slots.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <ostream>
 #include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/guarded.hpp"
+#include "base/log.hpp"
 #include "mpi/chores.hpp"
 
 namespace vicinal {
 
 namespace {
+
+constexpr const char* instead_of_shared =
+    "; give vicinal_device_way=staged, or direct, where ranks of a host cannot reach each other's "
+    "GPUs";
 
 /// The first line of a header: how far apart its channels lie.
 struct alignas(64) Heading {
@@ -58,7 +65,7 @@ bool sweep_retired() {
   const Lock lock(retired().mutex);
   auto& slots = retired().slots;
   const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
-    return !slot.view.all_reached(slot.last);
+    return !slot.view.all_reached(slot.last) || slot.view.is_open();
   });
   std::move(end, slots.end(), std::back_inserter(done));
   slots.erase(end, slots.end());
@@ -88,6 +95,14 @@ bool SlotView::all_reached(std::int64_t generation) const {
   return true;
 }
 
+bool SlotView::is_open(std::int64_t area) const {
+  for (int index = 0; index < peers_; ++index) {
+    const std::int64_t opened = flag(index).opened.load(std::memory_order_acquire);
+    if (area != 0 ? opened == area : opened != 0) return true;
+  }
+  return false;
+}
+
 SlotHeader::SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peers, int channels)
     : communicator_(std::move(communicator)) {
   sweep_retired();
@@ -97,13 +112,41 @@ SlotHeader::SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peer
 
 SlotHeader::~SlotHeader() { arena().release(offset_); }
 
-OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes)
-    : header_(std::move(header)), offset_(header_->arena().allocate(bytes, alignof(Flag))) {}
+OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, MemoryKind* kind)
+    : header_(std::move(header)) {
+  static std::atomic<std::int64_t> numbers = 0;
+  if (kind != nullptr && bytes > 0) {
+    block_ = MemoryBlock(*kind, bytes);
+    try {
+      ticket_ = kind->share(block_.data());
+      kind_ = kind;
+      place_ = ++numbers;
+      return;
+    } catch (const Error& error) {
+      block_ = MemoryBlock();
+      log_line(LogLevel::info, [&](std::ostream& line) {
+        line << "device memory: what ranks of this host hand over goes by the host's: "
+             << error.what();
+      });
+    }
+  }
+  place_ = header_->arena().allocate(bytes, alignof(Flag));
+}
 
-OwnedArea::~OwnedArea() { header_->arena().release(offset_); }
+OwnedArea::~OwnedArea() {
+  if (kind_ == nullptr) header_->arena().release(place_);
+}
+
+void OwnedArea::announce(Announcement& line) const {
+  line.area = place_;
+  line.kind = {};
+  if (kind_ == nullptr) return;
+  std::strncpy(line.kind.data(), kind_->mpi_name(), line.kind.size() - 1);
+  line.ticket = ticket_;
+}
 
 OwnedSlot::~OwnedSlot() {
-  if (header_ == nullptr || view_.all_reached(last_)) return;
+  if (header_ == nullptr || (view_.all_reached(last_) && !view_.is_open())) return;
   try {
     {
       const Lock lock(retired().mutex);
@@ -118,9 +161,10 @@ OwnedSlot::~OwnedSlot() {
   }
 }
 
-void OwnedSlot::bind(std::int64_t generation, Index extent, std::int64_t element_bytes) {
+void OwnedSlot::bind(std::int64_t generation, Index extent, std::int64_t element_bytes,
+                     MemoryKind* kind) {
   auto area = std::make_unique<OwnedArea>(
-      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes));
+      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes), kind);
   if (announced_) {
     older_ = std::move(before_);
     before_ = std::move(current_);
@@ -137,10 +181,10 @@ bool OwnedSlot::announce(std::int64_t generation) {
     // Peers that have not even found the area before would never find it once it is replaced.
     if (before_ && !view_.all_reached(replaced_ - 1)) return false;
     older_.reset();
-    line.area = current_->offset();
+    current_->announce(line);
     line.element_bytes = element_bytes_;
     announced_ = true;
-  } else if (before_ && view_.all_reached(replaced_)) {
+  } else if (before_ && view_.all_reached(replaced_) && !before_->is_open(view_)) {
     before_.reset();
   }
   last_ = generation;
@@ -155,13 +199,44 @@ void OwnedSlot::announce_fault(std::int64_t generation, int origin) {
   line.at_fault.store(generation, std::memory_order_release);
 }
 
-std::byte* FarSlot::find(std::int64_t generation) {
+std::byte* FarSlot::find(std::int64_t generation, MemoryKind& opener) {
   if (data_ != nullptr) return data_;
   const Announcement& line = view_.line();
   if (line.current.load(std::memory_order_acquire) < generation) return nullptr;
   if (line.element_bytes != element_bytes_) throw size_fault(element_bytes_, line.element_bytes);
-  data_ = arena_->at(line.area);
+  if (line.kind.front() != '\0') {
+    open(line, opener);
+  } else {
+    data_ = arena_->at(line.area);
+  }
   return data_;
+}
+
+void FarSlot::open(const Announcement& line, MemoryKind& opener) {
+  const bool fits =
+      opener.mpi_name() != nullptr && std::strcmp(opener.mpi_name(), line.kind.data()) == 0;
+  MemoryKind* const kind = fits ? &opener : kind_called(line.kind.data());
+  require(kind != nullptr, Fault::unsupported,
+          "another rank of this host hands over in memory of a GPU (", line.kind.data(),
+          "), for which this rank has no driver", instead_of_shared);
+  Flag& mine = view_.flag(index_);
+  mine.opened.store(line.area, std::memory_order_release);
+  try {
+    data_ = kind->open_shared(line.ticket);
+    kind_ = kind;
+  } catch (const Error& error) {
+    mine.opened.store(0, std::memory_order_release);
+    fail(error.fault(), error.what(), "; memory of another rank's GPU was to be opened",
+         instead_of_shared);
+  }
+}
+
+void FarSlot::forget() {
+  std::byte* const data = std::exchange(data_, nullptr);
+  MemoryKind* const kind = std::exchange(kind_, nullptr);
+  if (data == nullptr || kind == nullptr) return;
+  kind->close_shared(data);
+  view_.flag(index_).opened.store(0, std::memory_order_release);
 }
 
 int FarSlot::fault(std::int64_t generation) const {

@@ -10,20 +10,25 @@
 //      while the writer cannot have gone on: the writer's next signal awaits the reader's.
 //   2  A line's `current` becomes g once the area that it names holds for execution g, and its
 //      `at_fault` once there is none for g, because the owner's call has failed.
-//   3  An area is replaced only when all flags have reached the last execution in which it was due, and
+//   3  An area lies in the arena, or in a kind of memory that its owner's processes share by tickets. Who reads or writes
+//      one of the latter opens it, which its flag says until it is closed; nothing of a slot is given back meanwhile.
+//   4  An area is replaced only when all flags have reached the last execution in which it was due, and
 //      given back one execution later: a rank that wrongly keeps its element size still uses the one
 //      before, and learns of it from the size beside a flag. A header is given back when all flags have
 //      reached its last execution; until then it is retired.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/runs.hpp"
 #include "memory/arena.hpp"
+#include "memory/kind.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
@@ -34,6 +39,8 @@ struct alignas(64) Flag {
   std::int64_t at_fault;            ///< the last one that brought nothing, for
   std::int64_t origin;              ///< a fault of this rank
   std::int64_t element_bytes;       ///< with which its writer did; 0 before the first
+  std::atomic<std::int64_t>
+      opened;  ///< the number of the area that its writer has open; 0 for none
 
   void signal(std::int64_t generation, std::int64_t bytes) {
     element_bytes = bytes;
@@ -54,8 +61,10 @@ struct alignas(64) Announcement {
   std::atomic<std::int64_t> current;   ///< the last execution for which the rest holds
   std::atomic<std::int64_t> at_fault;  ///< the last one for which nothing does
   std::int64_t origin;
-  std::int64_t area;  ///< arena offset
+  std::int64_t area;  ///< arena offset, or the number of one that is to be opened
   std::int64_t element_bytes;
+  std::array<char, 8> kind;  ///< as MPI calls it, of such a one; else ""
+  MemoryTicket ticket;
 };
 
 /// A header as all see it.
@@ -72,6 +81,8 @@ class SlotView {
   [[nodiscard]] Flag& flag(int index) const { return first_flag_[1 + index]; }
   /// Whether owner and peers are done with this execution.
   [[nodiscard]] bool all_reached(std::int64_t generation) const;
+  /// Whether a peer has an area open, or that of a number.
+  [[nodiscard]] bool is_open(std::int64_t area = 0) const;
 
  private:
   Announcement* line_ = nullptr;
@@ -98,16 +109,27 @@ class SlotHeader {
 /// Memory that its owner allocated for the data of a channel.
 class OwnedArea {
  public:
-  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes);
+  /// In the arena, or if it can be shared, in memory of the kind.
+  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, MemoryKind* kind);
   OwnedArea(const OwnedArea&) = delete;
   OwnedArea& operator=(const OwnedArea&) = delete;
   ~OwnedArea();
-  [[nodiscard]] std::byte* data() const { return header_->arena().at(offset_); }
-  [[nodiscard]] std::int64_t offset() const { return offset_; }
+  [[nodiscard]] std::byte* data() const {
+    return kind_ != nullptr ? block_.data() : header_->arena().at(place_);
+  }
+  /// Null where it lies in the arena.
+  [[nodiscard]] MemoryKind* kind() const { return kind_; }
+  void announce(Announcement& line) const;
+  [[nodiscard]] bool is_open(const SlotView& view) const {
+    return kind_ != nullptr && view.is_open(place_);
+  }
 
  private:
   std::shared_ptr<SlotHeader> header_;
-  std::int64_t offset_;
+  MemoryKind* kind_ = nullptr;
+  MemoryBlock block_;
+  MemoryTicket ticket_;
+  std::int64_t place_ = 0;  ///< arena offset, or a number
 };
 
 /// A slot that this rank owns, in one channel.
@@ -119,15 +141,17 @@ class OwnedSlot {
   OwnedSlot& operator=(OwnedSlot&&) = delete;
   ~OwnedSlot();
 
-  /// Makes an area for elements of another size, from execution `generation` on. May throw a memory
-  /// fault; the area before then stays.
-  void bind(std::int64_t generation, Index extent, std::int64_t element_bytes);
+  /// Makes an area for elements of another size, from execution `generation` on; of a kind, as of an OwnedArea. May
+  /// throw a memory fault; the area before then stays.
+  void bind(std::int64_t generation, Index extent, std::int64_t element_bytes, MemoryKind* kind);
   /// Tells the peers that the area holds for this execution, unless those of the one before are not
   /// done with it yet; returns whether it did.
   bool announce(std::int64_t generation);
   /// Tells them that there is none for this execution.
   void announce_fault(std::int64_t generation, int origin);
   [[nodiscard]] std::byte* data() const { return current_->data(); }
+  /// Null where the data lie in the arena.
+  [[nodiscard]] MemoryKind* kind() const { return current_->kind(); }
   [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
 
  private:
@@ -145,28 +169,44 @@ class OwnedSlot {
 /// A slot of another rank's, in one channel.
 class FarSlot {
  public:
-  FarSlot(Arena& arena, std::int64_t header, int channel)
-      : arena_(&arena), view_(arena.at(header), channel) {}
+  /// This rank is the peer of that index.
+  FarSlot(Arena& arena, std::int64_t header, int channel, int index)
+      : arena_(&arena), view_(arena.at(header), channel), index_(index) {}
+  FarSlot(FarSlot&& other) noexcept
+      : arena_(other.arena_),
+        view_(other.view_),
+        index_(other.index_),
+        element_bytes_(other.element_bytes_),
+        data_(std::exchange(other.data_, nullptr)),
+        kind_(std::exchange(other.kind_, nullptr)) {}
+  FarSlot& operator=(FarSlot&&) = delete;
+  ~FarSlot() { forget(); }
   /// From now on an area for elements of this size is meant, one not found yet.
   void bind(std::int64_t element_bytes) {
+    forget();
     element_bytes_ = element_bytes;
-    data_ = nullptr;
   }
   /// Another area may be meant by the next execution.
-  void forget() { data_ = nullptr; }
-  /// Where the data lie in this execution, null while that is not known. Throws a count fault where
-  /// the owner uses another element size.
-  std::byte* find(std::int64_t generation);
+  void forget();
+  /// Where the data lie in this execution, null while that is not known; an area that is to be opened is so by `opener`
+  /// if that is its kind. Throws a count fault where the owner uses another element size, and what opening throws.
+  std::byte* find(std::int64_t generation, MemoryKind& opener);
   /// The rank whose fault left this execution without an area, or -1.
   [[nodiscard]] int fault(std::int64_t generation) const;
   [[nodiscard]] std::byte* data() const { return data_; }
+  /// What has opened the area, null where it lies in the arena.
+  [[nodiscard]] MemoryKind* kind() const { return kind_; }
   [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
 
  private:
+  void open(const Announcement& line, MemoryKind& opener);
+
   Arena* arena_;
   SlotView view_;
+  int index_;
   std::int64_t element_bytes_ = 0;
   std::byte* data_ = nullptr;
+  MemoryKind* kind_ = nullptr;
 };
 
 /// What a rank is told that finds another element size than its own.

@@ -33,6 +33,17 @@ EdgeData given_to_all(const void* sendbuf, Index sendcount, MPI_Datatype sendtyp
   return one_block(sendbuf, sendcount, sendtype, graph.destinations());
 }
 
+/// Runs what finds by what a call goes. What no rank can find, since sizes are too large to be counted, is left to MPI. A rank
+/// that lacks the memory cannot know what the others do: its call fails, as it would in MPI, and does not wait in one exchange
+/// for those who wait in another.
+template <class Find>
+int alike_on_all_ranks(MPI_Comm comm, Find find) {
+  return c_api::guarded(comm, [&] {
+    const auto fault = c_api::fault_of(find);
+    if (fault && fault->fault() == Fault::memory) throw *fault;
+  });
+}
+
 /// One of the two: how its arguments are read, and what they say of the sizes of all blocks. Nothing where they are wrong, which
 /// MPI is left to tell.
 template <class Count>
@@ -98,26 +109,33 @@ struct AllGather
       return code;
     }
     const void* const ours = reinterpret_cast<const void*>(&AllGather::blocking);
-    const auto queue = queue_of(*gathered, *loops, Form::blocking, arguments...);
+    GatherLoops::Way way;
+    const int found = find_way(way, *gathered, *loops, Form::blocking, arguments..., comm);
+    if (found != MPI_SUCCESS) return found;
     Ledger* const ledger = gathered->ledger();
-    const bool by_mpi = queue == nullptr || (ledger != nullptr && ledger->is_mpis_turn(ours));
+    const bool by_mpi = way.queue == nullptr ||
+                        (way.trial == nullptr && ledger != nullptr && ledger->is_mpis_turn(ours));
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
-    if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
-    return c_api::guarded(comm,
-                          [&] { begin(*loops, *queue, Form::blocking, arguments...)->wait(); });
+    return timed(way, [&] {
+      if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
+      return c_api::guarded(
+          comm, [&] { begin(*loops, *way.queue, Form::blocking, arguments...)->wait(); });
+    });
   }
 
   static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
     Gathered* const gathered = Gathered::on(comm);
     GatherLoops* const loops = gathered != nullptr ? gathered->enter(Form::nonblocking) : nullptr;
     if (loops == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
-    const auto queue = queue_of(*gathered, *loops, Form::nonblocking, arguments...);
+    GatherLoops::Way way;
+    const int found = find_way(way, *gathered, *loops, Form::nonblocking, arguments..., comm);
+    if (found != MPI_SUCCESS) return found;
     const Noted noted(gathered->ledger(), reinterpret_cast<const void*>(&AllGather::nonblocking),
-                      __builtin_return_address(0), queue == nullptr);
-    if (queue == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
+                      __builtin_return_address(0), way.queue == nullptr);
+    if (way.queue == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
     return c_api::guarded(comm, [&] {
       *request = token_for_call(gathered->errors(),
-                                begin(*loops, *queue, Form::nonblocking, arguments...));
+                                begin(*loops, *way.queue, Form::nonblocking, arguments...));
     });
   }
 
@@ -125,8 +143,13 @@ struct AllGather
                         MPI_Request* request) {
     Gathered* const gathered = Gathered::on(comm);
     GatherLoops* const loops = gathered != nullptr ? gathered->enter_at_once() : nullptr;
-    const auto sizes = loops != nullptr ? sizes_of(*gathered, arguments...) : std::nullopt;
-    if (!sizes || !loops->pays(*sizes)) {
+    bool by_plan = false;
+    const int found = alike_on_all_ranks(comm, [&] {
+      const auto sizes = loops != nullptr ? sizes_of(*gathered, arguments...) : std::nullopt;
+      by_plan = sizes && loops->pays(*sizes);
+    });
+    if (found != MPI_SUCCESS) return found;
+    if (!by_plan) {
       return OfMpi::persistent_of_mpi(arguments..., comm, info, request);
     }
     const Noted noted(gathered->ledger(), reinterpret_cast<const void*>(&AllGather::persistent),
@@ -145,22 +168,25 @@ struct AllGather
  private:
   /// Nothing where MPI is to carry the call out, whatever its sizes, or to say what is wrong.
   static std::optional<BlockSizes> sizes_of(const Gathered& gathered, Arguments... arguments) {
-    const mpi::Inside inside;
-    std::optional<BlockSizes> sizes;
-    // What is too large to be counted has no sizes.
-    static_cast<void>(
-        c_api::fault_of([&] { sizes = Reader::sizes(gathered.ranks(), arguments...); }));
+    std::optional<BlockSizes> sizes = Reader::sizes(gathered.ranks(), arguments...);
     if (sizes && !moves_something(*sizes)) sizes.reset();
     return sizes;
   }
-  static std::shared_ptr<CallQueue> queue_of(const Gathered& gathered, GatherLoops& loops,
-                                             Form form, Arguments... arguments) {
-    const auto sizes = sizes_of(gathered, arguments...);
-    const mpi::Inside inside;
-    std::shared_ptr<CallQueue> queue;
-    // Without memory to remember it by, MPI carries it out.
-    if (sizes) static_cast<void>(c_api::fault_of([&] { queue = loops.enter(*sizes, form); }));
-    return queue;
+  /// By what the call goes.
+  static int find_way(GatherLoops::Way& way, const Gathered& gathered, GatherLoops& loops,
+                      Form form, Arguments... arguments, MPI_Comm comm) {
+    return alike_on_all_ranks(comm, [&] {
+      if (const auto sizes = sizes_of(gathered, arguments...)) way = loops.enter(*sizes, form);
+    });
+  }
+  template <class Carry>
+  static int timed(const GatherLoops::Way& way, Carry carry) {
+    if (way.trial == nullptr) return carry();
+    const auto begin = std::chrono::steady_clock::now();
+    const int code = carry();
+    const auto time = std::chrono::steady_clock::now() - begin;
+    if (code == MPI_SUCCESS) way.trial->note(way.number, time);
+    return code;
   }
   static std::unique_ptr<Request> begin(const GatherLoops& loops, CallQueue& queue, Form form,
                                         Arguments... given) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,10 +30,12 @@ namespace {
 constexpr const char* nothing_to_join =
     "no two of its regions have more than one edge between them in a direction";
 
-bool is_open_mpi() {
-  static const bool is = mpi::library_version().starts_with("Open MPI");
-  return is;
+/// `name`: as its version begins.
+bool runs_on(const char* name) {
+  static const std::string version = mpi::library_version();
+  return version.starts_with(name);
 }
+bool is_open_mpi() { return runs_on("Open MPI"); }
 
 /// Over whose private communicator messages go for what is made from `parent`, with the same ranks.
 std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
@@ -60,14 +63,15 @@ bool has_edges_to_join(const Neighborhood& ground) {
   return several(ground.out(), ground.destinations) || several(ground.in(), ground.sources);
 }
 
-/// Why the graph is left to MPI, or null: the same on all ranks, also where only some of them have nobody who progresses.
-/// Collective over it.
-const char* reason_to_leave(const Graph& graph, bool wrong) {
+/// Why the graph is left to MPI, or null: the same on all ranks, also where only some of them have nobody who progresses. Keeps
+/// what MPI_Comm_idup needs, which may ask nobody. Collective over it.
+const char* reason_to_leave(Graph& graph, bool wrong) {
   const bool strict = graph.settings().options.strict_progress;
-  std::array<std::int64_t, 2> least{strict ? 0 : 1,
-                                    has_edges_to_join(graph.neighborhood()) ? 0 : 1};
+  std::array<std::int64_t, 3> least{strict ? 0 : 1, has_edges_to_join(graph.neighborhood()) ? 0 : 1,
+                                    graph.keep_for_twin() ? 1 : 0};
   mpi::allreduce_min(graph.shared_communicator()->handle(), least);
-  const auto [all_progress, nothing_joins] = least;
+  const auto [all_progress, nothing_joins, all_have_kept] = least;
+  if (all_have_kept == 0) graph.give_up_twin();
   if (all_progress == 0) return nobody_progresses;
   return nothing_joins != 0 && !wrong ? nothing_to_join : nullptr;
 }
@@ -98,11 +102,11 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
   });
 }
 
-/// Open MPI mixes up what comes from both sides of a dimension where these are one rank, in calls that are not blocking.
+/// Open MPI and Intel MPI mix up what comes from both sides of a dimension where these are one rank, in calls that are not blocking.
 bool mixes_sides_up(int dimensions, const int* sizes, const int* periodic) {
   bool mixed = false;
   for (int i = 0; i < dimensions; ++i) mixed |= periodic[i] != 0 && sizes[i] <= 2;
-  return mixed && is_open_mpi();
+  return mixed && (is_open_mpi() || runs_on("Intel(R) MPI"));
 }
 
 /// By the neighbours that MPI names.
@@ -237,7 +241,34 @@ int comm_dup_with_info(MPI_Comm original, MPI_Info info, MPI_Comm* made) {
   return code;
 }
 
+/// What comes of it is there when a request is complete, which may become known to us by no call at all. So MPI itself hands
+/// on what serves the original, as it does with attributes.
+template <auto ours, class... Rest>
+int duplicate_later(const char* how, MPI_Comm original, Rest... rest) {
+  const Served::Duplicating served(how);
+  return own<ours>(original, rest...);
+}
+
+int comm_idup(MPI_Comm original, MPI_Comm* made, MPI_Request* request) {
+  return duplicate_later<&comm_idup>("MPI_Comm_idup", original, made, request);
+}
+
+int comm_idup_with_info(MPI_Comm original, MPI_Info info, MPI_Comm* made, MPI_Request* request) {
+  return duplicate_later<&comm_idup_with_info>("MPI_Comm_idup_with_info", original, info, made,
+                                               request);
+}
+
 }  // namespace
+
+std::unique_ptr<mpi::Attachment> Served::for_duplicate() {
+  const char* const how = Duplicating::made_by_;
+  if (how == nullptr) return nullptr;  // serve_duplicate does it
+  if (auto twin = graph_->make_twin()) {
+    return std::make_unique<Served>(MPI_COMM_NULL, std::move(twin), how, mpi_is_wrong_);
+  }
+  note_left(how, "one of each communicator can be, and none of a duplicate");
+  return nullptr;
+}
 
 std::span<const Row> creation() {
   static const std::array rows = {
@@ -248,6 +279,8 @@ std::span<const Row> creation() {
       row<&graph_create>("Graph_create"),
       row<&comm_dup>("Comm_dup"),
       row<&comm_dup_with_info>("Comm_dup_with_info"),
+      row<&comm_idup>("Comm_idup"),
+      row<&comm_idup_with_info>("Comm_idup_with_info"),
   };
   return rows;
 }

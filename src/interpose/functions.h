@@ -13,6 +13,8 @@
   X(Graph_create, 6)                \
   X(Comm_dup, 2)                    \
   X(Comm_dup_with_info, 3)          \
+  X(Comm_idup, 3)                   \
+  X(Comm_idup_with_info, 4)         \
   X(Neighbor_alltoall, 7)           \
   X(Neighbor_alltoallv, 9)          \
   X(Neighbor_alltoallw, 9)          \

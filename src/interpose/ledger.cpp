@@ -126,6 +126,7 @@ std::vector<PlanRecord> plans_of(const std::shared_ptr<GatherLoops>& loops) {
     if (!it.plan) continue;
     records.push_back(
         record_of("allgather, " + it.what, *it.plan, it.price.by_plan, it.price.by_mpi));
+    if (!it.measured.empty()) records.back().reason = it.measured;
   }
   return records;
 }

@@ -30,8 +30,25 @@ class Served final : public mpi::Attachment {
 
   /// What serves this communicator; null where MPI does.
   [[nodiscard]] static const Served* on(MPI_Comm user) noexcept {
-    return static_cast<const Served*>(mpi::attached(user, mpi::Attached::neighbors));
+    const auto* const it =
+        static_cast<const Served*>(mpi::attached(user, mpi::Attached::neighbors));
+    if (it != nullptr) it->errors_->found(user);
+    return it;
   }
+
+  /// As long as it lives, the calling thread has a communicator duplicated that is there only later.
+  class Duplicating {
+   public:
+    explicit Duplicating(const char* function) { made_by_ = function; }
+    Duplicating(const Duplicating&) = delete;
+    Duplicating& operator=(const Duplicating&) = delete;
+    ~Duplicating() { made_by_ = nullptr; }
+
+   private:
+    friend Served;
+    static inline thread_local const char* made_by_ = nullptr;
+  };
+  [[nodiscard]] std::unique_ptr<mpi::Attachment> for_duplicate() override;
 
   [[nodiscard]] const std::shared_ptr<Graph>& graph() const { return graph_; }
   [[nodiscard]] std::shared_ptr<const ErrorHandling> errors() const { return errors_; }

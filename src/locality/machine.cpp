@@ -33,6 +33,12 @@ int renumber(std::vector<int>& labels, const char* what) {
   return number(labels, labels);
 }
 
+/// What so many of a share's ranks have of its cores: all of them just these, and no part comes out above a whole number
+/// of cores that it is not above.
+double part_of(const CoreShare& share, int ranks) {
+  return ranks == share.ranks ? share.cores : share.cores * ranks / share.ranks;
+}
+
 std::string forms() { return "expected one of: " + expected(setting("vicinal_regions")); }
 
 std::optional<int> read_number(std::string_view digits) {
@@ -95,7 +101,8 @@ std::vector<int> read_one(std::string_view text, const DetectedPlaces& places) {
 
 }  // namespace
 
-Machine::Machine(std::vector<int> region_of, std::vector<int> host_of, std::vector<int> inner_of)
+Machine::Machine(std::vector<int> region_of, std::vector<int> host_of, std::vector<int> inner_of,
+                 const std::vector<CoreShare>& core_share_of)
     : region_of_(std::move(region_of)),
       host_of_(std::move(host_of)),
       inner_of_(std::move(inner_of)),
@@ -107,6 +114,14 @@ Machine::Machine(std::vector<int> region_of, std::vector<int> host_of, std::vect
   hosts_ = renumber(host_of_, "host");
   host_size_.assign(static_cast<std::size_t>(hosts_), 0);
   for (const int host : host_of_) ++host_size_[static_cast<std::size_t>(host)];
+  require(core_share_of.empty() || core_share_of.size() == host_of_.size(), Fault::topology,
+          "a machine was given hosts for ", host_of_.size(), " ranks but shares of cores for ",
+          core_share_of.size(), "; give none, or one for each rank");
+  host_cores_.assign(host_size_.begin(), host_size_.end());
+  for (std::size_t rank = 0; rank < core_share_of.size(); ++rank) {
+    const auto host = static_cast<std::size_t>(host_of_[rank]);
+    host_cores_[host] = part_of(core_share_of[rank], host_size_[host]);
+  }
   if (inner_of_.empty()) {
     inner_of_ = region_of_;
   } else {

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "locality/core_shares.hpp"
+
 namespace vicinal {
 
 /// How near two ranks are, the nearest first.
@@ -27,9 +29,11 @@ class Machine {
  public:
   /// Regions and hosts are any non-negative labels, one per rank; they are renumbered from 0 in the
   /// order of their lowest rank. Ranks are in one inner region where they have both labels, outer and
-  /// inner, in common; without inner labels, a region is its own inner region. Throws a topology
-  /// fault where the lists differ in length.
-  Machine(std::vector<int> region_of, std::vector<int> host_of, std::vector<int> inner_of = {});
+  /// inner, in common; without inner labels, a region is its own inner region. `core_share_of` says
+  /// which cores each rank has with others, where it has none of its own; it is the same for all of a host, which may be a
+  /// part of those others. Throws a topology fault where the lists differ in length.
+  Machine(std::vector<int> region_of, std::vector<int> host_of, std::vector<int> inner_of = {},
+          const std::vector<CoreShare>& core_share_of = {});
 
   [[nodiscard]] int size() const { return static_cast<int>(region_of_.size()); }
   [[nodiscard]] int regions() const { return static_cast<int>(region_start_.size()) - 1; }
@@ -47,6 +51,10 @@ class Machine {
     return same_region(a, b) || same_host(a, b) ? Level::node : Level::network;
   }
   [[nodiscard]] int ranks_on(int host) const { return host_size_[static_cast<std::size_t>(host)]; }
+  /// That the host's ranks have together, as far as is known: as many as ranks where each has its own.
+  [[nodiscard]] double cores_on(int host) const {
+    return host_cores_[static_cast<std::size_t>(host)];
+  }
   /// The ranks of a region, ascending.
   [[nodiscard]] std::span<const int> members(int region) const;
 
@@ -57,6 +65,7 @@ class Machine {
   std::vector<int> region_start_;
   std::vector<int> members_;
   std::vector<int> host_size_;
+  std::vector<double> host_cores_;
   int hosts_ = 0;
   bool has_inner_ = false;
 };
@@ -64,7 +73,8 @@ class Machine {
 /// What the system says of each rank, for read_regions to build on.
 struct DetectedPlaces {
   std::vector<int> node_of;
-  std::vector<int> numa_of;  ///< a label unique over nodes
+  std::vector<int> numa_of;              ///< a label unique over nodes
+  std::vector<CoreShare> core_share_of;  ///< the node's cores and ranks
 };
 
 /// Reads a region specification into one label per rank:

@@ -98,13 +98,13 @@ void DelayedMemory::release(std::byte* memory) noexcept {
 }
 
 std::unique_ptr<MemoryJob> DelayedMemory::prepare_copy(std::span<const CopyRun> runs,
-                                                       std::size_t element_bytes) {
+                                                       std::size_t element_bytes, Sides) {
   return std::make_unique<Delayed<CompiledRuns>>(*this, compile(runs, element_bytes));
 }
 
 std::unique_ptr<MemoryJob> DelayedMemory::prepare_reduction(std::span<const CopyRun> runs,
                                                             std::size_t element_bytes, ReduceOp op,
-                                                            ElementType type) {
+                                                            ElementType type, Sides) {
   return std::make_unique<Delayed<CompiledReduction>>(
       *this, compile_reduction(runs, element_bytes, op, type));
 }

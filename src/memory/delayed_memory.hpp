@@ -19,7 +19,7 @@ namespace vicinal {
 class DelayedMemory final : public MemoryKind {
  public:
   [[nodiscard]] const char* name() const override { return "delayed"; }
-  [[nodiscard]] bool holds(const void* address) const override {
+  [[nodiscard]] bool holds(const void* address) const {
     return touchable(static_cast<const std::byte*>(address)) != nullptr;
   }
   [[nodiscard]] bool is_reachable() const override { return false; }
@@ -27,10 +27,12 @@ class DelayedMemory final : public MemoryKind {
   [[nodiscard]] std::byte* allocate(std::size_t bytes) override;
   void release(std::byte* memory) noexcept override;
   [[nodiscard]] std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,
-                                                        std::size_t element_bytes) override;
+                                                        std::size_t element_bytes,
+                                                        Sides inside) override;
   [[nodiscard]] std::unique_ptr<MemoryJob> prepare_reduction(std::span<const CopyRun> runs,
                                                              std::size_t element_bytes, ReduceOp op,
-                                                             ElementType type) override;
+                                                             ElementType type,
+                                                             Sides inside) override;
 
   /// Where the bytes at an address can be touched.
   [[nodiscard]] std::byte* reach(const std::byte* address) const;

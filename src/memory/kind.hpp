@@ -12,10 +12,12 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/runs.hpp"
 #include "memory/kernels.hpp"
+#include "memory/ticket.hpp"
 
 namespace vicinal {
 
@@ -37,6 +39,12 @@ class MemoryJob {
   virtual void drop() noexcept = 0;
 };
 
+/// Which sides of a job lie in its kind's memory; the other lies in the host's.
+struct Sides {
+  bool from = true;
+  bool to = true;
+};
+
 class MemoryKind {
  public:
   MemoryKind() = default;
@@ -45,10 +53,10 @@ class MemoryKind {
   virtual ~MemoryKind() = default;
 
   [[nodiscard]] virtual const char* name() const = 0;
-  /// Whether an address is known to lie in memory of this kind.
-  [[nodiscard]] virtual bool holds(const void* address) const = 0;
   /// Whether MPI, and the processor, may read and write it where it lies.
   [[nodiscard]] virtual bool is_reachable() const = 0;
+  /// What MPI 4.1 calls memory of this kind in "mpi_memory_alloc_kinds"; null where no MPI may be given its addresses.
+  [[nodiscard]] virtual const char* mpi_name() const { return nullptr; }
   /// The kind, a reachable one, in which data wait between MPI and this kind.
   [[nodiscard]] virtual MemoryKind& staging() = 0;
 
@@ -56,14 +64,40 @@ class MemoryKind {
   [[nodiscard]] virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory) noexcept = 0;
 
+  /// Memory of this kind of another process of the host. open_shared() takes what share() has given there, for memory that
+  /// allocate() has, and close_shared() what open_shared() has given. Whoever shares keeps it until all have closed it. For kinds
+  /// that cannot, share() and open_shared() throw an unsupported fault.
+  [[nodiscard]] virtual MemoryTicket share(std::byte* memory);
+  [[nodiscard]] virtual std::byte* open_shared(const MemoryTicket& ticket);
+  virtual void close_shared(std::byte*) noexcept {}
+
+  /// Waits until what is under way there of streams that are followed is done: before somebody else than jobs touches it.
+  virtual void await_followed() {}
+
   /// Gathers, scatters or copies, as the runs say. Null for kinds that need no jobs.
   [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,
-                                                                std::size_t element_bytes) = 0;
+                                                                std::size_t element_bytes,
+                                                                Sides inside) = 0;
   /// target = target op source, in the order of the runs. Null as above.
   [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_reduction(std::span<const CopyRun> runs,
                                                                      std::size_t element_bytes,
-                                                                     ReduceOp op,
-                                                                     ElementType type) = 0;
+                                                                     ReduceOp op, ElementType type,
+                                                                     Sides inside) = 0;
+};
+
+/// Memory that the processor and MPI reach: the kernels serve it.
+class ReachableMemory : public MemoryKind {
+ public:
+  [[nodiscard]] bool is_reachable() const final { return true; }
+  [[nodiscard]] MemoryKind& staging() final { return *this; }
+  [[nodiscard]] std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun>, std::size_t,
+                                                        Sides) final {
+    return nullptr;
+  }
+  [[nodiscard]] std::unique_ptr<MemoryJob> prepare_reduction(std::span<const CopyRun>, std::size_t,
+                                                             ReduceOp, ElementType, Sides) final {
+    return nullptr;
+  }
 };
 
 [[nodiscard]] MemoryKind& host_memory();
@@ -71,6 +105,9 @@ class MemoryKind {
 /// The kind of memory that an address lies in: the first of the table that holds it, else the host's. Null lies
 /// in the host's.
 [[nodiscard]] MemoryKind& kind_of(const void* address);
+
+/// A kind of what MPI calls so, by which a process without memory of it opens another's; null where there is none.
+[[nodiscard]] MemoryKind* kind_called(std::string_view mpi_name);
 
 /// For tests: what no kind holds is treated as of this kind from now on. Returns the kind before.
 MemoryKind& treat_host_memory_as(MemoryKind& kind);

@@ -4,33 +4,37 @@
 
 #include "base/error.hpp"
 #include "memory/delayed_memory.hpp"
+#include "memory/device/device_memory.hpp"
 #include "memory/kind.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// In the order in which they are asked. The first is for what none holds.
-constexpr std::array<MemoryKind& (*)(), 2> kinds{
-    host_memory,
-    []() -> MemoryKind& { return delayed_memory(); },
+/// Who is asked of an address, in this order, answers with the kind that it lies in if that is theirs. What nobody
+/// claims is the host's.
+constexpr std::array<MemoryKind* (*)(const void*), 2> finders{
+    device_memory_at,
+    [](const void* address) -> MemoryKind* {
+      return delayed_memory().holds(address) ? &delayed_memory() : nullptr;
+    },
 };
 
-/// What tests have put in the place of the first; null where they have not.
+/// What tests have put in the place of the host's; null where they have not.
 std::atomic<MemoryKind*> instead_of_host = nullptr;
 
-/// The kind that says it holds it, null where none does.
+/// The kind that a finder names, null where none does.
 MemoryKind* holder(const void* address) {
   if (address == nullptr) return nullptr;
-  for (const auto kind : kinds) {
-    if (kind().holds(address)) return &kind();
+  for (const auto find : finders) {
+    if (MemoryKind* const kind = find(address); kind != nullptr) return kind;
   }
   return nullptr;
 }
 
 MemoryKind& held_by_none() {
   MemoryKind* const kind = instead_of_host.load(std::memory_order_relaxed);
-  return kind != nullptr ? *kind : kinds.front()();
+  return kind != nullptr ? *kind : host_memory();
 }
 
 }  // namespace
@@ -45,6 +49,16 @@ MemoryKind& treat_host_memory_as(MemoryKind& kind) {
   instead_of_host.store(&kind, std::memory_order_relaxed);
   return before;
 }
+
+MemoryTicket MemoryKind::share(std::byte*) {
+  fail(Fault::unsupported, name(), " memory cannot be shared with other processes");
+}
+
+std::byte* MemoryKind::open_shared(const MemoryTicket&) {
+  fail(Fault::unsupported, "memory of other processes cannot be opened as ", name(), " memory");
+}
+
+MemoryKind* kind_called(std::string_view mpi_name) { return device::first_device(mpi_name); }
 
 void require_reachable(const void* address, const char* what) {
   const MemoryKind* const kind = holder(address);

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 
@@ -21,6 +22,20 @@ std::array<std::atomic<int>, 2> keys = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
 
 std::atomic<int>& key_of(Attached of) { return keys[static_cast<std::size_t>(of)]; }
 
+int copy_attached(MPI_Comm /*original*/, int /*key*/, void* /*state*/, void* attribute, void* copy,
+                  int* is_copied) {
+  const Inside inside;
+  try {
+    auto made = static_cast<Attachment*>(attribute)->for_duplicate();
+    *is_copied = made != nullptr ? 1 : 0;
+    *static_cast<void**>(copy) = made.release();
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    // Others have theirs by now: this rank, which has no memory, may not go without.
+    return MPI_ERR_NO_MEM;
+  }
+}
+
 int drop_attached(MPI_Comm /*user*/, int /*key*/, void* attribute, void* /*state*/) {
   const Inside inside;
   delete static_cast<Attachment*>(attribute);
@@ -32,7 +47,7 @@ int made_key(Attached of) {
   const Lock lock(mutex);
   int made = key_of(of);
   if (made == MPI_KEYVAL_INVALID) {
-    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop_attached, &made, nullptr),
+    check(MPI_Comm_create_keyval(copy_attached, drop_attached, &made, nullptr),
           "MPI_Comm_create_keyval");
     key_of(of) = made;
   }

@@ -15,12 +15,14 @@ class Attachment {
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
   virtual ~Attachment() = default;
+  /// What a duplicate is to have that MPI is making now; null: nothing. Local. Where it throws, making the duplicate fails.
+  [[nodiscard]] virtual std::unique_ptr<Attachment> for_duplicate() { return nullptr; }
 };
 
 /// What it is for.
 enum class Attached : std::uint8_t { neighbors, all_ranks };
 
-/// Attaches it, in the place of one that is there for the same. Duplicates of the communicator do not have it.
+/// Attaches it, in the place of one that is there for the same. Duplicates of the communicator have what it says.
 void attach(MPI_Comm user, Attached of, std::unique_ptr<Attachment> what);
 /// Null where nothing is attached, or there is no such communicator. Costs next to nothing before the first
 /// attach() of the process for the same.

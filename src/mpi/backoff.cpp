@@ -38,7 +38,7 @@ Sleepers& sleepers() {
 double patience() {
   constexpr const char* key = "vicinal_report_waits";
   static const double seconds =
-      read_seconds(process_value(key)).value_or(read_seconds(setting(key).standard).value_or(0));
+      read_amount(process_value(key)).value_or(read_amount(setting(key).standard).value_or(0));
   return seconds;
 }
 

@@ -63,7 +63,7 @@ class ErrorsReturn {
   ErrorsReturn() {
     for (Kept& kept : kept_) {
       MPI_Comm_get_errhandler(kept.communicator, &kept.handler);
-      MPI_Comm_set_errhandler(kept.communicator, MPI_ERRORS_RETURN);
+      MPI_Comm_set_errhandler(kept.communicator, errors_return());
     }
   }
   ErrorsReturn(const ErrorsReturn&) = delete;
@@ -86,7 +86,7 @@ class ErrorsReturn {
 int close_all(MPI_Comm, int, void*, void*) {
   stop_threads_hook();
   if (!is_alive()) return MPI_SUCCESS;
-  const ErrorsReturn errors_return;
+  const ErrorsReturn forgiving;
   finish_chores(patience_at_end);
   drop_chores();
   end_hook();
@@ -122,6 +122,7 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
           "processes that use MPI by MPI_Comm_spawn or the launcher");
   require(is_alive(), Fault::communicator,
           "MPI is not running; call MPI_Init before and MPI_Finalize after all use of vicinal");
+  require_fitting_abi();
   require(user != MPI_COMM_NULL, Fault::communicator, "the communicator is MPI_COMM_NULL");
   if (auto made = known(user)) return made;
 
@@ -198,7 +199,7 @@ void Communicator::close() noexcept {
 void Communicator::user_freed(MPI_Comm user) noexcept {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (is_alive() && MPI_Comm_get_errhandler(user, &handler) != MPI_SUCCESS) return;
-  error_communicator_ = handler == MPI_ERRORS_RETURN ? handle_ : MPI_COMM_NULL;
+  error_communicator_ = handler == errors_return() ? handle_ : MPI_COMM_NULL;
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
   until_freed_.clear();
 }
@@ -224,7 +225,7 @@ void Communicator::make(MPI_Comm user) {
     // MPICH 5.0.2 hangs later. Elsewhere, splitting costs Open MPI connections of no other use.
     check(MPI_Comm_split(user, 0, rank_, &handle_), "MPI_Comm_split");
   }
-  check(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_set_errhandler(handle_, errors_return()), "MPI_Comm_set_errhandler");
   check(MPI_Comm_size(handle_, &size_), "MPI_Comm_size");
   mailbox_ = std::make_unique<Mailbox>(handle_, tag_mailbox);
 
@@ -275,8 +276,9 @@ std::string Communicator::default_regions() {
 std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions) {
   const auto known = machines_.find(regions);
   if (known != machines_.end()) return known->second;
-  auto machine = std::make_shared<const Machine>(read_regions(regions, places_), host_of_,
-                                                 read_inner_regions(regions, places_));
+  auto machine =
+      std::make_shared<const Machine>(read_regions(regions, places_), host_of_,
+                                      read_inner_regions(regions, places_), places_.core_share_of);
   return machines_.emplace(regions, std::move(machine)).first->second;
 }
 

@@ -41,6 +41,7 @@ enum ReservedTag : int {
   tag_reply = 23,      ///< answers to those who asked
 
   tag_calibration = 24,  ///< four, of src/choose: what is timed, answers, orders, what queues up
+  tag_trial = 28,        ///< of device_pointers.cpp, to oneself
   reserved_tags = 32,
 };
 

@@ -15,22 +15,6 @@
 namespace vicinal::mpi {
 namespace {
 
-/// The CPUs this process may run on, as one flag per CPU; empty where the system does not say.
-std::vector<bool> allowed_cpus() {
-  constexpr int most_cpus = 1 << 20;
-  for (int cpus = 1024; cpus <= most_cpus; cpus *= 4) {
-    std::vector<cpu_set_t> set(CPU_ALLOC_SIZE(cpus) / sizeof(cpu_set_t));
-    const std::size_t bytes = set.size() * sizeof(cpu_set_t);
-    if (sched_getaffinity(0, bytes, set.data()) != 0) continue;
-    std::vector<bool> allowed(static_cast<std::size_t>(cpus));
-    for (std::size_t cpu = 0; cpu < allowed.size(); ++cpu) {
-      allowed[cpu] = CPU_ISSET_S(cpu, bytes, set.data()) != 0;
-    }
-    return allowed;
-  }
-  return {};
-}
-
 /// How many allowed CPUs a list like "0-3,8,10-11" names.
 int count_allowed(std::string_view list, const std::vector<bool>& allowed) {
   int count = 0;
@@ -52,6 +36,21 @@ int count_allowed(std::string_view list, const std::vector<bool>& allowed) {
 }
 
 }  // namespace
+
+std::vector<bool> allowed_cpus() {
+  constexpr int most_cpus = 1 << 20;
+  for (int cpus = 1024; cpus <= most_cpus; cpus *= 4) {
+    std::vector<cpu_set_t> set(CPU_ALLOC_SIZE(cpus) / sizeof(cpu_set_t));
+    const std::size_t bytes = set.size() * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, set.data()) != 0) continue;
+    std::vector<bool> allowed(static_cast<std::size_t>(cpus));
+    for (std::size_t cpu = 0; cpu < allowed.size(); ++cpu) {
+      allowed[cpu] = CPU_ISSET_S(cpu, bytes, set.data()) != 0;
+    }
+    return allowed;
+  }
+  return {};
+}
 
 std::string detect_host() {
   std::string host;

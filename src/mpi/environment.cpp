@@ -6,6 +6,8 @@
 
 #include <array>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 namespace vicinal::mpi {
@@ -13,7 +15,57 @@ namespace {
 
 std::atomic<bool> forked = false;
 
+/// An ABI by the name that builds of vicinal have.
+struct Abi {
+  const char* name;
+  const char* whose;
+};
+constexpr Abi mpich{"mpich", "MPICH's ABI"};
+constexpr Abi openmpi{"openmpi", "Open MPI's ABI"};
+constexpr Abi standard{"abi", "the MPI standard's own ABI"};
+
+#if defined(MPI_ABI_VERSION)
+constexpr const Abi& compiled_for = standard;
+#elif defined(OPEN_MPI)
+constexpr const Abi& compiled_for = openmpi;
+#else
+constexpr const Abi& compiled_for = mpich;
+#endif
+
+/// The ABI of the MPI in that file; null where it is linked into the program.
+const Abi* abi_in(const char* file) {
+  void* const mpi = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+  if (mpi == nullptr) return nullptr;
+  int major = 0, minor = 0;
+  if (void* const ask = dlsym(mpi, "MPI_Abi_get_version")) {
+    reinterpret_cast<int (*)(int*, int*)>(ask)(&major, &minor);
+  }
+  const bool is_openmpi = dlsym(mpi, "ompi_mpi_comm_world") != nullptr;
+  dlclose(mpi);
+  if (major > 0) return &standard;
+  return is_openmpi ? &openmpi : &mpich;
+}
+
+std::string find_abi_fault() {
+  // Of a Python module's own MPI, which nobody else sees, mpi4py has told the package.
+  void* const function = find_symbol("PMPI_Initialized");
+  Dl_info home{};
+  if (function == nullptr || dladdr(function, &home) == 0) return {};
+  const Abi* const called = abi_in(home.dli_fname);
+  if (called == nullptr || called == &compiled_for) return {};
+  return std::string("this is vicinal for ") + compiled_for.whose + ", but the program runs on " +
+         home.dli_fname + ", which has " + called->whose + ": link it with vicinal-" +
+         called->name + " in the place of vicinal-" + compiled_for.name;
+}
+
 }  // namespace
+
+void require_fitting_abi() {
+  static const std::string fault = find_abi_fault();
+  if (fault.empty()) return;
+  std::fprintf(stderr, "vicinal: %s\n", fault.c_str());
+  std::_Exit(EXIT_FAILURE);
+}
 
 void claim_process() {
   // Not before MPI is used: a process may load the library, fork, and leave MPI to its children.

@@ -23,6 +23,10 @@ void claim_process();
 /// The calling thread may call MPI, whatever other threads do.
 [[nodiscard]] bool thread_may_call();
 
+/// Ends the process, having said why in one line, where the program was linked with the library for an MPI of another ABI: then
+/// no handle means what it should, so there is no error handler to tell either. To be called before the first handle is used.
+void require_fitting_abi();
+
 /// The name and version of the MPI that is loaded, in one line without tabs.
 [[nodiscard]] std::string library_version();
 

@@ -11,7 +11,7 @@
 namespace vicinal::mpi {
 namespace {
 
-constexpr std::array<std::pair<Fault, int>, 14> classes{{
+constexpr std::array<std::pair<Fault, int>, 15> classes{{
     {Fault::argument, MPI_ERR_ARG},
     {Fault::buffer, MPI_ERR_BUFFER},
     {Fault::count, MPI_ERR_COUNT},
@@ -23,6 +23,7 @@ constexpr std::array<std::pair<Fault, int>, 14> classes{{
     {Fault::request, MPI_ERR_REQUEST},
     {Fault::operation, MPI_ERR_OP},
     {Fault::memory, MPI_ERR_NO_MEM},
+    {Fault::device, MPI_ERR_OTHER},
     {Fault::unsupported, MPI_ERR_UNSUPPORTED_OPERATION},
     {Fault::elsewhere, MPI_ERR_OTHER},
     {Fault::internal, MPI_ERR_INTERN},
@@ -65,6 +66,22 @@ int raise(MPI_Comm user, const Error& error) noexcept {
   if (ends_the_program(handled_on)) std::fprintf(stderr, "vicinal: %s\n", error.what());
   MPI_Comm_call_errhandler(handled_on, number);
   return number;
+}
+
+MPI_Errhandler errors_return() {
+#ifdef MPI_ABI_VERSION
+  // The values of this one and of MPI_ERRORS_ABORT are each other's in MPICH 5.0 and Intel MPI 2021. Files have it unless
+  // the program has said otherwise.
+  static const MPI_Errhandler theirs = [] {
+    MPI_Errhandler of_files = MPI_ERRORS_RETURN;
+    const bool told = MPI_File_get_errhandler(MPI_FILE_NULL, &of_files) == MPI_SUCCESS;
+    const bool is_either = of_files == MPI_ERRORS_RETURN || of_files == MPI_ERRORS_ABORT;
+    return told && is_either ? of_files : MPI_ERRORS_RETURN;
+  }();
+  return theirs;
+#else
+  return MPI_ERRORS_RETURN;
+#endif
 }
 
 const char* last_error_message() noexcept { return last_message.c_str(); }

@@ -30,6 +30,9 @@ int raise(MPI_Comm user, const Error& error) noexcept;
 /// sent more, is a count fault that says so.
 [[noreturn]] void throw_message_error(int code, int peer, std::int64_t expected, const char* what);
 
+/// MPI_ERRORS_RETURN, whatever its value in the MPI that is called.
+[[nodiscard]] MPI_Errhandler errors_return();
+
 /// Throws an Error with MPI's own text, unless `code` is MPI_SUCCESS.
 inline void check(int code, const char* what) {
   if (code != MPI_SUCCESS) [[unlikely]]

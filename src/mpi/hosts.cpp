@@ -1,10 +1,9 @@
 // Where the ranks of a new communicator live, and who of a host shares memory: the private part of
 // setting it up in which all ranks tell all others a few words. A host where not all could join the
 // arena tries the other backing, and keeps the arena that more have joined.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -20,6 +19,7 @@
 
 #include "base/log.hpp"
 #include "base/setting.hpp"
+#include "locality/core_shares.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
@@ -47,7 +47,17 @@ constexpr std::size_t invitation_words = (sizeof(Arena::Invitation) + 7) / 8;
 }  // namespace
 
 std::int64_t Communicator::learn_places(std::int64_t number) {
-  enum Word : std::size_t { host_word, numa_word, settings_word, wish_word, number_word, words };
+  enum Word : std::size_t {
+    host_word,
+    numa_word,
+    settings_word,
+    wish_word,
+    number_word,
+    cpus_word,
+    cpu_set_word,
+    cores_word,
+    words
+  };
   enum Wish : std::int64_t { unreadable, refuses, agrees };
   const std::optional<std::string> regions = environment_value("vicinal_regions");
   const std::optional<Error> fault = fault_of_environment();
@@ -60,6 +70,11 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
                     : is_yes(process_value("vicinal_shared_memory")) ? agrees
                                                                      : refuses;
   mine[number_word] = number;
+  const std::vector<bool> cpus = allowed_cpus();
+  mine[cpus_word] = std::count(cpus.begin(), cpus.end(), true);
+  mine[cpu_set_word] = fingerprint(std::string(cpus.begin(), cpus.end()));
+  const std::optional<double> told = read_amount(process_value("vicinal_cores"));
+  mine[cores_word] = std::bit_cast<std::int64_t>(told.value_or(-1));
   const std::vector<std::int64_t> all = allgather(handle_, mine);
   for (int rank = 0; rank < size_; ++rank) {
     const std::int64_t settings = all[static_cast<std::size_t>(rank) * words + settings_word];
@@ -68,6 +83,7 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
 
   std::map<std::int64_t, int> lowest_rank;  // of each host
   std::map<std::pair<std::int64_t, std::int64_t>, int> numa_labels;
+  std::vector<CpuClaim> claims;
   for (int rank = 0; rank < size_; ++rank) {
     const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
     if (theirs[wish_word] == unreadable) {
@@ -80,15 +96,19 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
     const auto next_label = static_cast<int>(numa_labels.size());
     places_.numa_of.push_back(
         numa_labels.try_emplace({theirs[host_word], theirs[numa_word]}, next_label).first->second);
+    claims.push_back(
+        {theirs[cpus_word], theirs[cpu_set_word], std::bit_cast<double>(theirs[cores_word])});
   }
+  places_.core_share_of = core_shares(places_.node_of, claims);
+  // Whatever a person says: a rank that spins holds up those it waits for.
+  for (CpuClaim& claim : claims) claim.told = -1;
+  const std::vector<CoreShare> bound = core_shares(places_.node_of, claims);
+  if (bound[static_cast<std::size_t>(rank_)].is_crowded()) Backoff::share_cores();
   for (int rank = 0; rank < size_; ++rank) {
     const auto i = static_cast<std::size_t>(rank);
     if (places_.node_of[i] != places_.node_of[static_cast<std::size_t>(rank_)]) continue;
     share_memory_ = share_memory_ && all[i * words + wish_word] == agrees;
   }
-  const int own = places_.node_of[static_cast<std::size_t>(rank_)];
-  const auto neighbours = std::count(places_.node_of.begin(), places_.node_of.end(), own);
-  if (neighbours > sysconf(_SC_NPROCESSORS_ONLN)) Backoff::share_cores();
   if (regions) {
     const Lock lock(mutex_);
     default_regions_ = *regions;
@@ -159,6 +179,10 @@ void Communicator::log_places() const {
     const std::set<int> nodes(places_.node_of.begin(), places_.node_of.end());
     line << "communicator " << number_ << ": rank " << rank_ << " of " << size_ << ", on "
          << nodes.size() << (nodes.size() == 1 ? " node" : " nodes");
+    const CoreShare& share = places_.core_share_of[static_cast<std::size_t>(rank_)];
+    if (share.is_crowded()) {
+      line << "; " << share.cores / share.ranks << " of a core for each rank of this one";
+    }
     if (!arena_fault_.empty()) line << "; shared memory: " << arena_fault_;
   });
 }

@@ -1,11 +1,13 @@
 // Reading hints from an MPI_Info object.
 #include "mpi/info.hpp"
 
+#include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 
 namespace vicinal::mpi {
 
 std::optional<std::string> info_value(MPI_Info info, const char* key) {
+  require_fitting_abi();
   if (info == MPI_INFO_NULL) return std::nullopt;
   int length = 0, found = 0;
   check(MPI_Info_get_valuelen(info, key, &length, &found), "MPI_Info_get_valuelen");

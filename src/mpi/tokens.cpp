@@ -44,7 +44,7 @@ MPI_Comm self_communicator() {
   MPI_Comm& it = self().communicator;
   if (it == MPI_COMM_NULL) {
     check(MPI_Comm_dup(MPI_COMM_SELF, &it), "MPI_Comm_dup of MPI_COMM_SELF");
-    check(MPI_Comm_set_errhandler(it, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check(MPI_Comm_set_errhandler(it, errors_return()), "MPI_Comm_set_errhandler");
   }
   return it;
 }

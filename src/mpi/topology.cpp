@@ -82,7 +82,7 @@ Topology graph(MPI_Comm user) {
 bool is_distributed_graph(MPI_Comm user) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   check(MPI_Comm_get_errhandler(user, &handler), "MPI_Comm_get_errhandler");
-  check(MPI_Comm_set_errhandler(user, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_set_errhandler(user, errors_return()), "MPI_Comm_set_errhandler");
   int sources = 0;
   int destinations = 0;
   int weighted = 0;

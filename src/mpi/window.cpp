@@ -76,7 +76,7 @@ void Window::open(MPI_Comm communicator, std::size_t bytes) {
   check(MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, communicator,
                          static_cast<void*>(&base), &window_),
         "MPI_Win_allocate");
-  check(MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
+  check(MPI_Win_set_errhandler(window_, errors_return()), "MPI_Win_set_errhandler");
   memory_ = {base, bytes};
   std::fill(memory_.begin(), memory_.end(), std::byte{0});
   check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");

@@ -94,10 +94,11 @@ int PlanBuilder::signal(Phase phase, int slot, int flag, std::vector<int> after)
   return add(std::move(operation));
 }
 
-int PlanBuilder::await(Phase phase, int slot, int flag, int lag, std::vector<int> after) {
+int PlanBuilder::await(Phase phase, int slot, int flag, int lag, int peer, std::vector<int> after) {
   const int number = signal(phase, slot, flag, std::move(after));
   plan_.operations.back().kind = OperationKind::await;
   plan_.operations.back().lag = lag;
+  plan_.operations.back().peer = peer;
   return number;
 }
 

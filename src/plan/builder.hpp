@@ -28,7 +28,8 @@ class PlanBuilder {
               std::int64_t tag, std::vector<int> after);
   /// Flag -1 is the owner's.
   int signal(Phase phase, int slot, int flag, std::vector<int> after);
-  int await(Phase phase, int slot, int flag, int lag, std::vector<int> after = {});
+  /// `peer`: whose flag it is, -1 where that is not known.
+  int await(Phase phase, int slot, int flag, int lag, int peer = -1, std::vector<int> after = {});
 
   /// Sends what `runs` take from `from` into a message of `count` elements: straight from the buffer
   /// where they are one stretch, else by way of a staging buffer.

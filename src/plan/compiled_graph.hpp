@@ -85,8 +85,4 @@ struct CompiledGraph {
 /// Whether it is another rank's.
 inline bool is_far(const Buffer& buffer) { return buffer.peer_index >= 0; }
 
-inline bool is_message(OperationKind kind) {
-  return kind == OperationKind::send || kind == OperationKind::receive;
-}
-
 }  // namespace vicinal

@@ -58,6 +58,10 @@ enum class OperationKind : std::uint8_t {
          kind == OperationKind::receive;
 }
 
+[[nodiscard]] constexpr bool is_message(OperationKind kind) {
+  return kind == OperationKind::send || kind == OperationKind::receive;
+}
+
 /// A label for reports. Phases are not barriers.
 enum class Phase : std::uint8_t {
   direct,     ///< an edge served without a relay
@@ -87,7 +91,8 @@ struct Operation {
   std::int64_t tag = -1;  ///< unique among the live messages between the two ranks; no MPI tag yet
 
   // signal, await: flag `flag` of the slot in buffer `from`: -1 the owner's, else a peer's. await
-  // is complete when the flag has reached the current execution minus `lag`.
+  // is complete when the flag has reached the current execution minus `lag`. Of an await, `peer` is the rank whose flag it is,
+  // for people, and may be unknown (-1).
   int flag = -1;
   int lag = 0;
 

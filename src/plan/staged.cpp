@@ -52,6 +52,13 @@ class Stager {
  public:
   explicit Stager(const Plan& plan) : result_(plan) { result_.operations.clear(); }
 
+  /// Whether a buffer of an operation that is staged is the user's, or of a reduction, a slot, which may lie where the
+  /// user's does.
+  [[nodiscard]] bool is_apart(const Operation& operation, int buffer) const {
+    if (buffer < 0 || is_users(buffer)) return buffer >= 0;
+    return operation.kind == OperationKind::reduce &&
+           result_.buffers[static_cast<std::size_t>(buffer)].space == Space::shared;
+  }
   /// The operation as it is.
   void keep(Operation operation) {
     renumber(operation);
@@ -63,13 +70,13 @@ class Stager {
     const bool reduces = operation.kind == OperationKind::reduce;
     const Operation old = operation;
     if (reduces) operation.after.clear();
-    if (is_users(old.from)) {
+    if (is_apart(old, old.from)) {
       const std::vector<CopyRun> places = touched(old, &CopyRun::source);
       operation.from = add_buffer(elements_of(places));
       operation.after = {add_copy(old, old.from, operation.from, places, old.after)};
       relocate(operation, &CopyRun::source, places);
     }
-    if (!is_users(old.to)) {
+    if (!is_apart(old, old.to)) {
       last_.push_back(add(std::move(operation)));
       return;
     }
@@ -120,10 +127,11 @@ class Stager {
 Plan with_staged(const Plan& plan, Staged what) {
   Stager stager(plan);
   for (const Operation& operation : plan.operations) {
-    const bool staged =
-        operation.kind == OperationKind::send || operation.kind == OperationKind::receive ||
-        (operation.kind == OperationKind::reduce && what == Staged::messages_and_reductions);
-    if (staged && (is_users(operation.from) || is_users(operation.to))) {
+    const bool reduces =
+        operation.kind == OperationKind::reduce && what == Staged::messages_and_reductions;
+    const bool staged = is_message(operation.kind) || reduces;
+    if (staged &&
+        (stager.is_apart(operation, operation.from) || stager.is_apart(operation, operation.to))) {
       stager.stage(operation);
     } else {
       stager.keep(operation);

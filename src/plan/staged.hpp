@@ -14,7 +14,7 @@ enum class Staged : std::uint8_t {
 };
 
 /// The same plan with a staging buffer, appended to the buffers, between each of these operations and the
-/// user's buffer that it would have touched.
+/// user's buffer, or of reductions the slot, that it would have touched.
 Plan with_staged(const Plan& plan, Staged what);
 
 }  // namespace vicinal

@@ -23,11 +23,11 @@
 namespace vicinal {
 
 Task<Plans> plan_distance_halving(PlanRequest request) {
-  return plan_halving(std::move(request), halving::Load::whole_buffer, 1, "distance-halving");
+  return plan_halving(std::move(request), halving::Passing::whole_buffer, "distance-halving");
 }
 
 Task<Plans> plan_distance_halving_pruned(PlanRequest request) {
-  return plan_halving(std::move(request), halving::Load::pruned, 2, "distance-halving-pruned");
+  return plan_halving(std::move(request), halving::Passing::pruned, "distance-halving-pruned");
 }
 
 }  // namespace vicinal

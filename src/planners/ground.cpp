@@ -27,6 +27,11 @@ std::optional<SlotPair> Ground::new_slots(int peers) {
   });
 }
 
+Passage Ground::new_passage(int taker, Index extent) {
+  const auto slots = shares_memory_with(taker) ? new_slots(1) : std::nullopt;
+  return slots ? Passage{-1, *slots, 0, extent, 0} : Passage::message(new_tag(), extent);
+}
+
 void Ground::find_links(bool identity) {
   if (!request_.fault) {
     out_links_ = out_links(request_.pattern, identity && request_.pattern.identity);

@@ -42,6 +42,8 @@ class Ground {
   std::int64_t new_tag();
   /// Nothing where the host has no room left; then messages serve.
   std::optional<SlotPair> new_slots(int peers);
+  /// For one taker, of so many elements.
+  Passage new_passage(int taker, Index extent);
 
   /// One superstep.
   auto exchange(Letters outbox, Expected expected) {

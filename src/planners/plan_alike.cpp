@@ -17,6 +17,7 @@ std::vector<Given> given_alike(const Planner& planner, const PlanOptions& option
       {"vicinal_split_bytes", std::to_string(options.split_bytes)},
       {"vicinal_leader_shift", std::to_string(options.leader_shift)},
       {"vicinal_group_size", std::to_string(options.group_size)},
+      {"vicinal_radix", std::to_string(options.radix)},
       {"vicinal_profile", identity(options.profile)},
       {"vicinal_verify", options.verify ? "1" : "0"},
       {"vicinal_choice", std::string(name(options.choice))},

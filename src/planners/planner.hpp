@@ -10,6 +10,7 @@
 #include "base/conversation.hpp"
 #include "cost/profile.hpp"
 #include "pattern/pattern.hpp"
+#include "plan/placement.hpp"
 #include "plan/plan.hpp"
 #include "planners/bias.hpp"
 #include "planners/choice.hpp"
@@ -32,10 +33,12 @@ struct PlanOptions {
   bool shared_memory = true;  ///< ranks of a host hand data over through the arena
   bool with_reverse = false;  ///< also plan the reverse
   bool one_block = false;     ///< all edges of each rank carry the same items, as in an allgather
-  bool complete = false;      ///< each rank has one edge to and from each, itself included
-  bool partitioned = false;   ///< edges become ready, and are heard of, in partitions
+  bool complete =
+      false;  ///< each rank has an edge to and from each other; in allgathers one, and one to itself
+  bool partitioned = false;       ///< edges become ready, and are heard of, in partitions
   bool idle_ranks_lead = false;   ///< ranks without edges take part, and may lead in their region
   Index element_bytes = 1;        ///< for cost decisions; the plan itself is in elements
+  bool any_size = false;          ///< it will serve elements of any size: that one is a guess
   const char* unit = "elements";  ///< what messages to people call an element
   int leader_shift = 0;  ///< leaders are taken this many members further on: for measurements
   Index split_bytes =
@@ -47,6 +50,9 @@ struct PlanOptions {
   std::string not_taken_since = {};  ///< and why that one is not taken
   bool verify = false;               ///< prove the plans once they are made, by all ranks together
   int group_size = 0;  ///< most ranks of a `common-neighbor` group; 0: the model's choice
+  int radix =
+      0;  ///< with which `tuna` and `tuna-hierarchical` store and forward; 0: the model's choice
+  std::optional<DeviceWay> device_way = {};  ///< or else the one that the profile has cheaper
   Profile profile = default_profile();
   // Where a planner is chosen.
   Bias bias = {};
@@ -88,7 +94,7 @@ struct Planner {
   std::string_view forward_only = {};
   /// Why all edges of a rank must carry the same items, as in an allgather; empty where they need not.
   std::string_view one_block_only = {};
-  /// Whether, besides that, it needs an edge between any two ranks: an allgather over all of them.
+  /// Whether it needs an edge between any two ranks: an allgather, or an alltoall, over all of them.
   bool complete_only = false;
 };
 

@@ -21,7 +21,13 @@ constexpr Planner among_all(std::string_view name, std::string_view summary,
           true};
 }
 
-constexpr std::array<Planner, 17> table{{
+/// An exchange between all ranks of a communicator, in which each has something for each.
+constexpr Planner between_all(std::string_view name, std::string_view summary,
+                              Task<Plans> (*plan)(PlanRequest)) {
+  return {name, summary, plan, {}, {}, true};
+}
+
+constexpr std::array<Planner, 20> table{{
     {"direct", "one message per edge", plan_direct},
     {"nearest-first", "direct, sent outward from the own rank", plan_nearest_first},
     {"aggregate", "one message per region pair, each item once", plan_aggregate},
@@ -34,8 +40,12 @@ constexpr std::array<Planner, 17> table{{
      "it passes on all that a rank sends as one block; use distance-halving-pruned"},
     {"distance-halving-pruned", "the same, passing on what is wanted, for all patterns",
      plan_distance_halving_pruned},
+    {"cascade", "regions pass on along paths by the digits of their distances", plan_cascade},
     {"common-neighbor", "ranks of a region deliver for each other to the neighbours they share",
      plan_common_neighbor},
+    between_all("tuna", "alltoall in log_r p steps, storing and forwarding", plan_tuna),
+    between_all("tuna-hierarchical", "the same inside regions, then between them",
+                plan_tuna_hierarchical),
     among_all("bruck", "allgather in log2 p steps, to the ranks before", plan_bruck),
     among_all("dissemination", "allgather in log2 p steps, to the ranks after", plan_dissemination),
     among_all("recursive-doubling", "allgather in log2 p steps, by exchanges between two",
@@ -73,6 +83,10 @@ std::string shortcoming(const Planner& planner, const PlanOptions& options) {
     return "serves allgathers only: " + one_block_only;
   }
   if (!options.complete && planner.complete_only) {
+    if (one_block_only.empty()) {
+      return "serves exchanges over a whole communicator only: all ranks pass on what is for "
+             "others";
+    }
     return "serves allgathers over a whole communicator only: " + one_block_only;
   }
   return {};

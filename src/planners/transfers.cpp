@@ -58,6 +58,28 @@ void Transfers::move(Phase phase, int from, int to, std::vector<CopyRun> runs) {
   transfer.pieces.push_back({from, std::move(runs)});
 }
 
+void Transfers::give(Phase phase, bool local, int peer, const Passage& passage,
+                     std::vector<Part> pieces) {
+  if (!passage.shared()) {
+    give(phase, local, peer, passage.tag, passage.extent, std::move(pieces));
+    return;
+  }
+  const int slot = add(Store::own_slot(Store::Kind::handing_out, phase, passage.slot,
+                                       passage.extent, {{all_picks(passage.extent), 0, peer}}));
+  for (Part& piece : pieces) move(phase, piece.store, slot, std::move(piece.runs));
+}
+
+void Transfers::take(Phase phase, bool local, int peer, const Passage& passage,
+                     std::vector<Part> pieces) {
+  if (!passage.shared()) {
+    take(phase, local, peer, passage.tag, passage.extent, std::move(pieces));
+    return;
+  }
+  const int slot = add(
+      Store::far_slot(Store::Kind::handing_out, phase, peer, passage, all_picks(passage.extent)));
+  for (Part& piece : pieces) move(phase, slot, piece.store, std::move(piece.runs));
+}
+
 std::vector<CopyRun> picks_of(std::vector<CopyRun> runs) {
   std::sort(runs.begin(), runs.end(),
             [](const CopyRun& a, const CopyRun& b) { return a.source < b.source; });

@@ -28,6 +28,7 @@ namespace vicinal {
 struct Window {
   std::vector<CopyRun> picks;  ///< slot -> that order, in which they ascend too; none stands twice
   Index offset = 0;            ///< as in Passage
+  int peer = -1;               ///< its rank, as far as that is known
 };
 
 /// Where elements lie on their way.
@@ -108,6 +109,10 @@ struct Transfers {
   void give(Phase phase, bool local, int peer, std::int64_t tag, Index count, Part piece);
   void take(Phase phase, bool local, int peer, std::int64_t tag, Index count, Part piece);
   void move(Phase phase, int from, int to, std::vector<CopyRun> runs);
+  /// By a message, or by a slot of this rank that the peer alone reads, all of it.
+  void give(Phase phase, bool local, int peer, const Passage& passage, std::vector<Part> pieces);
+  /// The other end of that.
+  void take(Phase phase, bool local, int peer, const Passage& passage, std::vector<Part> pieces);
 };
 
 /// The way back: gives are takes, slots that handed out take in, and where an element went to several places their

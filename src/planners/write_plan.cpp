@@ -45,13 +45,18 @@ class PlanWriter {
       : transfers_(std::move(transfers)),
         plan_(rank, size, planner, transfers_.reverse),
         places_(transfers_.stores.size()),
-        message_of_(transfers_.list.size(), -1) {
+        message_of_(transfers_.list.size(), -1),
+        first_read_(transfers_.stores.size(), transfers_.list.size()) {
     for (const int users : {Plan::source, Plan::target}) place(users).buffer = users;
     messages_.reserve(transfers_.list.size());
     for (std::size_t i = 0; i < transfers_.list.size(); ++i) {
       const Transfer& it = transfers_.list[i];
       if (it.kind == Transfer::Kind::take) continue;
-      for (const Part& piece : it.pieces) passes_target_on_ |= piece.store == Plan::target;
+      for (const Part& piece : it.pieces) {
+        passes_target_on_ |= piece.store == Plan::target;
+        std::size_t& first = first_read_[static_cast<std::size_t>(piece.store)];
+        first = std::min(first, i);
+      }
       if (it.kind == Transfer::Kind::give && !is_one_stretch(it)) {
         to_pack_.emplace_back(fingerprint(it), i);
       }
@@ -112,14 +117,15 @@ class PlanWriter {
       it.buffer = plan_.staging(what.extent);
     } else if (what.is_far()) {
       it.buffer = plan_.far_slot(slot, what.extent, what.owner, what.peer_index);
-      const int turn = plan_.await(what.phase, it.buffer, -1, handing_out ? 0 : 1);
+      const int turn = plan_.await(what.phase, it.buffer, -1, handing_out ? 0 : 1, what.owner);
       if (handing_out) filled(it, 0, what.extent, turn);
       if (!handing_out) it.free.push_back(turn);
     } else {
       const int peers = static_cast<int>(what.windows.size());
       it.buffer = plan_.own_slot(slot, what.extent, peers);
       for (int peer = 0; peer < peers; ++peer) {
-        const int turn = plan_.await(what.phase, it.buffer, peer, handing_out ? 1 : 0);
+        const int rank = what.windows[static_cast<std::size_t>(peer)].peer;
+        const int turn = plan_.await(what.phase, it.buffer, peer, handing_out ? 1 : 0, rank);
         if (handing_out) it.free.push_back(turn);
         if (handing_out) continue;
         for (const CopyRun& run : what.windows[static_cast<std::size_t>(peer)].picks) {
@@ -245,14 +251,17 @@ class PlanWriter {
     }
   }
 
-  /// A message that is one stretch of a store is received there, any other in a place of its own.
+  /// A message that is one stretch of a store is received there, any other in a place of its own. Where contributions are
+  /// added up that comes before all others, so what is read of the store must not stand before it: two ranks that pass on to
+  /// each other would each wait for the other's message.
   void receive(std::size_t index) {
     const Transfer& it = transfers_.list[index];
     if (is_one_stretch(it)) {
       const Part& piece = it.pieces.front();
       Place& to = open(piece.store);
       const Index offset = piece.runs.front().target;
-      const bool untouched = to.buffer != Plan::target && to.last < 0;
+      const bool untouched = to.buffer != Plan::target && to.last < 0 &&
+                             index < first_read_[static_cast<std::size_t>(piece.store)];
       if (!transfers_.reverse || untouched) {
         const int received = plan_.receive(it.phase, it.local, to.buffer, offset, it.count, it.peer,
                                            it.tag, to.free);
@@ -317,9 +326,10 @@ class PlanWriter {
 
   Transfers transfers_;  ///< takes and moves lose their runs to the plan
   PlanBuilder plan_;
-  std::vector<Place> places_;    ///< by store
-  std::vector<Place> messages_;  ///< those that are packed or unpacked
-  std::vector<int> message_of_;  ///< by transfer, or -1
+  std::vector<Place> places_;            ///< by store
+  std::vector<Place> messages_;          ///< those that are packed or unpacked
+  std::vector<int> message_of_;          ///< by transfer, or -1
+  std::vector<std::size_t> first_read_;  ///< by store: the first transfer that does
   std::vector<std::pair<std::uint64_t, std::size_t>> to_pack_;  ///< transfers, in order of content
   bool passes_target_on_ = false;  ///< what comes to the target is read there
 };

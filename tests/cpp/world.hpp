@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <vicinal/vicinal.h>
 
+#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -73,6 +74,30 @@ class Hints {
 
  private:
   MPI_Info info_ = MPI_INFO_NULL;
+};
+
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    const char* before = std::getenv(name);
+    had_ = before != nullptr;
+    if (had_) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() {
+    if (had_) {
+      setenv(name_, before_.c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+
+ private:
+  const char* name_;
+  bool had_ = false;
+  std::string before_;
 };
 
 /// A handle of the C interface, freed by its function.

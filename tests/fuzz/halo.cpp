@@ -36,7 +36,8 @@ class HaloCase {
     static const std::vector<std::string> strategies{
         "automatic", "direct",          "nearest-first",
         "aggregate", "aggregate-plain", "two-step",
-        "split",     "common-neighbor", "distance-halving-pruned"};
+        "split",     "common-neighbor", "distance-halving-pruned",
+        "cascade"};
     Random& common = trial_.common();
     Settings all;
     if (common.chance(80)) all.emplace_back("vicinal_strategy", common.pick(strategies));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "families.hpp"
+#include "random.hpp"
 #include "trial.hpp"
 
 namespace {
@@ -18,14 +19,16 @@ namespace {
 struct Family {
   const char* name;
   void (*run)(fuzz::Trial&);
-  int weight;
+  int weight;  ///< 0: only where it is asked for
 };
 
 constexpr Family families[] = {
     {"neighborhood", fuzz::run_neighborhood, 5},
-    {"allgather", fuzz::run_allgather, 2},
+    {"all_ranks", fuzz::run_over_all, 3},
     {"sparse", fuzz::run_sparse, 3},
     {"halo", fuzz::run_halo, 3},
+    {"loops", fuzz::run_loops, 3},
+    {"unmodified", fuzz::run_unmodified, 0},
 };
 
 constexpr const char* help =
@@ -97,7 +100,8 @@ std::vector<const Family*> chosen(const fuzz::Options& options) {
   std::vector<const Family*> list;
   for (const Family& family : families) {
     if (!options.family.empty() && options.family != family.name) continue;
-    list.insert(list.end(), static_cast<std::size_t>(family.weight), &family);
+    const int weight = options.family.empty() ? family.weight : 1;
+    list.insert(list.end(), static_cast<std::size_t>(weight), &family);
   }
   if (list.empty()) misuse("there is no family " + options.family);
   return list;
@@ -124,8 +128,11 @@ bool run_case(const fuzz::Options& options, const Family& family, long long numb
 
 int main(int argc, char** argv) {
   int provided = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   const fuzz::Options options = read(argc, argv);
+  // What brings on an unmodified program depends on that.
+  const bool by_one_thread =
+      options.family == "unmodified" && fuzz::scrambled(options.seed) % 2 == 0;
+  MPI_Init_thread(&argc, &argv, by_one_thread ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
   const std::vector<const Family*> list = chosen(options);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

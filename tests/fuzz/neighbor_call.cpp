@@ -157,7 +157,10 @@ void NeighborCall::fill(int round) {
     }
   }
   // Where a block is found in place, what is sent is not looked at.
-  if (plan_.in_place) target_.put(receive_[static_cast<std::size_t>(rank_)], origin(rank_, 0));
+  for (std::size_t e = 0; plan_.in_place && e < receive_.size(); ++e) {
+    const bool own = e == static_cast<std::size_t>(rank_);
+    if (!gathers(plan_.op) || own) target_.put(receive_[e], origin(rank_, static_cast<int>(e)));
+  }
   for (std::size_t e = 0; e < receive_.size(); ++e) {
     if (origins[e].rank >= 0)
       target_.expect(receive_[e], origin(origins[e].rank, origins[e].entry));
@@ -190,6 +193,7 @@ NeighborCall::Arguments NeighborCall::arguments() {
   if (plan_.in_place) {
     result.from = MPI_IN_PLACE;
     result.send_counts = {0};
+    result.send_places = {0};
     result.send_types = {MPI_DATATYPE_NULL};
   }
   return result;
@@ -228,9 +232,26 @@ int NeighborCall::call(MPI_Info info, vicinal_request* request) {
   Arguments given = arguments();
   if (at_fault()) spoil(given);
   if (graph_.whole != MPI_COMM_NULL) {
-    return allgather_vicinal(plan_.op, plan_.form, large_, given, graph_.whole, info, request);
+    return call_over_all(given, info, request);
   }
   return call_vicinal(plan_.op, plan_.form, large_, given, graph_.graph, info, request);
+}
+
+int NeighborCall::call_by_mpi(MPI_Request* request) {
+  by_mpi_ = std::make_shared<const MpiCall>(arguments());
+  return by_mpi_->run(plan_.op, graph_.reference, plan_.form == Form::blocking ? nullptr : request);
+}
+
+int NeighborCall::call_over_all(Arguments& given, MPI_Info info, vicinal_request* request) const {
+  if (plan_.op == Op::alltoallv) {
+    return alltoallv_vicinal(plan_.form, large_, given, graph_.whole, info, request);
+  }
+  return allgather_vicinal(plan_.op, plan_.form, large_, given, graph_.whole, info, request);
+}
+
+int NeighborCall::refer_over_all(const Arguments& given) const {
+  if (plan_.op == Op::alltoallv) return alltoallv_mpi(given, graph_.whole);
+  return allgather_mpi(plan_.op, given, graph_.whole);
 }
 
 void NeighborCall::refer() {
@@ -245,8 +266,9 @@ void NeighborCall::refer() {
   } else {
     given.to = theirs.data() + target_.zero();
   }
-  const int code = graph_.whole != MPI_COMM_NULL ? allgather_mpi(plan_.op, given, graph_.whole)
-                                                 : call_mpi(plan_.op, given, graph_.reference);
+  const int code = graph_.whole != MPI_COMM_NULL
+                       ? refer_over_all(given)
+                       : MpiCall(given).run(plan_.op, graph_.reference, nullptr);
   if (code != MPI_SUCCESS) {
     trial_.fail("MPI's own fails: ", text());
     return;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ enum class Form { blocking, nonblocking, persistent };
 inline bool gathers(Op op) { return op == Op::allgather || op == Op::allgatherv; }
 inline bool has_equal_blocks(Op op) { return op == Op::alltoall || op == Op::allgather; }
 
+class MpiCall;
+
 /// What is wrong on the rank at fault.
 enum class Wrong { nothing, negative_count, null_buffer, null_type, other_count };
 
@@ -31,8 +34,9 @@ struct CallPlan {
   int unit = 0;
   bool derived = false;
   bool may_be_empty = false;  ///< blocks of one size, and that may be nothing
-  bool in_place = false;      ///< an allgather over a communicator that finds its block in place
-  bool one_source = false;    ///< alltoallv sends along all edges from one place
+  bool in_place =
+      false;  ///< over a communicator: what is sent is found where something is received
+  bool one_source = false;  ///< alltoallv sends along all edges from one place
   std::uint64_t number = 0;
   std::function<int(int rank, int edge)> units;
   Wrong wrong = Wrong::nothing;
@@ -50,6 +54,8 @@ class NeighborCall {
   void fill(int round);
   /// Calls vicinal; the request is for the two forms that have one.
   int call(MPI_Info info, vicinal_request* request);
+  /// Calls what MPI has of that name on the graph's reference, by a form that is not persistent.
+  int call_by_mpi(MPI_Request* request);
   /// Has MPI do the same into a buffer of its own, and looks at what it made of it. Collective.
   void refer();
   /// Says what is wrong with the buffers. Where the send buffer is the library's no longer.
@@ -72,6 +78,8 @@ class NeighborCall {
     return plan_.wrong != Wrong::nothing && plan_.at_fault == rank_;
   }
   [[nodiscard]] Arguments arguments();
+  int call_over_all(Arguments& given, MPI_Info info, vicinal_request* request) const;
+  [[nodiscard]] int refer_over_all(const Arguments& given) const;
   void spoil(Arguments& arguments) const;
 
   Trial& trial_;
@@ -85,6 +93,7 @@ class NeighborCall {
   bool released_ = false;
   std::vector<Piece> send_, receive_;
   Image source_, target_;
+  std::shared_ptr<const MpiCall> by_mpi_;  ///< under way
 };
 
 /// The arguments as vicinal and MPI take them.
@@ -98,10 +107,28 @@ struct NeighborCall::Arguments {
 
 int call_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& arguments,
                  vicinal_graph graph, MPI_Info info, vicinal_request* request);
-int call_mpi(Op op, NeighborCall::Arguments arguments, MPI_Comm comm);
+
+/// The same by MPI's own names, with small counts.
+class MpiCall {
+ public:
+  explicit MpiCall(NeighborCall::Arguments given);
+  MpiCall(MpiCall&& other) noexcept;
+  MpiCall& operator=(MpiCall&& other) noexcept;
+  ~MpiCall();
+  /// Blocking where `request` is null; else this has to live until it is complete.
+  int run(Op op, MPI_Comm comm, MPI_Request* request) const;
+
+ private:
+  struct Kept;
+  std::unique_ptr<const Kept> kept_;
+};
+
 /// The same over a whole communicator.
 int allgather_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& arguments,
                       MPI_Comm comm, MPI_Info info, vicinal_request* request);
 int allgather_mpi(Op op, const NeighborCall::Arguments& arguments, MPI_Comm comm);
+int alltoallv_vicinal(Form form, bool large, const NeighborCall::Arguments& arguments,
+                      MPI_Comm comm, MPI_Info info, vicinal_request* request);
+int alltoallv_mpi(const NeighborCall::Arguments& arguments, MPI_Comm comm);
 
 }  // namespace fuzz

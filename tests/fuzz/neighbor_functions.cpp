@@ -94,7 +94,7 @@ int call_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& gi
 #undef FUZZ_CALL
 #undef FUZZ_FUNCTIONS
 
-int call_mpi(Op op, NeighborCall::Arguments given, MPI_Comm comm) {
+static void make_ready_for_mpi(NeighborCall::Arguments& given) {
   // It also compares the two sizes of a block, where one side has no block at all.
   if (given.send_counts.empty() && !given.receive_counts.empty()) {
     given.send_counts = {given.receive_counts.front()};
@@ -107,29 +107,55 @@ int call_mpi(Op op, NeighborCall::Arguments given, MPI_Comm comm) {
   for (auto* counts : {&given.send_counts, &given.receive_counts}) counts->push_back(0);
   for (auto* places : {&given.send_places, &given.receive_places}) places->push_back(0);
   for (auto* types : {&given.send_types, &given.receive_types}) types->push_back(MPI_BYTE);
-  const Counts<int> counts(given);
-  const auto places = as<int>(given.send_places), into = as<int>(given.receive_places);
+}
+
+/// What MPI reads until a call is complete.
+struct MpiCall::Kept {
+  explicit Kept(NeighborCall::Arguments arguments)
+      : given((make_ready_for_mpi(arguments), std::move(arguments))),
+        counts(given),
+        places(as<int>(given.send_places)),
+        into(as<int>(given.receive_places)) {}
+  const NeighborCall::Arguments given;
+  const Counts<int> counts;
+  const std::vector<int> places, into;
+};
+
+MpiCall::MpiCall(NeighborCall::Arguments given)
+    : kept_(std::make_unique<const Kept>(std::move(given))) {}
+MpiCall::MpiCall(MpiCall&&) noexcept = default;
+MpiCall& MpiCall::operator=(MpiCall&&) noexcept = default;
+MpiCall::~MpiCall() = default;
+
+#define FUZZ_CALL(name, ...)                                  \
+  request == nullptr ? MPI_Neighbor_##name(__VA_ARGS__, comm) \
+                     : MPI_Ineighbor_##name(__VA_ARGS__, comm, request)
+
+int MpiCall::run(Op op, MPI_Comm comm, MPI_Request* request) const {
+  const auto& [given, counts, places, into] = *kept_;
   const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);
   switch (op) {
     case Op::alltoall:
-      return MPI_Neighbor_alltoall(given.from, counts.sent, type, given.to, counts.received,
-                                   received, comm);
+      return FUZZ_CALL(alltoall, given.from, counts.sent, type, given.to, counts.received,
+                       received);
     case Op::allgather:
-      return MPI_Neighbor_allgather(given.from, counts.sent, type, given.to, counts.received,
-                                    received, comm);
+      return FUZZ_CALL(allgather, given.from, counts.sent, type, given.to, counts.received,
+                       received);
     case Op::alltoallv:
-      return MPI_Neighbor_alltoallv(given.from, counts.send.data(), places.data(), type, given.to,
-                                    counts.receive.data(), into.data(), received, comm);
+      return FUZZ_CALL(alltoallv, given.from, counts.send.data(), places.data(), type, given.to,
+                       counts.receive.data(), into.data(), received);
     case Op::allgatherv:
-      return MPI_Neighbor_allgatherv(given.from, counts.sent, type, given.to, counts.receive.data(),
-                                     into.data(), received, comm);
+      return FUZZ_CALL(allgatherv, given.from, counts.sent, type, given.to, counts.receive.data(),
+                       into.data(), received);
     case Op::alltoallw:
-      return MPI_Neighbor_alltoallw(given.from, counts.send.data(), given.send_places.data(),
-                                    given.send_types.data(), given.to, counts.receive.data(),
-                                    given.receive_places.data(), given.receive_types.data(), comm);
+      return FUZZ_CALL(alltoallw, given.from, counts.send.data(), given.send_places.data(),
+                       given.send_types.data(), given.to, counts.receive.data(),
+                       given.receive_places.data(), given.receive_types.data());
   }
   return MPI_ERR_INTERN;
 }
+
+#undef FUZZ_CALL
 
 #define FUZZ_ALLGATHER(Count, Displacement, suffix)                                           \
   const Counts<Count> counts(given);                                                          \
@@ -156,6 +182,34 @@ int allgather_vicinal(Op op, Form form, bool large, const NeighborCall::Argument
 }
 
 #undef FUZZ_ALLGATHER
+
+#define FUZZ_ALLTOALLV(Count, Displacement, suffix)                                              \
+  const Counts<Count> counts(given);                                                             \
+  const auto from = as<Displacement>(given.send_places);                                         \
+  const auto into = as<Displacement>(given.receive_places);                                      \
+  return in_form(form, comm, info, request,                                                      \
+                 functions(vicinal_alltoallv##suffix, vicinal_ialltoallv##suffix,                \
+                           vicinal_alltoallv_init##suffix),                                      \
+                 given.from, counts.send.data(), from.data(), first(given.send_types), given.to, \
+                 counts.receive.data(), into.data(), first(given.receive_types))
+
+int alltoallv_vicinal(Form form, bool large, const NeighborCall::Arguments& given, MPI_Comm comm,
+                      MPI_Info info, vicinal_request* request) {
+  if (large) {
+    FUZZ_ALLTOALLV(MPI_Count, MPI_Aint, _c);
+  }
+  FUZZ_ALLTOALLV(int, int, );
+}
+
+#undef FUZZ_ALLTOALLV
+
+int alltoallv_mpi(const NeighborCall::Arguments& given, MPI_Comm comm) {
+  const Counts<int> counts(given);
+  const auto from = as<int>(given.send_places), into = as<int>(given.receive_places);
+  return MPI_Alltoallv(given.from, counts.send.data(), from.data(), first(given.send_types),
+                       given.to, counts.receive.data(), into.data(), first(given.receive_types),
+                       comm);
+}
 
 int allgather_mpi(Op op, const NeighborCall::Arguments& given, MPI_Comm comm) {
   const Counts<int> counts(given);

@@ -57,9 +57,15 @@ class Program {
  private:
   [[nodiscard]] int rank() const { return teams_[0]->rank(); }
 
+  Settings settings_for(int ranks) {
+    const bool all = kind_ == Graphs::complete;
+    return all ? random_settings_of_all(trial_.common(), ranks)
+               : random_settings(trial_.common(), ranks);
+  }
+
   void add_graph() {
     const Team& team = *teams_[trial_.common().chance(30) ? 1 : 0];
-    const Settings settings = random_settings(trial_.common(), team.size());
+    const Settings settings = settings_for(team.size());
     if (kind_ == Graphs::complete) {
       const bool as_communicator = trial_.common().chance(60);
       graphs_.push_back(make_complete(trial_, team, settings, as_communicator));
@@ -76,7 +82,7 @@ class Program {
     next_call_ += rounds;
     Settings settings;
     if (plan.form == Form::persistent && common.chance(50)) {
-      settings = random_settings(common, teams_[0]->size());
+      settings = settings_for(teams_[0]->size());
       // A plan has the regions of its graph.
       std::erase_if(settings, [](const auto& each) { return each.first == "vicinal_regions"; });
     }
@@ -293,7 +299,7 @@ void run_neighborhood(Trial& trial) {
   program.run();
 }
 
-void run_allgather(Trial& trial) {
+void run_over_all(Trial& trial) {
   Team team(make_comm(trial));
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(team.comm(), &copy);

@@ -1,13 +1,13 @@
 #include "plans.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fuzz {
-namespace {
 
-/// What the rank at fault does wrong, where it can do that.
 void choose_fault(CallPlan& plan, const Wiring& wiring, int kind) {
   const int rank = plan.at_fault;
   const auto& to = wiring.destinations[static_cast<std::size_t>(rank)];
@@ -24,21 +24,20 @@ void choose_fault(CallPlan& plan, const Wiring& wiring, int kind) {
   if (kind == 2 && has_equal_blocks(plan.op) && plan.units(rank, 0) > 0) {
     plan.wrong = Wrong::null_buffer;
   }
-  if (kind == 3 && plan.form == Form::persistent && plan.op == Op::alltoallv && sends) {
+  if (kind == 3 && plan.form == Form::persistent && plan.op == Op::alltoallv && sends &&
+      !plan.in_place) {
     plan.wrong = Wrong::other_count;
   }
 }
 
-}  // namespace
-
 Settings random_settings(Random& random, int size) {
   static const std::vector<std::string> strategies{
-      "automatic", "direct", "nearest-first",           "aggregate",      "aggregate-plain",
-      "two-step",  "split",  "distance-halving-pruned", "common-neighbor"};
+      "automatic", "direct", "nearest-first",           "aggregate",       "aggregate-plain",
+      "two-step",  "split",  "distance-halving-pruned", "common-neighbor", "cascade"};
   static const std::vector<std::string> gathering{
-      "automatic",      "bruck",        "dissemination",    "recursive-doubling",
-      "ring",           "hierarchical", "multi-lane",       "locality-bruck",
-      "locality-bruck", "aggregate",    "distance-halving", "common-neighbor"};
+      "automatic",        "bruck",           "dissemination",  "recursive-doubling", "ring",
+      "hierarchical",     "multi-lane",      "locality-bruck", "locality-bruck",     "aggregate",
+      "distance-halving", "common-neighbor", "tuna",           "tuna-hierarchical"};
   Settings settings;
   if (random.chance(80)) settings.emplace_back("vicinal_strategy", random.pick(strategies));
   if (random.chance(85)) settings.emplace_back("vicinal_regions", random_regions(random, size));
@@ -55,29 +54,48 @@ Settings random_settings(Random& random, int size) {
   number(25, "vicinal_split_bytes", 1, 200);
   number(15, "vicinal_leader_shift", 0, 5);
   number(15, "vicinal_group_size", 0, 4);
+  number(15, "vicinal_radix", 2, 5);
   number(30, "vicinal_in_flight", 1, 8);
   return settings;
 }
+
+Settings random_settings_of_all(Random& random, int size) {
+  Settings settings = random_settings(random, size);
+  if (!random.chance(40)) return settings;
+  std::erase_if(settings, [](const auto& each) { return each.first == "vicinal_strategy"; });
+  settings.emplace_back("vicinal_strategy", random.chance(50) ? "tuna" : "tuna-hierarchical");
+  return settings;
+}
+
+namespace {
+
+/// Over a communicator in the place of a graph.
+void choose_over_all(CallPlan& plan, Random& random) {
+  plan.op = std::array{Op::allgather, Op::allgatherv,
+                       Op::alltoallv}[static_cast<std::size_t>(random.below(3))];
+  plan.in_place = random.chance(25);
+}
+
+}  // namespace
 
 CallPlan random_plan(Trial& trial, const TestedGraph& graph, std::uint64_t number) {
   Random& common = trial.common();
   CallPlan plan;
   plan.op = static_cast<Op>(common.below(5));
-  if (graph.whole != MPI_COMM_NULL) {
-    plan.op = common.chance(50) ? Op::allgather : Op::allgatherv;
-    plan.in_place = common.chance(25);
-  }
+  if (graph.whole != MPI_COMM_NULL) choose_over_all(plan, common);
   plan.form = static_cast<Form>(common.below(3));
   plan.unit = common.below(Layout::kinds);
   plan.derived = common.chance(60);
-  plan.one_source = plan.op == Op::alltoallv && common.chance(10);
+  plan.one_source = plan.op == Op::alltoallv && !plan.in_place && common.chance(10);
   plan.number = number;
   const int sizes = common.below(20);
   const int most = sizes < 2 ? 0 : sizes < 13 ? 6 : sizes < 19 ? 400 : 9000;
   const bool by_component = common.chance(50) && trial.options().components;
-  plan.units = [op = plan.op, derived = plan.derived, number, most, by_component,
-                component = graph.wiring.component](int rank, int edge) {
+  plan.units = [op = plan.op, in_place = plan.in_place, derived = plan.derived, number, most,
+                by_component, component = graph.wiring.component](int rank, int edge) {
     std::uint64_t key = 0;
+    // In place two ranks have as much for each other.
+    if (in_place && !gathers(op) && edge < rank) std::swap(rank, edge);
     if (!has_equal_blocks(op)) {
       key = static_cast<std::uint64_t>(rank) * 1000;
       if (!gathers(op)) key += static_cast<std::uint64_t>(edge) + 1;

@@ -87,15 +87,27 @@ Edges random_edges(Random& random, int size, std::string& text) {
   return edges;
 }
 
-MPI_Comm adjacent(MPI_Comm comm, const std::vector<int>& sources, const std::vector<int>& targets) {
+MPI_Comm adjacent(MPI_Comm comm, const std::vector<int>& sources, const std::vector<int>& targets,
+                  MPI_Info info = MPI_INFO_NULL) {
   MPI_Comm made = MPI_COMM_NULL;
   static const int none = 0;
   MPI_Dist_graph_create_adjacent(
       comm, static_cast<int>(sources.size()), sources.empty() ? &none : sources.data(),
       MPI_UNWEIGHTED, static_cast<int>(targets.size()), targets.empty() ? &none : targets.data(),
-      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+      MPI_UNWEIGHTED, info, 0, &made);
   MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
   return made;
+}
+
+std::string listed(const Edges& destinations) {
+  std::ostringstream line;
+  line << ", destinations";
+  for (const auto& list : destinations) {
+    line << " [";
+    for (const int to : list) line << to << ' ';
+    line << ']';
+  }
+  return line.str();
 }
 
 }  // namespace
@@ -253,14 +265,7 @@ TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings,
   if (from_mpi) how = "a distributed graph";
   made.wiring = paired(destinations, sources);
   made.wiring.text = text;
-  std::ostringstream line;
-  line << "graph: " << text << ", from " << how << "," << text_of(settings) << ", destinations";
-  for (const auto& list : destinations) {
-    line << " [";
-    for (const int to : list) line << to << ' ';
-    line << ']';
-  }
-  trial.note(line.str());
+  trial.note("graph: ", text, ", from ", how, ",", text_of(settings), listed(destinations));
   const std::vector<int>& to = destinations[at(rank)];
   const std::vector<int>& from = sources[at(rank)];
   const auto count = [](const std::vector<int>& list) { return static_cast<int>(list.size()); };
@@ -281,6 +286,20 @@ TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings,
     if (with_reference) made.reference = adjacent(team.comm(), from, to);
   }
   trial.succeeds(code, "creation of the graph");
+  return made;
+}
+
+TestedGraph make_graph_of_mpi(Trial& trial, const Team& team, const Settings& settings) {
+  std::string text;
+  const Edges destinations = random_edges(trial.common(), team.size(), text);
+  Edges sources = reversed(destinations);
+  for (auto& list : sources) trial.common().shuffle(list);
+  TestedGraph made;
+  made.wiring = paired(destinations, sources);
+  trial.note("graph of MPI's: ", text, ",", text_of(settings), listed(destinations));
+  const Info info(settings);
+  made.reference =
+      adjacent(team.comm(), sources[at(team.rank())], destinations[at(team.rank())], info.get());
   return made;
 }
 

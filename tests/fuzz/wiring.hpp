@@ -102,6 +102,9 @@ struct TestedGraph {
 /// of its own, MPI is not asked for another.
 TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings, bool has_topology);
 
+/// The same as a communicator of MPI's alone, the reference. Collective.
+TestedGraph make_graph_of_mpi(Trial& trial, const Team& team, const Settings& settings);
+
 /// The same among all ranks: the complete graph, or the communicator itself. Collective.
 TestedGraph make_complete(Trial& trial, const Team& team, const Settings& settings,
                           bool as_communicator);

@@ -1,7 +1,8 @@
 """A Krylov solver of PETSc whose halo goes by `-sf_type neighbor`; it knows nothing of vicinal.
 
 Each of 18 or 32 ranks holds a block of a periodic grid with the 27-point stencil, and has 17 neighbours. Prints the residual
-of each iteration to the last bit; with `--time` also what the slowest rank takes for a product with the matrix, which is a
+of each iteration to the last bit. With `--gamg` PETSc's algebraic multigrid preconditions, which makes more graphs, and residuals that
+differ from run to run in their last digits. With `--time` also what the slowest rank takes for a product with the matrix, which is a
 scatter and little else, and for an iteration of the solver (a name, how many of them a batch has, and each batch's seconds).
 What PETSc's log says of scatters is no measure here: a rank that is early waits there for those that are still in the reduction before.
 """
@@ -50,7 +51,7 @@ right.setArray(np.sin(np.arange(first, last) * 0.7) + np.arange(first, last) % 5
 solver = PETSc.KSP().create(comm)
 solver.setOperators(matrix)
 solver.setType("cg")
-solver.getPC().setType("jacobi")
+solver.getPC().setType("gamg" if "--gamg" in sys.argv else "jacobi")
 solver.setTolerances(rtol=1e-12, max_it=200)
 history = []
 solver.setMonitor(lambda _, iteration, residual: history.append(residual))

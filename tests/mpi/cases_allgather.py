@@ -11,8 +11,8 @@ from harness import case, expect_error, region_kinds
 from mpi4py import MPI
 from vicinal import _core
 
-ANYWHERE = [name for name, _ in _core.strategies()]
-PLANNERS = [name for name, _ in _core.strategies(complete=True) if name not in ANYWHERE]
+OTHERS = [name for name, _ in [*_core.strategies(), *_core.strategies(one_block=False, complete=True)]]
+PLANNERS = [name for name, _ in _core.strategies(complete=True) if name not in OTHERS]
 
 
 @case

@@ -250,7 +250,7 @@ def settings_that_differ(comm: MPI.Intracomm) -> None:
     ring = [(comm.rank - 1) % comm.size], [(comm.rank + 1) % comm.size]
     differing = {
         "strategy": ("aggregate", "direct"), "allgather": ("ring", "bruck"), "local": ("shared", "messages"),
-        "split_bytes": (100, 200), "leader_shift": (0, 1), "group_size": (2, 3), "in_flight": (1, 8),
+        "split_bytes": (100, 200), "leader_shift": (0, 1), "group_size": (2, 3), "radix": (0, 3), "in_flight": (1, 8),
         "regions": ("blocks:1", "blocks:2"), "exchange": ("locality", "personalized"),
         "progress": ("relaxed", "strict"), "choice": ("measure", "estimate"), "bias": ("direct:2", "direct:3"),
         "wisdom": ("/nonexistent/a", "/nonexistent/b"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cases_allgather  # noqa: F401  (importing a module adds its cases)
+import cases_alltoall  # noqa: F401
 import cases_arrays  # noqa: F401
 import cases_choosing  # noqa: F401
 import cases_exchange  # noqa: F401

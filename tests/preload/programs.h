@@ -41,7 +41,7 @@ static inline int end_program(void) {
 
 /* Everybody with everybody else: whatever is relayed goes through every rank that leads. */
 static inline MPI_Comm all_with_all(void) {
-  int* others = malloc(sizeof(int) * (size_t)ranks);
+  int* others = (int*)malloc(sizeof(int) * (size_t)ranks);
   int count = 0;
   for (int i = 1; i < ranks; ++i) others[count++] = (rank + i) % ranks;
   MPI_Comm made;
@@ -65,9 +65,9 @@ static inline Exchange make_exchange(void) {
   Exchange it;
   it.degree = ranks - 1;
   int** lists[] = {&it.counts, &it.places, &it.got_counts, &it.got_places};
-  for (int k = 0; k < 4; ++k) *lists[k] = calloc((size_t)ranks, sizeof(int));
-  it.source = calloc((size_t)ranks * 7, sizeof(int));
-  it.target = calloc((size_t)ranks * 7, sizeof(int));
+  for (int k = 0; k < 4; ++k) *lists[k] = (int*)calloc((size_t)ranks, sizeof(int));
+  it.source = (int*)calloc((size_t)ranks * 7, sizeof(int));
+  it.target = (int*)calloc((size_t)ranks * 7, sizeof(int));
   for (int k = 0; k < it.degree; ++k) {
     const int other = (rank + k + 1) % ranks;
     it.counts[k] = size_of(rank, other);

@@ -113,11 +113,44 @@ static void named_by_others(void) {
   MPI_Comm_free(&made);
 }
 
+/* Duplicates that are made while an exchange of the original is under way, and waited for together with it: each has the
+ * neighbours, and calls of its own, which are nobody else's. */
+static void duplicated_meanwhile(MPI_Comm original, const Neighbours* it, int count) {
+  enum { most_copies = 3 };
+  int send[most], send_there[most], got[most], got_there[most], kind, kind_of_original;
+  MPI_Comm copies[most_copies];
+  MPI_Topo_test(original, &kind_of_original);
+  for (int k = 0; k < count; ++k) {
+    MPI_Request both[2];
+    for (int i = 0; i < most; ++i) send[i] = block_of(rank, i, 0);
+    memset(got, 0xff, sizeof got);
+    MPI_Ineighbor_alltoall(send, 1, MPI_INT, got, 1, MPI_INT, original, &both[0]);
+    MPI_Comm_idup(original, &copies[k], &both[1]);
+    MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+    check_blocks("beside MPI_Comm_idup", it, got, 0);
+    MPI_Topo_test(copies[k], &kind);
+    CHECK(kind == kind_of_original);
+    for (int call = 1; call < calls; ++call) {
+      for (int i = 0; i < most; ++i) send[i] = block_of(rank, i, call);
+      memset(got, 0xff, sizeof got), memset(got_there, 0xff, sizeof got_there);
+      MPI_Ineighbor_alltoall(send, 1, MPI_INT, got_there, 1, MPI_INT, copies[k], &both[0]);
+      for (int i = 0; i < most; ++i) send_there[i] = block_of(rank, i, 50 + call);
+      MPI_Ineighbor_alltoall(send_there, 1, MPI_INT, got, 1, MPI_INT, original, &both[1]);
+      MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+      check_blocks("beside the duplicate", it, got, 50 + call);
+      check_blocks("on the duplicate", it, got_there, call);
+    }
+  }
+  for (int k = 0; k < count; ++k) exchange_all(it, copies[(k + 1) % count]);
+  for (int k = 0; k < count; ++k) MPI_Comm_free(&copies[k]);
+}
+
 static void graphs(void) {
   const int offsets[] = {1, 0, ranks > 2 ? 2 : 1, ranks > 1 ? ranks - 1 : 0, 1};
   const Neighbours it = ring(offsets, 5);
   MPI_Comm made = ring_on(MPI_COMM_WORLD, offsets, 5), copy, copy_of_copy, from_graph;
   exchange_all(&it, made);
+  duplicated_meanwhile(made, &it, 3);
   MPI_Comm_dup(made, &copy);
   from_graph = ring_on(made, offsets, 2);
   MPI_Comm_free(&made);
@@ -173,6 +206,7 @@ static void grids(void) {
     MPI_Cart_create(MPI_COMM_WORLD, dimensions, sizes, periodic, 0, &made);
     const Neighbours it = grid(made, dimensions);
     exchange_all(&it, made);
+    duplicated_meanwhile(made, &it, 1);
     MPI_Comm_dup(made, &copy);
     exchange_all(&it, copy);
     if (dimensions > 1) {

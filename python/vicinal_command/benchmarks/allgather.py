@@ -86,7 +86,7 @@ def planners() -> list[str]:
     """Those made for allgathers over all ranks, and the choice among them."""
     from vicinal import _core
 
-    others = dict(_core.strategies())
+    others = dict([*_core.strategies(), *_core.strategies(one_block=False, complete=True)])
     return ["automatic", *(name for name, _ in _core.strategies(complete=True) if name not in others)]
 
 

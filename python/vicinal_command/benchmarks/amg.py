@@ -20,6 +20,7 @@ from .amg_levels import (
     CHOSEN,
     CONTESTANTS,
     DEDUPLICATING,
+    IDLE_LEAD,
     STANDARD,
     Hierarchies,
     LevelRow,
@@ -124,6 +125,7 @@ def _show(request: Request, profile: Profile, rows: Sequence[LevelRow], notes: S
         f"predicted: by the profile {profile.name}, one halo exchange of the level's matrix; nothing was run",
         "standard, aggregating, deduplicating: as Collom, Li and Bienz 2023 published them, whose ranks of a region hand each other "
         "everything by messages, as cores of one socket; aggregate and automatic: through shared memory",
+        "idle lead: automatic, where ranks without a row take part (--idle-ranks lead)",
     ]
     show(title, cases, columns, about, stream=stream, width=WIDTH)
     totals = [
@@ -133,11 +135,12 @@ def _show(request: Request, profile: Profile, rows: Sequence[LevelRow], notes: S
         *(Column(f"\n{name}", _cell_of(name)) for name in NAMES),
         *(Column("standard over:\n" + name if name == NAMES[1] else f"\n{name}", _gain_of(STANDARD, name))
           for name in NAMES[1:]),
-        Column(f"{DEDUPLICATING}\nover {CHOSEN}", _gain_of(DEDUPLICATING, CHOSEN)),
+        *(Column(f"{DEDUPLICATING} over:\n{name}" if name == CHOSEN else f"\n{name}", _gain_of(DEDUPLICATING, name))
+          for name in (CHOSEN, IDLE_LEAD)),
         Column("bytes saved\nat most", lambda case: f"{100 * case['saved']:.0f} %"),
     ]
     below = ["aggregating, deduplicating: as published, with the standard on levels where that is faster", *notes]
-    show("one exchange on every level", sum_levels(rows), totals, below, stream=stream, width=WIDTH)
+    show("one exchange on every level", sum_levels(rows), totals, below, stream=stream, width=WIDTH + 50)
 
 
 def _cell_of(name: str) -> Any:

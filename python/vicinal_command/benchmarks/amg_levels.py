@@ -33,15 +33,18 @@ class Contestant:
     """Ranks of a region hand each other values through shared memory; else by messages."""
     published: bool
     """As in the paper, with the standard where that is faster."""
+    idle_lead: bool = False
+    """Ranks without edges take part, and may lead for their region."""
 
 
-STANDARD, DEDUPLICATING, CHOSEN = "standard", "deduplicating", "automatic"
+STANDARD, DEDUPLICATING, CHOSEN, IDLE_LEAD = "standard", "deduplicating", "automatic", "idle lead"
 CONTESTANTS = (
     Contestant(STANDARD, "direct", shared=False, published=True),
     Contestant("aggregating", "aggregate-plain", shared=False, published=True),
     Contestant(DEDUPLICATING, "aggregate", shared=False, published=True),
     Contestant("aggregate", "aggregate", shared=True, published=False),
     Contestant(CHOSEN, "automatic", shared=True, published=False),
+    Contestant(IDLE_LEAD, "automatic", shared=True, published=False, idle_lead=True),
 )
 """The baseline first."""
 
@@ -98,7 +101,9 @@ def level_rows(level: Level, machine: Machine, profile: Profile) -> list[LevelRo
     apart, once = problem.between_regions(machine)
     rows: list[LevelRow] = []
     for each in CONTESTANTS:
-        plans = plan(each.strategy, problem, machine, profile, shared_memory=each.shared)
+        plans = plan(
+            each.strategy, problem, machine, profile, shared_memory=each.shared, idle_ranks_lead=each.idle_lead
+        )
         predicted = interruptible(partial(predict, plans, profile, problem.value_bytes))
         found = LevelRow(
             **make_row(each.strategy, plans.statistics(), problem.value_bytes, correct=None),

@@ -21,7 +21,7 @@ from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete, conclude
 from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Timed, per_rank
 from .workloads import Workload, block_rows, made_of, moore, random_sparse, recorded
 
-STRATEGIES = ("direct", "aggregate", "common-neighbor", "distance-halving", "distance-halving-pruned")
+STRATEGIES = ("direct", "aggregate", "common-neighbor", "distance-halving", "distance-halving-pruned", "cascade")
 """Those looked at where none is named."""
 BUILDS = 3
 """How often each contestant is set up; the fastest counts."""

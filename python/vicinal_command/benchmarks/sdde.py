@@ -17,11 +17,13 @@ import numpy.typing as npt
 
 from ..matrices import block_starts, read_matrix
 from ..outputs import progress
+from ..prices import profile_of
 from ..report import tables_beside
-from ..tables import Column, ratio, show, size, whole
+from ..tables import Column, duration, ratio, show, size, timed, whole
 from .competition import Terms, compete, conclude
 from .tables import CONTESTANT, TIMES, VERDICT, WIDTH, WORKLOAD, Timed, per_rank
-from .workloads import Requests, few_requests, made_of, matrix_requests, random_requests
+from .sdde_times import method_times, two_hops_time
+from .workloads import Requests, all_to_few_requests, few_requests, made_of, matrix_requests, random_requests
 
 if TYPE_CHECKING:
     from vicinal._core import Traffic
@@ -30,7 +32,7 @@ METHODS = ("personalized", "nonblocking", "locality", "locality-personalized", "
 PUBLISHED = "locality, as published"
 VALUE_BYTES = 8
 FEW_VALUES = 3
-"""How many values each of a few partners is asked for, about as many as in the random workload."""
+"""How many values each of a few partners or receivers is asked for, about as many as in the random workload."""
 
 _MESSAGES = (
     WORKLOAD,
@@ -49,6 +51,7 @@ COUNTED_COLUMNS = (
     Column("with\npayload", whole("payload_messages")),
     Column("most\nof them", whole("payload_messages_max")),
     Column("to\npairs", lambda row: ratio(row["ratio_to_region_pairs"])),
+    Column("predicted", timed("predicted_us")),
 )
 
 
@@ -83,6 +86,8 @@ class CountedRow(TypedDict):
     messages_inside_mpi: int
     """Those in a collective of MPI's that the method calls, taken as a dissemination."""
     ratio_to_region_pairs: float | None
+    predicted_us: float | None
+    """By the profile; of the published algorithm nothing."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ class Request:
     values: int
     """How many each rank owns, in a random workload."""
     partners: Sequence[int]
+    receivers: Sequence[int]
     matrices: Sequence[str]
     terms: Terms
 
@@ -136,20 +142,22 @@ def count(request: Request) -> int:
 
     terms = request.terms
     labels = _core.read_regions(terms.regions, request.ranks)
-    machine = _core.Machine(labels, labels)
+    machine, profile = _core.Machine(labels, labels), profile_of(None)
     members = np.bincount(machine.region_of)
     cases = list_cases(request)
     rows: list[CountedRow] = []
+    two_hops: dict[str, float | None] = {}
     with progress("counting", len(cases)) as advance:
         for number, case in enumerate(cases):
             sizes = np.diff(case.starts) * VALUE_BYTES
             sources, targets = case.sources.astype(np.int32), case.destinations.astype(np.int32)
             traffic = _core.Traffic(machine, sources, targets, sizes)
-            rows += _count(case, members, traffic, terms.contestants)
+            two_hops[case.name] = two_hops_time(case, machine, profile)
+            rows += _count(case, members, traffic, terms.contestants, method_times(case, machine, profile))
             advance(number + 1)
     if terms.json:
         facts = {**made_of(cases), "ranks": request.ranks, "regions": terms.regions, "region_count": machine.regions}
-        terms.json.write(rows, facts)
+        terms.json.write(rows, {**facts, "two_hops_us": two_hops}, profile.name)
     notes = [
         "region pairs: ordered pairs of regions of which the first has something for the second; at least "
         "per rank: the most of one region, dealt out to its ranks",
@@ -157,16 +165,20 @@ def count(request: Request) -> int:
         "(as many as in a dissemination); every region is taken to be a host",
         "with payload, of personalized and nonblocking: the standard, one message for each rank and partner",
         f"{PUBLISHED}: one message for each rank and region (Geyko and Bienz 2023, algorithm 3)",
+        f"predicted: messages as plans, and what else a method needs in closed forms, by the profile {profile.name}",
     ]
+    told = [f"{name} {duration(time)}" for name, time in two_hops.items() if time is not None]
+    if told:
+        notes.append(f"by way of other regions, as no method goes, is predicted to take: {', '.join(told)}")
     if "automatic" in terms.contestants:
-        notes.append(f"automatic stands for {_core.chosen_exchange(machine)} here")
+        notes.append(f"automatic stands for {_core.chosen_exchange(machine, profile=profile)} here")
     title = f"sparse exchange on {request.ranks:,} virtual ranks in {machine.regions:,} regions"
     show(title, rows, COUNTED_COLUMNS, notes, stream=tables_beside(terms.json), width=WIDTH)
     return 0
 
 
 def _count(
-    case: Requests, members: npt.NDArray[np.int64], traffic: Traffic, methods: Sequence[str]
+    case: Requests, members: npt.NDArray[np.int64], traffic: Traffic, methods: Sequence[str], times: Mapping[str, float]
 ) -> list[CountedRow]:
     pairs = traffic.region_pairs()
     counted: dict[str, Mapping[str, npt.NDArray[np.int64]]] = {}
@@ -194,6 +206,7 @@ def _count(
             protocol_messages=int(by_kind["protocol"].sum()),
             messages_inside_mpi=int(by_kind["inside_mpi"].sum()),
             ratio_to_region_pairs=round(total / least, 4) if least else None,
+            predicted_us=times.get(method),
         ))
     return rows
 
@@ -202,6 +215,7 @@ def list_cases(request: Request) -> list[Requests]:
     """Every workload, on as many ranks."""
     cases = [random_requests(request.ranks, request.values, each) for each in request.probabilities]
     cases += [few_requests(request.ranks, each, FEW_VALUES) for each in request.partners]
+    cases += [all_to_few_requests(request.ranks, each, FEW_VALUES) for each in request.receivers]
     for name in request.matrices:
         matrix = read_matrix(name)
         cases.append(matrix_requests(matrix, block_starts(matrix, request.ranks)))

@@ -169,6 +169,17 @@ def few_requests(ranks: int, partners: int, values: int) -> Requests:
     return _requests(f"{partners} partners", ranks, askers.repeat(values), owners.repeat(values), numbers)
 
 
+def all_to_few_requests(ranks: int, receivers: int, values: int) -> Requests:
+    """Each rank asks one of so many others, which are evenly spread, for as many values, and each of them is asked by as many."""
+    if not 0 < receivers < ranks:
+        raise CommandError(f"{receivers} receivers were asked for, but there are {ranks} ranks; give fewer")
+    askers = np.arange(ranks)
+    owners = askers % receivers * ranks // receivers
+    askers, owners = askers[askers != owners], owners[askers != owners]
+    numbers = np.tile(np.arange(values), len(askers))
+    return _requests(f"all to {receivers}", ranks, askers.repeat(values), owners.repeat(values), numbers)
+
+
 def matrix_requests(matrix: Matrix, starts: Integers) -> Requests:
     """Each rank asks the owners of the columns that its rows refer to, for those columns.
 

@@ -37,7 +37,6 @@ class Rank:
         for level, pair in pairs.items():
             if pair is not None:
                 self._messages(level, pair)
-                self._keep(f"{level}_pair", pair)
             self.process.report()
         nearest = next((pairs[level] for level in LEVELS if pairs[level] is not None), None)
         if nearest is not None:
@@ -46,6 +45,8 @@ class Rank:
         self._memory()
         self.process.report()
         self._port(pairs["network"])
+        self.process.report()
+        self._device(pairs)
         self.process.report()
         self._version()
         self.process.leave(**self.results)
@@ -69,27 +70,32 @@ class Rank:
         self._keep("host", [self.hosts[self.process.comm.rank]])
         self.process.report()
 
-    def _messages(self, level: str, pair: Pair) -> None:
-        measure, task = self.calibrator, self.task
-        self._keep(f"{level}_one_way", measure.one_way(pair, task["sizes"], self.effort))
-        limit = measure.eager_limit(pair, task["sizes"][-1])
-        self._keep(f"{level}_eager", [limit] if limit >= 0 else [])
+    def _messages(self, level: str, pair: Pair, of_gpu: bool = False) -> None:
+        measure, task, name = self.calibrator, self.task, f"gpu_{level}" if of_gpu else level
+        self._keep(f"{name}_one_way", measure.one_way(pair, task["sizes"], self.effort, of_gpu))
+        limit = measure.eager_limit(pair, task["sizes"][-1], of_gpu)
+        self._keep(f"{name}_eager", [limit] if limit >= 0 else [])
         for what in ("sends", "receives"):
-            samples = getattr(measure, what)(pair, task["small"], task["counts"], self.effort)
-            self._keep(f"{level}_{what}", samples)
+            samples = getattr(measure, what)(pair, task["small"], task["counts"], self.effort, of_gpu)
+            self._keep(f"{name}_{what}", samples)
+        self._keep(f"{name}_pair", pair)
 
     def _queue(self, pair: Pair) -> None:
         """Of a rank that waits for a third one, too; for itself, where there is none."""
         third = next((rank for rank in range(len(self.hosts)) if rank not in pair), pair[0])
         self._keep("queued", self.calibrator.queued(pair, third, self.task["queues"], self.effort))
 
-    def _memory(self) -> None:
-        """Between the lowest two ranks that share a host, the nearest first; copies by one rank where none do."""
+    def _near(self) -> Pair | None:
+        """The lowest two ranks that share a host, the nearest first."""
         size = len(self.hosts)
         near = [
             (one, other) for one in range(size) for other in range(one + 1, size) if self.hosts[one] == self.hosts[other]
         ]
-        pair = min(near, key=lambda each: LEVELS.index(self.calibrator.level(*each)), default=None)
+        return min(near, key=lambda each: LEVELS.index(self.calibrator.level(*each)), default=None)
+
+    def _memory(self) -> None:
+        """Between the lowest two ranks that share a host, the nearest first; copies by one rank where none do."""
+        pair = self._near()
         if pair is not None:
             self._keep("handover", self.calibrator.handover(pair, self.effort))
         copies = pair or (0, 0)
@@ -105,6 +111,20 @@ class Rank:
         for count in counts:
             samples = self.calibrator.together(pairs[:count], self.task["stream"], self.effort)
             self._keep(f"together_{count}", samples)
+
+    def _device(self, pairs: dict[str, Pair | None]) -> None:
+        """The GPU of rank 0, if it finds one; and where MPI takes its memory on all ranks, messages."""
+        name, count, has_kernels, takes_pointers = self.calibrator.gpus()
+        if name and self.process.comm.rank == 0:
+            self.results["gpu"] = np.array([name, str(count), "kernels" if has_kernels else ""])
+        self._keep("device", self.calibrator.device(self.task["device_sizes"], self.effort))
+        near = self._near()
+        if near is not None:
+            self._keep("device_peer", self.calibrator.device_peer(near, self.task["device_sizes"], self.effort))
+        if all(self.process.comm.allgather(takes_pointers)):
+            for level, pair in pairs.items():
+                if pair is not None:
+                    self._messages(level, pair, of_gpu=True)
 
     def _version(self) -> None:
         """What the machine is called, and what MPI says it is: Open MPI goes on about builds."""

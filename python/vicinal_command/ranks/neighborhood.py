@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-class Side:
+class OnlyExchanged:
     """One rank's side of a case whose exchanges alone are timed."""
 
-    sources: npt.NDArray[Any]
-    destinations: npt.NDArray[Any]
     receive: npt.NDArray[Any]
 
     def delivered(self) -> bytes:
@@ -30,6 +28,13 @@ class Side:
         """Whether what was computed is right."""
         del round_
         return True
+
+
+class Side(OnlyExchanged):
+    """The same in a neighborhood."""
+
+    sources: npt.NDArray[Any]
+    destinations: npt.NDArray[Any]
 
 
 class Own(ABC):

@@ -13,6 +13,7 @@ from ..benchmarks.amg_levels import (
     CHOSEN,
     CONTESTANTS,
     DEDUPLICATING,
+    IDLE_LEAD,
     STANDARD,
     Hierarchies,
     LevelRow,
@@ -91,8 +92,10 @@ def _keep(outcome: Outcome, kind: str, sums: Sequence[dict[str, Any]], rows: Seq
     for name in (AGGREGATING, DEDUPLICATING):
         outcome.found.append(Found.one(f"{kind}-{name}{suffix}", gains[name], f"{at}: standard over {name}"))
     outcome.found.append(Found.one(f"{HERE}-{kind}-standard", gains[CHOSEN], f"{at}: standard over vicinal's automatic"))
+    over = f"{at}: deduplicating over vicinal's automatic"
+    outcome.found.append(Found.one(f"{HERE}-{kind}-published", last[DEDUPLICATING] / last[CHOSEN], over))
     outcome.found.append(
-        Found.one(f"{HERE}-{kind}-published", last[DEDUPLICATING] / last[CHOSEN], f"{at}: deduplicating over vicinal's automatic")
+        Found.one(f"{HERE}-{kind}-idle-lead", last[DEDUPLICATING] / last[IDLE_LEAD], f"{over}, with idle ranks leading")
     )
     if kind == "strong":
         levels = by_level(rows, last["ranks"])

@@ -1,24 +1,25 @@
 """Geyko, Collom, Schafer, Bridges and Bienz 2023: a sparse dynamic data exchange that goes by locality.
 
-A rank asks the owners of what its rows refer to.  What an exchange sends are plans: one message per rank and owner for
-the standard methods, one per rank and node for algorithm 3 (the planner two-step), one per pair of nodes for vicinal's.  How
-ranks learn that all has come is added by closed forms: an MPI_Allreduce of a count for each rank by halving and doubling
-(2 log2 p steps), or a barrier of log2 p steps; under vicinal's methods each rank of a node awaits each other, before and after.
+A rank asks the owners of what its rows refer to.  What is sent is priced, one message for each pair of ranks: the standard
+methods send to each owner; algorithm 3 sends to each node, to the rank there with the sender's place, and then inside
+nodes.  How ranks learn that all has come is added by closed forms: an MPI_Allreduce of a count for each rank by halving and
+doubling (2 log2 p steps), or a barrier of log2 p steps.  What vicinal's methods take is told by benchmarks/sdde_times.py.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..benchmarks.sdde_times import method_times, one_each, rounds, us
 from ..benchmarks.workloads import Requests, matrix_requests
-from ..inputs import edge_patterns, read_machine
+from ..inputs import read_machine
 from ..matrices import Integers, Matrix, block_starts, read_matrix
 from ..outputs import Advance, CommandError
-from .exchanges import Algorithm, fraction_of, geometric_mean, microseconds
+from .exchanges import fraction_of, geometric_mean
 from .paper import HERE, Figure, Found, Outcome, Paper, Point, Published, Scope
 
 if TYPE_CHECKING:
@@ -27,14 +28,12 @@ if TYPE_CHECKING:
 NODES, PER_NODE = (2, 4, 8, 16, 32, 64), 32
 MATRICES = ("helmholtz_2D",)
 """Where none is given: an example of PyAMG's."""
-VALUE_BYTES = 8
 COUNT_BYTES = 4
+RECORD_WORDS = 1
+"""Of algorithm 3, beside the indices: a rank and how many they are."""
 
-STANDARD = Algorithm("standard", "direct")
-AGGREGATED = Algorithm("aggregated", "two-step")
-OF_NODES = Algorithm("of nodes", "aggregate", shared=True)
-PERSONALIZED, NONBLOCKING, LOCALITY = "personalized", "nonblocking", "locality, as published"
-HERE_LOCALITY, HERE_PERSONALIZED, AUTOMATIC = "locality", "locality-personalized", "automatic"
+PERSONALIZED, NONBLOCKING, LOCALITY = "personalized", "nonblocking", "locality"
+AUTOMATIC = "automatic"
 
 PUBLISHED = (
     Published.one("most-over-second", "64 nodes: the faster of personalized and nonblocking over locality, the most of a matrix", "section 5; figure 3", 4),
@@ -42,10 +41,10 @@ PUBLISHED = (
     Published.one("messages-aggregated", "the same, aggregated", "section 4, figure 3h", 15, ""),
 )
 RULES = (
-    "personalized, nonblocking: one message per rank and owner; locality, as published: one per rank and node, and then inside the node (algorithm 3), all by "
-    "messages; vicinal: one per pair of nodes, and shared memory",
-    "added by closed forms: MPI_Allreduce of a count for each rank in 2 log2 p steps, a barrier in log2 p, an acknowledgement of synchronous sends; for "
-    "vicinal's, that a rank awaits each other one of its node twice. What ranks do with records is in none of them",
+    "personalized, nonblocking: one message per rank and owner; locality: algorithm 3, one per rank and node, and then inside the node, all by messages; vicinal's: as "
+    "vicinal bench sdde --count predicts them",
+    "added by closed forms: MPI_Allreduce of a count for each rank in 2 log2 p steps, under locality of those of a node; a barrier in log2 p, an "
+    "acknowledgement of synchronous sends. What ranks do with records is in none of the published methods",
     "the paper's matrices are pictures in its figure 3; those here are named on the command line, so its numbers are those of other matrices",
 )
 
@@ -56,7 +55,8 @@ class Case:
 
     matrix: str
     nodes: int
-    times: dict[str, float]
+    published: Mapping[str, float]
+    ours: Mapping[str, float]
     standard: int
     """The most of a rank."""
     aggregated: int
@@ -64,7 +64,7 @@ class Case:
     @property
     def gain(self) -> float:
         """What the published algorithm brings over the second best."""
-        return min(self.times[PERSONALIZED], self.times[NONBLOCKING]) / self.times[LOCALITY]
+        return min(self.published[PERSONALIZED], self.published[NONBLOCKING]) / self.published[LOCALITY]
 
 
 def _reproduce(scope: Scope, profile: Profile, advance: Advance) -> Outcome:
@@ -86,11 +86,8 @@ def _reproduce(scope: Scope, profile: Profile, advance: Advance) -> Outcome:
     if not last:
         raise CommandError(f"no matrix has rows enough for {nodes[-1] * PER_NODE:,} ranks; give others by --matrix, or --fraction")
     best = max(last, key=lambda case: case.gain)
-    ours = [min(case.times[name] for name in (PERSONALIZED, NONBLOCKING, LOCALITY)) / case.times[AUTOMATIC] for case in last]
-    others = [
-        case.times[AUTOMATIC] / min(case.times[name] for name in (PERSONALIZED, NONBLOCKING, HERE_LOCALITY, HERE_PERSONALIZED))
-        for case in cases
-    ]
+    ours = [min(case.published.values()) / case.ours[AUTOMATIC] for case in last]
+    others = [case.ours[AUTOMATIC] / min(case.ours.values()) for case in cases]
     outcome.found = [
         Found.one("most-over-second", best.gain),
         Found.one("messages-standard", best.standard, unit=""),
@@ -112,63 +109,53 @@ def _reproduce(scope: Scope, profile: Profile, advance: Advance) -> Outcome:
 
 
 def _case(matrix: Matrix, nodes: int, profile: Profile) -> Case:
-    from vicinal import _core
-
     ranks = nodes * PER_NODE
     requests = matrix_requests(matrix, block_starts(matrix, ranks))
     machine = read_machine(f"blocks:{PER_NODE}", ranks)
-    counts = np.diff(requests.starts)
-    patterns = edge_patterns(ranks, requests.sources, requests.destinations, counts)
-    network = profile.levels["network"]
-    standard = STANDARD.plan(patterns, VALUE_BYTES, machine, profile)
-    aggregated = AGGREGATED.plan(patterns, VALUE_BYTES, machine, profile)
-    direct = microseconds(standard, profile, VALUE_BYTES)
-    meet = 2e6 * (PER_NODE - 1) * profile.handover
-    rounds = math.ceil(math.log2(ranks))
-    barrier, sent = rounds * _us(network, 0), _us(network, 0)
-    times = {
+    network, node = profile.levels["network"], profile.levels["node"]
+    direct = one_each(requests.sources, requests.destinations, np.diff(requests.starts), machine, profile)
+    consensus = (1 + rounds(ranks)) * us(network, 0)
+    between, inside, aggregated = _algorithm_3(requests, machine, profile)
+    published = {
         PERSONALIZED: direct + _allreduce(network, ranks),
-        NONBLOCKING: direct + sent + barrier,
-        LOCALITY: microseconds(aggregated, profile, VALUE_BYTES) + min(sent + barrier, _allreduce(network, ranks)),
-        HERE_LOCALITY: microseconds(OF_NODES.plan(patterns, VALUE_BYTES, machine, profile), profile, VALUE_BYTES)
-        + math.ceil(math.log2(nodes)) * _us(network, VALUE_BYTES)
-        + meet,
-        HERE_PERSONALIZED: _all_pairs(requests, counts, machine, profile) + meet,
+        NONBLOCKING: direct + consensus,
+        LOCALITY: between + consensus + inside + _allreduce(node, PER_NODE),
     }
-    times[AUTOMATIC] = times[_core.chosen_exchange(machine, profile=profile)]
-    sends = (int(plans.statistics()["nonlocal_messages"].max()) for plans in (standard, aggregated))
-    return Case(matrix.name.rsplit("/", 1)[-1], nodes, {name: round(time, 3) for name, time in times.items()}, *sends)
+    crossing = requests.sources // PER_NODE != requests.destinations // PER_NODE
+    standard = int(np.bincount(requests.sources[crossing], minlength=1).max())
+    published = {name: round(time, 3) for name, time in published.items()}
+    return Case(matrix.name.rsplit("/", 1)[-1], nodes, published, method_times(requests, machine, profile), standard, aggregated)
 
 
-def _all_pairs(requests: Requests, counts: Integers, machine: Machine, profile: Profile) -> float:
-    """As `locality-personalized` does it: a message for each pair of nodes, empty or not, and no more is to be agreed on."""
-    regions = machine.regions
-    region_of = np.asarray(machine.region_of, np.int64)
-    have = np.zeros((regions, regions), bool)
-    have[region_of[requests.sources], region_of[requests.destinations]] = True
-    np.fill_diagonal(have, True)
-    first, second = np.nonzero(~have)
-    sources = np.append(requests.sources, first * PER_NODE + second % PER_NODE)
-    destinations = np.append(requests.destinations, second * PER_NODE + first % PER_NODE)
-    sizes = np.append(counts, np.ones(len(first), np.int64))
-    order = np.lexsort((destinations, sources))
-    patterns = edge_patterns(requests.ranks, sources[order], destinations[order], sizes[order])
-    return microseconds(OF_NODES.plan(patterns, VALUE_BYTES, machine, profile), profile, VALUE_BYTES)
+def _algorithm_3(requests: Requests, machine: Machine, profile: Profile) -> tuple[float, float, int]:
+    """Times of the messages between nodes and of those inside, and how many a rank has between nodes at most.
+
+    A rank keeps the sender's place in its node, so the one that hands on is where both meet.
+    """
+    ranks, words = requests.ranks, np.diff(requests.starts) + RECORD_WORDS
+    source, destination = requests.sources, requests.destinations
+    by_way_of = destination // PER_NODE * PER_NODE + source % PER_NODE
+
+    def hop(begin: Integers, end: Integers) -> tuple[float, Integers]:
+        edges, of_edge = np.unique((begin * ranks + end)[begin != end], return_inverse=True)
+        carried = np.bincount(of_edge, words[begin != end], len(edges)).astype(np.int64)
+        return one_each(edges // ranks, edges % ranks, carried, machine, profile), edges // ranks
+
+    between, senders = hop(source, by_way_of)
+    inside, _ = hop(by_way_of, destination)
+    return between, inside, int(np.bincount(senders, minlength=1).max())
 
 
-def _us(level: LevelCost, bytes_: int) -> float:
-    return 1e6 * level.seconds(bytes_)
-
-
-def _allreduce(network: LevelCost, ranks: int) -> float:
+def _allreduce(level: LevelCost, ranks: int) -> float:
     """Of a count for each rank: reduce and scatter by halving, then gather by doubling."""
-    rounds = math.ceil(math.log2(ranks))
-    return 2 * sum(_us(network, ranks * COUNT_BYTES >> step) for step in range(1, rounds + 1))
+    return 2 * sum(us(level, ranks * COUNT_BYTES >> step) for step in range(1, rounds(ranks) + 1))
 
 
 def _figure(cases: list[Case]) -> Figure:
-    series = (PERSONALIZED, NONBLOCKING, LOCALITY, AUTOMATIC)
-    points = [Point(case.matrix, name, case.nodes, case.times[name]) for name in series for case in cases]
+    points = [
+        Point(case.matrix, name, case.nodes, time)
+        for case in cases for name, time in (*case.published.items(), (f"vicinal's {AUTOMATIC}", case.ours[AUTOMATIC]))
+    ]
     return Figure("figure-3", "sparse exchange", "nodes", "simulated time (µs)", points, log_x=True, log_y=True)
 
 

@@ -23,7 +23,8 @@ DEFAULT = Algorithm("one message per edge", "direct")
 COMMON = Algorithm("common neighbor", "common-neighbor")
 HALVING = Algorithm("distance halving", "distance-halving")
 CHOSEN = Algorithm("vicinal, automatic", "automatic", shared=True)
-ALGORITHMS = (DEFAULT, COMMON, HALVING, CHOSEN)
+CASCADE = Algorithm("vicinal, cascade", "cascade", shared=True)
+ALGORITHMS = (DEFAULT, COMMON, HALVING, CHOSEN, CASCADE)
 
 DENSITIES = (0.05, 0.1, 0.3, 0.5, 0.7)
 RANDOM_SIZES = (32, 4096, 65536, 4 << 20)
@@ -32,6 +33,10 @@ NEIGHBORHOODS = ((1, 2), (2, 2), (3, 2), (1, 3), (2, 3), (1, 4))
 """Radius and dimensions; the text does not list those of figure 6."""
 MOORE_SIZES = (4 << 10, 256 << 10, 4 << 20)
 MOORE_NODES, MOORE_PER_NODE = 64, 32
+FEW_NODES, FEW_PER_NODE = 512, 4
+"""Not of the paper: as where a node has a rank for each of its GPUs."""
+FEW_DENSITIES = (0.05, 0.3)
+FEW_SIZES = (32, 4096)
 SOCKETS = 2
 PLANNED_BYTES = 4096
 """Plans of these are the same for all sizes."""
@@ -70,8 +75,8 @@ class Times:
         return self.of[other] / self.of[HALVING]
 
 
-class _Graphs:
-    """Graphs on one machine; counts what is done, for the progress bar."""
+class Cluster:
+    """So many ranks on nodes of two sockets, on which graphs are planned and priced."""
 
     def __init__(self, profile: Profile, ranks: int, per_node: int) -> None:
         self.profile = profile
@@ -79,7 +84,7 @@ class _Graphs:
         self.by_node = machine_of(ranks, per_node, SOCKETS, regions="nodes")
 
     def _machine(self, algorithm: Algorithm) -> Machine:
-        return self.by_node if algorithm is CHOSEN else self.by_socket
+        return self.by_node if algorithm.shared else self.by_socket
 
     def plan(self, algorithm: Algorithm, patterns: Patterns, size: int) -> PlanSet:
         """Its plans for blocks of this size."""
@@ -100,20 +105,28 @@ class _Graphs:
 def _reproduce(scope: Scope, profile: Profile, advance: Advance) -> Outcome:
     outcome = Outcome()
     ranks = fraction_of(RANDOM_NODES, scope.fraction, 2) * RANDOM_PER_NODE
-    graphs = _Graphs(profile, ranks, RANDOM_PER_NODE)
-    steps = sum(DENSITIES) + 0.5
+    cluster = Cluster(profile, ranks, RANDOM_PER_NODE)
+    steps = sum(DENSITIES) + sum(FEW_DENSITIES) + 0.5
     random: list[Times] = []
     for density in DENSITIES:
-        random += graphs.times(random_sparse(ranks, density), f"density {density:g}", RANDOM_SIZES)
+        random += cluster.times(random_sparse(ranks, density), f"density {density:g}", RANDOM_SIZES)
         advance(sum(each for each in DENSITIES if each <= density) / steps)
     outcome.figures.append(_figure("figure-5", f"random graphs, {ranks:,} ranks", random, _peak(ranks)))
 
     ranks = fraction_of(MOORE_NODES, scope.fraction, 2) * MOORE_PER_NODE
-    graphs = _Graphs(profile, ranks, MOORE_PER_NODE)
+    cluster = Cluster(profile, ranks, MOORE_PER_NODE)
     grids: list[Times] = []
     for radius, dimensions in NEIGHBORHOODS:
-        grids += graphs.times(moore(ranks, radius, dimensions), f"r = {radius}, d = {dimensions}", MOORE_SIZES)
+        grids += cluster.times(moore(ranks, radius, dimensions), f"r = {radius}, d = {dimensions}", MOORE_SIZES)
     outcome.figures.append(_figure("figure-6", f"Moore neighborhoods, {ranks:,} ranks", grids))
+    advance(1 - sum(FEW_DENSITIES) / steps)
+
+    ranks = fraction_of(FEW_NODES, scope.fraction, 2) * FEW_PER_NODE
+    cluster = Cluster(profile, ranks, FEW_PER_NODE)
+    few: list[Times] = []
+    for density in FEW_DENSITIES:
+        few += cluster.times(random_sparse(ranks, density), f"density {density:g}", FEW_SIZES)
+    outcome.figures.append(_figure("few-ranks-per-node", f"random graphs, {ranks:,} ranks, {FEW_PER_NODE} per node", few))
     advance(1)
 
     outcome.found += _speedups("random", random) + _speedups("moore", grids)
@@ -129,6 +142,12 @@ def _reproduce(scope: Scope, profile: Profile, advance: Advance) -> Outcome:
                 max(each.of[DEFAULT] / each.of[CHOSEN] for each in times), "the default over vicinal's automatic, least and most",
             ),
         ]
+    on_few = f"random graphs on nodes of {FEW_PER_NODE} ranks"
+    for kind, times, of in (("random", random, "random graphs"), ("moore", grids, "Moore neighborhoods"), ("few", few, on_few)):
+        for name, other in (("automatic", CHOSEN), ("halving", HALVING)):
+            gains = [each.of[other] / each.of[CASCADE] for each in times]
+            what = f"{of}: {other.name} over {CASCADE.name}, least and most"
+            outcome.found.append(Found(f"{HERE}-{kind}-cascade-{name}", min(gains), max(gains), what))
     outcome.found += _example(scope, profile)
     return outcome
 
@@ -167,10 +186,10 @@ def _example(scope: Scope, profile: Profile) -> list[Found]:
     if scope.fraction > 1:
         return []
     ranks, per_node = 2000, 40
-    graphs = _Graphs(profile, ranks, per_node)
+    cluster = Cluster(profile, ranks, per_node)
     patterns = gather_patterns(random_sparse(ranks, 0.3))
-    halving = graphs.plan(HALVING, patterns, PLANNED_BYTES).statistics()
-    default = graphs.plan(DEFAULT, patterns, PLANNED_BYTES).statistics()
+    halving = cluster.plan(HALVING, patterns, PLANNED_BYTES).statistics()
+    default = cluster.plan(DEFAULT, patterns, PLANNED_BYTES).statistics()
     return [
         Found.one("example-off-socket", float(halving["nonlocal_messages"].mean()), unit=""),
         Found.one("example-intra-socket", float(halving["local_messages"].mean()), unit=""),

@@ -10,37 +10,17 @@ Clocks::Clocks(const Machine& machine, const Profile& profile)
     : machine_(machine),
       profile_(profile),
       handover_(picoseconds(profile.handover)),
+      cores_(deal_cores(machine, profile)),
       now_(static_cast<std::size_t>(machine.size())),
-      slowness_(static_cast<std::size_t>(machine.hosts()), 1.0),
+      busy_(cores_.cores.size()),
       link_(now_.size()),
-      out_(slowness_.size()),
-      in_(slowness_.size()) {
-  // As in cost/processors.hpp: the ranks of a host are dealt out to its processors in turn.
-  struct Host {
-    std::size_t ranks = 0, processors = 0, first = 0, next = 0;
-  };
-  std::vector<Host> hosts(slowness_.size());
-  for (int rank = 0; rank < machine.size(); ++rank) ++hosts[host_of(rank)].ranks;
-  const double whole = std::ceil(profile.cores);
-  for (std::size_t host = 0; host < hosts.size(); ++host) {
-    Host& it = hosts[host];
-    const bool scarce = profile.cores > 0 && profile.cores < static_cast<double>(it.ranks);
-    if (scarce) slowness_[host] = whole / profile.cores;
-    it.processors = scarce ? static_cast<std::size_t>(whole) : it.ranks;
-    it.first = busy_.size();
-    busy_.resize(busy_.size() + it.processors);
-  }
-  for (int rank = 0; rank < machine.size(); ++rank) {
-    Host& it = hosts[host_of(rank)];
-    processor_.push_back(it.first + it.next++ % it.processors);
-  }
-}
+      out_(static_cast<std::size_t>(machine.hosts())),
+      in_(out_.size()) {}
 
 void Clocks::work(int rank, Picoseconds duration) {
   const auto r = static_cast<std::size_t>(rank);
-  Picoseconds& busy = busy_[processor_[r]];
-  const double slowness = slowness_[host_of(rank)];
-  busy = std::max(now_[r], busy) + std::llround(static_cast<double>(duration) * slowness);
+  Picoseconds& busy = busy_[allgather::at(cores_.of_rank[r])];
+  busy = std::max(now_[r], busy) + std::llround(static_cast<double>(duration) / core(rank).speed);
   now_[r] = busy;
 }
 
@@ -118,7 +98,7 @@ void Clocks::copy(int rank, std::int64_t bytes) {
 /// Where ranks share a processor, one has to get its turn to see anything.
 void Clocks::await(int rank, Picoseconds signalled) {
   Picoseconds& now = now_[static_cast<std::size_t>(rank)];
-  const bool scarce = slowness_[host_of(rank)] > 1;
+  const bool scarce = core(rank).shared;
   now = std::max(now, scarce ? signalled : signalled + handover_);
   if (scarce) work(rank, handover_);
 }

@@ -8,9 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "cost/cores.hpp"
 #include "cost/picoseconds.hpp"
-#include "cost/profile.hpp"
-#include "locality/machine.hpp"
 
 namespace vicinal::allgather {
 
@@ -70,15 +69,18 @@ class Clocks {
     return static_cast<std::size_t>(machine_.host_of(rank));
   }
 
+  [[nodiscard]] const Core& core(int rank) const {
+    return cores_.cores[allgather::at(cores_.of_rank[allgather::at(rank)])];
+  }
+
   const Machine& machine_;
   const Profile& profile_;
   Picoseconds handover_;
-  std::vector<Picoseconds> now_;        ///< by rank
-  std::vector<std::size_t> processor_;  ///< by rank
-  std::vector<Picoseconds> busy_;       ///< by processor: until when
-  std::vector<double> slowness_;        ///< by host; 1: each of its ranks has a processor
-  std::vector<Port> link_;              ///< by rank
-  std::vector<Port> out_, in_;          ///< by host
+  DealtCores cores_;
+  std::vector<Picoseconds> now_;   ///< by rank
+  std::vector<Picoseconds> busy_;  ///< by core: until when
+  std::vector<Port> link_;         ///< by rank
+  std::vector<Port> out_, in_;     ///< by host
   std::vector<Message> round_;
 };
 

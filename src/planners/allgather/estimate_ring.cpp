@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <numeric>
 
+#include "cost/cores.hpp"
 #include "planners/allgather/clocks.hpp"
 #include "planners/allgather/estimate.hpp"
 
@@ -32,11 +33,8 @@ class StepLoads {
         of_rank_(at(it.machine.size())),
         copied_(of_rank_.size()),
         of_host_(at(it.machine.hosts())),
-        ranks_of_host_(of_host_.size()),
         out_(of_host_.size()),
-        in_(of_host_.size()) {
-    for (int rank = 0; rank < it.machine.size(); ++rank) ++ranks_of_host_[host_of(rank)];
-  }
+        in_(of_host_.size()) {}
 
   /// Notes down that one rank hands the other a block in each step. Returns how long that takes.
   Picoseconds hop(int giver, int taker, std::int64_t block) {
@@ -47,7 +45,7 @@ class StepLoads {
       copied_[at(giver)] += copied;
       copied_[at(taker)] += copied;
       load(giver, copied);
-      load(taker, copied + (scarce(taker) ? handover : 0));
+      load(taker, copied + (cores(taker) > 0 ? handover : 0));
       return 2 * copied + handover;
     }
     const Level level = it_.machine.level(giver, taker);
@@ -70,29 +68,29 @@ class StepLoads {
 
  private:
   [[nodiscard]] std::size_t host_of(int rank) const { return at(it_.machine.host_of(rank)); }
-  [[nodiscard]] bool scarce(int rank) const {
-    return it_.profile.cores > 0 && it_.profile.cores < ranks_of_host_[host_of(rank)];
+  /// Of the rank's host; 0 where each has one of its own.
+  [[nodiscard]] double cores(int rank) const {
+    return shared_cores(it_.machine, it_.machine.host_of(rank), it_.profile);
   }
   /// A rank that copies blocks in and out, and is given them faster than it copies one, goes through them in the order in
   /// which they come: more go in than out, and those after it wait. The last of a region are done half as late again.
   [[nodiscard]] Picoseconds slowest_copying() const {
     Picoseconds slowest = 0;
     for (int rank = 0; rank < it_.machine.size(); ++rank) {
-      if (!scarce(rank)) slowest = std::max(slowest, copied_[at(rank)]);
+      if (cores(rank) <= 0) slowest = std::max(slowest, copied_[at(rank)]);
     }
     return supply_ > 0 && 2 * supply_ < slowest ? slowest * 3 / 2 : slowest;
   }
   void load(int rank, Picoseconds duration) {
     slowest_ = std::max(slowest_, of_rank_[at(rank)] += duration);
-    if (!scarce(rank)) return;
+    if (cores(rank) <= 0) return;
     const auto all = static_cast<double>(of_host_[host_of(rank)] += duration);
-    slowest_ = std::max<Picoseconds>(slowest_, std::llround(all / it_.profile.cores));
+    slowest_ = std::max<Picoseconds>(slowest_, std::llround(all / cores(rank)));
   }
 
   const Gathering& it_;
   std::vector<Picoseconds> of_rank_, copied_;  ///< by rank: its processor's part in all, in copies
   std::vector<Picoseconds> of_host_;
-  std::vector<int> ranks_of_host_;
   std::vector<Picoseconds> out_, in_;  ///< of ports, by host
   Picoseconds slowest_ = 0;            ///< of processors
   Picoseconds supply_ = 0;             ///< between blocks that come by messages

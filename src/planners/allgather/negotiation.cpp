@@ -160,7 +160,7 @@ class AllgatherNegotiation : public Ground {
                       Part{from, runs});
     }
     if (given.readers == 0) return;
-    std::vector<Window> windows(given.readers, {all_picks(count), 0});
+    std::vector<Window> windows(given.readers, {all_picks(count), 0, -1});
     const int slot = transfers_.add(Store::own_slot(Store::Kind::handing_out, Phase::local,
                                                     given.slot, count, std::move(windows)));
     transfers_.move(Phase::local, from, slot, runs);

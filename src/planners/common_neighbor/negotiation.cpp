@@ -96,7 +96,9 @@ void CommonNeighborNegotiation::exhibit() {
   const Stream stream = merge(links);
   exhibited_ = pieces_by_peer(stream, true);
   std::vector<Window> windows;
-  for (const auto& [reader, passage] : readers_) windows.push_back({picks_of_reader(reader), 0});
+  for (const auto& [reader, passage] : readers_) {
+    windows.push_back({picks_of_reader(reader), 0, reader});
+  }
   lay_end_to_end(windows);
   int index = 0;
   for (auto& [reader, passage] : readers_) {

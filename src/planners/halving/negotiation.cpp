@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <iterator>
 
+#include "planners/cascade/choice.hpp"
+#include "planners/cascade/paths.hpp"
+
 namespace vicinal {
 
-Task<Plans> plan_halving(PlanRequest request, halving::Load load, int most_origins,
-                         std::string_view planner) {
-  halving::HalvingNegotiation negotiation(request, load);
-  co_return co_await negotiation.run(most_origins, planner);
+Task<Plans> plan_halving(PlanRequest request, halving::Passing passing, std::string_view planner) {
+  halving::HalvingNegotiation negotiation(request, passing);
+  co_return co_await negotiation.run(planner);
 }
 
 namespace halving {
@@ -26,17 +28,12 @@ Destination to_destination(std::int64_t word) {
 
 }  // namespace
 
-Task<Plans> HalvingNegotiation::run(int most_origins, std::string_view planner) {
+Task<Plans> HalvingNegotiation::run(std::string_view planner) {
   if (takes_part()) {
     co_await compare_edges();
-    std::vector<StepPartners> steps;
-    if (halves_.steps() > 0) {
-      steps = co_await find_agents(request_.conversation, neighborhood_, halves_, region_leaders_,
-                                   most_origins);
-    }
-    for (int step = 0; step < halves_.steps(); ++step) {
-      co_await hand_over(step, std::move(steps[static_cast<std::size_t>(step)]));
-    }
+    co_await find_way();
+    if (!way_) co_return finish(planner);  // all know of the fault
+    for (int step = 0; step < way_->steps(); ++step) co_await hand_over(step);
     co_await deliver();
   }
   if (faults_.good()) use_kept();
@@ -50,11 +47,11 @@ Task<Plans> HalvingNegotiation::run(int most_origins, std::string_view planner) 
             neighborhood_.sources.size(), " edges to rank ", rank_, ", ", served_.size(),
             " are served");
   }
-  co_return finish(planner);
+  co_return finish(planner, std::move(reason_));
 }
 
-HalvingNegotiation::HalvingNegotiation(PlanRequest& request, Load load)
-    : Ground(request), halves_(machine_, neighborhood_.region()), load_(load) {
+HalvingNegotiation::HalvingNegotiation(PlanRequest& request, Passing passing)
+    : Ground(request), halves_(machine_, neighborhood_.region()), passing_(passing) {
   // Edges are those of the graph, whatever became of the pattern.
   for (const int peer : neighborhood_.destinations) out_counts_[peer].push_back(0);
   for (const int peer : neighborhood_.sources) in_counts_[peer].push_back(0);
@@ -134,30 +131,50 @@ Task<Done> HalvingNegotiation::compare_edges() {
   co_return Done{};
 }
 
-// --- halving -------------------------------------------------------------------------------------
+// --- passing on ----------------------------------------------------------------------------------
 
-Task<Done> HalvingNegotiation::hand_over(int step, StepPartners partners) {
-  Letters outbox;
-  if (partners.agent >= 0) {
-    outbox.push_back(letter_to(partners.agent, load(step, partners.agent)));
+Task<Done> HalvingNegotiation::find_way() {
+  if (passing_ == Passing::cascaded) {
+    cascade::Volume volume;
+    for (const Parcel& parcel : parcels_) volume.add(parcel, neighborhood_);
+    Task<cascade::Decision> deciding = cascade::decide(request_, faults_, std::move(volume));
+    cascade::Decision decision = co_await deciding;
+    if (!faults_.good()) co_return Done{};
+    reason_ = std::move(decision.reason);
+    way_ = std::make_unique<cascade::Paths>(machine_, rank_, decision.ranks, decision.radix);
+    co_return Done{};
   }
-  Expected expected(std::move(partners.origins), "parcels");
+  std::vector<StepPartners> steps;
+  if (halves_.steps() > 0) {
+    steps = co_await find_agents(request_.conversation, neighborhood_, halves_, region_leaders_,
+                                 passing_ == Passing::pruned ? 2 : 1);
+  }
+  way_ = std::make_unique<AgentsWay>(halves_, std::move(steps));
+  co_return Done{};
+}
+
+Task<Done> HalvingNegotiation::hand_over(int step) {
+  Letters outbox;
+  for (const int taker : way_->takers(step)) {
+    outbox.push_back(letter_to(taker, load(step, taker)));
+  }
+  Expected expected(way_->givers(step), "parcels");
   const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
   read<HopLetter>(inbox, [&](int origin, const HopLetter& hop) { accept(origin, hop); });
   co_return Done{};
 }
 
-/// Hands over to the agent of a step all destinations that the step parts from this rank.
-HopLetter HalvingNegotiation::load(int step, int agent) {
-  Hop hop{agent, {}, {}, arrivals_.size()};
+/// Hands over all destinations that are for somebody in this step.
+HopLetter HalvingNegotiation::load(int step, int taker) {
+  Hop hop{taker, {}, {}, arrivals_.size()};
   HopLetter contents;
   Index count = 0;
   for (std::size_t i = 0; i < parcels_.size(); ++i) {
     std::vector<Destination>& mine = parcels_[i].destinations;
     const auto far = std::stable_partition(mine.begin(), mine.end(), [&](const Destination& to) {
-      return halves_.step_to(machine_.region_of(to.rank)) != step;
+      return way_->taker(step, machine_.region_of(to.rank)) != taker;
     });
-    if (load_ == Load::pruned && far == mine.end()) continue;
+    if (passing_ != Passing::whole_buffer && far == mine.end()) continue;
     HopLetter::Load& load = contents.parcels.emplace_back(parcels_[i].origin, parcels_[i].count);
     std::transform(far, mine.end(), std::back_inserter(load.destinations), to_word);
     mine.erase(far, mine.end());
@@ -165,10 +182,7 @@ HopLetter HalvingNegotiation::load(int step, int agent) {
     hop.parcels.push_back(i);
     count += parcels_[i].count;
   }
-  if (count > 0) {
-    const auto slots = shares_memory_with(agent) ? new_slots(1) : std::nullopt;
-    hop.passage = slots ? Passage{-1, *slots, 0, count, 0} : Passage::message(new_tag(), count);
-  }
+  if (count > 0) hop.passage = new_passage(taker, count);
   contents.status = faults_.status();
   contents.passage = hop.passage;
   if (count > 0) hops_.push_back(std::move(hop));
@@ -275,7 +289,7 @@ void HalvingNegotiation::lay_out() {
     for (const std::size_t parcel : delivery.parcels) copied[parcel] = true;
   }
   for (const Hop& hop : hops_) {
-    if (load_ == Load::pruned || hop.arrivals == 0) continue;
+    if (passing_ != Passing::whole_buffer || hop.arrivals == 0) continue;
     for (const std::size_t parcel : hop.parcels) copied[parcel] = true;
   }
   for (std::size_t i = 0; i < parcels_.size(); ++i) {
@@ -301,7 +315,7 @@ void HalvingNegotiation::open_main() {
     for (const std::size_t parcel : delivery.parcels) {
       runs.push_back({parcels_[parcel].offset, 0, parcels_[parcel].count});
     }
-    windows.push_back({picks_of(std::move(runs)), 0});
+    windows.push_back({picks_of(std::move(runs)), 0, delivery.rank});
     readers.push_back(&delivery);
   }
   lay_end_to_end(windows);

@@ -9,9 +9,12 @@
 // must not wait for what comes in later steps.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,33 +24,34 @@
 #include "planners/halving/halves.hpp"
 #include "planners/halving/letters.hpp"
 #include "planners/halving/parcels.hpp"
+#include "planners/halving/way.hpp"
 
 namespace vicinal {
 
 namespace halving {
 
-/// What an agent is given.
-enum class Load {
-  whole_buffer,  ///< all that its origin has, as in the paper
-  pruned,        ///< what has destinations in the agent's half
+/// What ranks pass on, and to whom.
+enum class Passing : std::uint8_t {
+  whole_buffer,  ///< to the agent of one rank in a step at most, all that its origin has, as in the paper
+  pruned,        ///< to the agent of two at most, what has destinations in its half
+  cascaded,  ///< to the next on the paths of a cascade, what has destinations there
 };
 
 class HalvingNegotiation : public Ground {
  public:
-  HalvingNegotiation(PlanRequest& request, Load load);
+  HalvingNegotiation(PlanRequest& request, Passing passing);
 
-  /// A rank becomes the agent of `most_origins` ranks in a step at most.
-  Task<Plans> run(int most_origins, std::string_view planner);
+  Task<Plans> run(std::string_view planner);
 
  private:
-  /// What goes to the agent of a step.
+  /// What goes to somebody in a step.
   struct Hop {
-    int agent = 0;
+    int taker = 0;
     Passage passage;
     std::vector<std::size_t> parcels;  ///< in the order in which they lie in the message
     std::size_t arrivals = 0;          ///< how many there were before
   };
-  /// The same at the agent.
+  /// The same where it arrives.
   struct Arrival {
     int origin = 0;
     Passage passage;
@@ -72,7 +76,8 @@ class HalvingNegotiation : public Ground {
 
   // The supersteps.
   Task<Done> compare_edges();
-  Task<Done> hand_over(int step, StepPartners partners);
+  Task<Done> find_way();
+  Task<Done> hand_over(int step);
   Task<Done> deliver();
 
   void take_parcels(const Pattern& pattern);
@@ -82,7 +87,7 @@ class HalvingNegotiation : public Ground {
   const InEdge* serve(int origin, int edge);
   void compare(int from, int to, const std::vector<Index>& sent,
                const std::vector<Index>& expected);
-  HopLetter load(int step, int agent);
+  HopLetter load(int step, int taker);
   void accept(int origin, const HopLetter& hop);
   void plan_deliveries(const std::map<int, std::vector<Entry>>& wanted);
   void lay_out();
@@ -95,13 +100,16 @@ class HalvingNegotiation : public Ground {
   // The transfers, when it is known where parcels lie.
   [[nodiscard]] std::vector<Part> pieces_of(const std::vector<std::size_t>& parcels) const;
   void pass_on();
+  [[nodiscard]] Phase phase_to(int peer) const;
   void take(const Arrival& arrival);
   void send(const Hop& hop);
   void send_deliveries();
   void use_kept();
 
   const Halves halves_;
-  Load load_;
+  Passing passing_;
+  std::unique_ptr<const Way> way_;
+  std::string reason_;
   std::map<int, std::vector<Index>> out_counts_;        ///< by destination: of its edges
   std::map<int, std::vector<Index>> in_counts_;         ///< by source
   std::map<int, std::vector<const InEdge*>> in_edges_;  ///< by source; empty for a rank at fault
@@ -122,7 +130,6 @@ class HalvingNegotiation : public Ground {
 }  // namespace halving
 
 /// Collective over the ranks with edges.
-Task<Plans> plan_halving(PlanRequest request, halving::Load load, int most_origins,
-                         std::string_view planner);
+Task<Plans> plan_halving(PlanRequest request, halving::Passing passing, std::string_view planner);
 
 }  // namespace vicinal

@@ -44,33 +44,21 @@ void HalvingNegotiation::pass_on() {
   while (taken < arrivals_.size()) take(arrivals_[taken++]);
 }
 
+/// Halving never hands anything on inside a region.
+Phase HalvingNegotiation::phase_to(int peer) const {
+  if (passing_ != Passing::cascaded) return Phase::halving;
+  return same_region(peer) ? Phase::gather : Phase::non_local;
+}
+
 void HalvingNegotiation::take(const Arrival& arrival) {
-  const Passage& passage = arrival.passage;
-  if (!passage.shared()) {
-    transfers_.take(Phase::halving, false, arrival.origin, passage.tag, passage.extent,
-                    Part{main_, {{0, arrival.offset, passage.extent}}});
-    return;
-  }
-  const int slot =
-      transfers_.add(Store::far_slot(Store::Kind::handing_out, Phase::halving, arrival.origin,
-                                     passage, all_picks(passage.extent)));
-  transfers_.move(Phase::halving, slot, main_, {{0, arrival.offset, passage.extent}});
+  const Index extent = arrival.passage.extent;
+  transfers_.take(phase_to(arrival.origin), same_region(arrival.origin), arrival.origin,
+                  arrival.passage, {Part{main_, {{0, arrival.offset, extent}}}});
 }
 
 void HalvingNegotiation::send(const Hop& hop) {
-  const Passage& passage = hop.passage;
-  std::vector<Part> pieces = pieces_of(hop.parcels);
-  if (!passage.shared()) {
-    transfers_.give(Phase::halving, false, hop.agent, passage.tag, passage.extent,
-                    std::move(pieces));
-    return;
-  }
-  const int slot =
-      transfers_.add(Store::own_slot(Store::Kind::handing_out, Phase::halving, passage.slot,
-                                     passage.extent, {{all_picks(passage.extent), 0}}));
-  for (Part& piece : pieces) {
-    transfers_.move(Phase::halving, piece.store, slot, std::move(piece.runs));
-  }
+  transfers_.give(phase_to(hop.taker), same_region(hop.taker), hop.taker, hop.passage,
+                  pieces_of(hop.parcels));
 }
 
 void HalvingNegotiation::send_deliveries() {

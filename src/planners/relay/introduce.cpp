@@ -246,7 +246,7 @@ Verdict RelayNegotiation::reach_verdict(const LinkView& own, const Introduction&
   const Index edges = sends ? own.edges : far.edges;
   // One message for one edge relieves whoever has it, if others lead.
   const bool relieves =
-      policy_.decision == RelayPolicy::Decision::cheaper && edges == 1 && parts == 1;
+      policy_.decision == RelayPolicy::Decision::cheaper && is_one_for_one(edges, parts);
   if (edges <= parts && !relieves) return Verdict::straight;
   if (policy_.decision == RelayPolicy::Decision::fewer_messages) return Verdict::relayed;
   const bool pays =

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "cost/cores.hpp"
+
 namespace vicinal {
 
 namespace {
@@ -48,10 +50,10 @@ void expect_as_sent(RegionPair& pair, const std::vector<RegionPair>& sent) {
 }
 
 double ranks_per_core(const Neighborhood& neighborhood, const Profile& profile) {
-  if (profile.cores <= 0) return 1;
   const Machine& machine = *neighborhood.machine;
   const int host = machine.host_of(neighborhood.active().front());
-  return machine.ranks_on(host) / profile.cores;
+  const double cores = shared_cores(machine, host, profile);
+  return cores > 0 ? machine.ranks_on(host) / cores : 1;
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ std::vector<Passage> RelayNegotiation::lay_out(Led& message,
     if (rank == rank_) places[i].peer_index = static_cast<int>(outbound_.size());
     if (count > 0 && shares_memory_with(rank)) {
       places[i].peer_index = static_cast<int>(windows.size());
-      windows.push_back({{{message.count, 0, count}}, 0});
+      windows.push_back({{{message.count, 0, count}}, 0, rank});
     }
     others |= rank != rank_ && count > 0;
     message.count += count;

@@ -138,7 +138,7 @@ std::map<int, Portion> RelayNegotiation::portions_of(Led& message, Entries entri
     if (!its.empty() && consumer != rank_) picks[consumer] = picks_of(its);
     if (picks.contains(consumer) && shares_memory_with(consumer)) {
       portion.passage.peer_index = static_cast<int>(windows.size());
-      windows.push_back({picks[consumer], 0});
+      windows.push_back({picks[consumer], 0, consumer});
     }
     portion.entries = std::move(its);
   }
@@ -229,7 +229,7 @@ bool RelayNegotiation::publish(const std::vector<const OutLink*>& links, Letters
     position += run.count;
   }
   std::vector<Window> windows;
-  for (const auto& [reader, its] : entries) windows.push_back({picks_of(its), 0});
+  for (const auto& [reader, its] : entries) windows.push_back({picks_of(its), 0, reader});
   lay_end_to_end(windows);
   int index = 0;
   for (auto& [reader, its] : entries) {

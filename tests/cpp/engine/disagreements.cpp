@@ -70,6 +70,7 @@ TEST(settings_of_graphs_that_differ_are_told) {
       {"vicinal_split_bytes", "10", "20"},
       {"vicinal_leader_shift", "0", "1"},
       {"vicinal_group_size", "2", "3"},
+      {"vicinal_radix", "0", "3"},
       {"vicinal_choice", "measure", "estimate"},
       {"vicinal_bias", "direct:2", "direct:3"},
       {"vicinal_wisdom", "/nonexistent/a", "/nonexistent/b"},
@@ -95,7 +96,8 @@ TEST(settings_of_persistent_exchanges_that_differ_are_told) {
   const int odd = ring.size - 1;
   const std::array strategies{"direct",          "nearest-first",   "aggregate",
                               "two-step",        "split",           "automatic",
-                              "common-neighbor", "aggregate-plain", "distance-halving-pruned"};
+                              "common-neighbor", "aggregate-plain", "distance-halving-pruned",
+                              "cascade"};
   for (const char* common : strategies) {
     for (const char* other : strategies) {
       if (common == other) continue;
@@ -112,6 +114,7 @@ TEST(settings_of_persistent_exchanges_that_differ_are_told) {
       {"vicinal_split_bytes", "10", "20"},
       {"vicinal_leader_shift", "0", "1"},
       {"vicinal_group_size", "2", "3"},
+      {"vicinal_radix", "0", "3"},
       {"vicinal_choice", "measure", "estimate"},
       {"vicinal_choice", "estimate", "measure"},
       {"vicinal_choice", "measure", "measure-running"},

@@ -75,21 +75,23 @@ Wiring cartesian_wiring(const std::vector<int>& sizes, const std::vector<int>& p
   return wiring;
 }
 
-/// Runs all collectives in all forms on a graph that `create` makes with hints; with `allgathers`,
-/// by the planners that serve complete graphs only.
+/// Runs all collectives in all forms on a graph that `create` makes with hints; with `complete`, by the planners that
+/// serve complete graphs only.
 template <class Create>
 void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Create create,
-                bool allgathers = false) {
+                bool complete = false) {
   const Kinds kinds;
   const int size = world_size();
   int turn = static_cast<int>(seed);
   const std::string regions[] = {few_regions(size), "round-robin:3", "node"};
   for (const Planner& planner : planners()) {
-    if (planner.complete_only != allgathers) continue;
+    if (planner.complete_only != complete) continue;
     // A few planners each time where planning takes long.
     if (size > 4 && (turn++ + static_cast<int>(seed)) % (size > 8 ? 4 : 2) != 0) continue;
     const std::string strategy(planner.name);
-    const Hints hints{{allgathers ? "vicinal_allgather" : "vicinal_strategy", strategy},
+    const Hints hints{{"vicinal_strategy", strategy},
+                      {"vicinal_allgather", complete ? strategy : "automatic"},
+                      {"vicinal_radix", std::to_string(turn % 4 == 1 ? 0 : 2 + turn % 4)},
                       {"vicinal_regions", regions[seed % 3]},
                       {"vicinal_local", turn % 2 == 0 ? "shared" : "messages"},
                       {"vicinal_idle_ranks", turn % 3 == 0 ? "lead" : "rest"}};

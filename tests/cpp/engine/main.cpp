@@ -9,9 +9,11 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "check.hpp"
+#include "driver_double.hpp"
 #include "memory/delayed_memory.hpp"
 
 namespace {
@@ -51,8 +53,18 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const char* filter = argc > 1 ? argv[1] : "";
   const char* memory = std::getenv("ENGINE_TESTS_MEMORY");
+  std::optional<vicinal::testing::DriverDouble> gpu;
   if (memory != nullptr && std::strcmp(memory, "delayed") == 0) {
     vicinal::treat_host_memory_as(vicinal::delayed_memory());
+  }
+  if (memory != nullptr && std::strncmp(memory, "device", 6) == 0) {
+    gpu.emplace();
+    gpu->set("reaches_host", 1);
+    // "device-direct" is device memory that goes that way.
+    const std::string way = memory[6] == '-' ? memory + 7 : "";
+    gpu->set("open_to_mpi", way.starts_with("direct") ? 1 : 0);
+    if (!way.empty()) setenv("VICINAL_DEVICE_WAY", way.c_str(), 1);
+    vicinal::treat_host_memory_as(gpu->memory());
   }
   std::signal(SIGALRM, give_up);
   int passed = 0;
@@ -86,6 +98,10 @@ int main(int argc, char** argv) {
   if (rank == 0) {
     std::cout << passed << " passed, " << failed << " failed, " << skipped << " skipped\n"
               << std::flush;
+  }
+  if (gpu && gpu->get("misuses") > 0) {
+    std::cout << "FAILED: rank " << rank << " has used the driver wrongly\n" << std::flush;
+    ++failed;
   }
   MPI_Finalize();
   return failed > 0 || passed + skipped == 0 ? 1 : 0;

@@ -10,9 +10,9 @@ namespace {
 using namespace testing;
 
 const std::vector<int> shifts{1, -1, 2, 0, 3, 3};
-constexpr std::array strategies{"direct",          "nearest-first",   "aggregate",
-                                "aggregate-plain", "split",           "two-step",
-                                "automatic",       "common-neighbor", "distance-halving-pruned"};
+constexpr std::array strategies{
+    "direct",   "nearest-first", "aggregate",       "aggregate-plain",         "split",
+    "two-step", "automatic",     "common-neighbor", "distance-halving-pruned", "cascade"};
 
 int rounds() { return world_size() <= 4 ? 10 : 3; }
 

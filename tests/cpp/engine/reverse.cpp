@@ -58,14 +58,16 @@ struct Variant {
   const char* strategy;
   const char* local;
 };
-constexpr std::array<Variant, 8> variants{{{"direct", "shared"},
-                                           {"aggregate", "shared"},
-                                           {"two-step", "messages"},
-                                           {"split", "shared"},
-                                           {"common-neighbor", "shared"},
-                                           {"common-neighbor", "messages"},
-                                           {"distance-halving-pruned", "shared"},
-                                           {"distance-halving-pruned", "messages"}}};
+constexpr std::array<Variant, 10> variants{{{"direct", "shared"},
+                                            {"aggregate", "shared"},
+                                            {"two-step", "messages"},
+                                            {"split", "shared"},
+                                            {"common-neighbor", "shared"},
+                                            {"common-neighbor", "messages"},
+                                            {"distance-halving-pruned", "shared"},
+                                            {"distance-halving-pruned", "messages"},
+                                            {"cascade", "shared"},
+                                            {"cascade", "messages"}}};
 
 std::int64_t ghost_value(std::int64_t who, std::size_t ghost, int round) {
   return (who * 7919 + static_cast<std::int64_t>(ghost) * 104729 + std::int64_t{31} * round) %

@@ -39,10 +39,11 @@ TEST(settings_given_are_read_and_remembered) {
     if (row.is_path) continue;  // see below
     const bool words = row.form == SettingForm::words;
     const bool factors = row.key == "vicinal_bias";
-    const std::string text(words ? row.values.substr(row.values.rfind(' ') + 1)
-                           : row.form == SettingForm::whole_number ? "7"
-                           : factors                               ? "direct:0.5,ring:3"
-                                                                   : "blocks:3");
+    const bool number = row.form == SettingForm::whole_number || row.key == "vicinal_radix";
+    const std::string text(words     ? row.values.substr(row.values.rfind(' ') + 1)
+                           : number  ? "7"
+                           : factors ? "direct:0.5,ring:3"
+                                     : "blocks:3");
     const auto only_this = [&](const std::string& key) {
       return key == row.key ? std::optional(text) : std::nullopt;
     };
@@ -54,10 +55,23 @@ TEST(settings_given_are_read_and_remembered) {
     const auto wrong = [&](const std::string& key) {
       return key == row.key ? std::optional<std::string>("fastest") : std::nullopt;
     };
-    if (row.form == SettingForm::special && !factors) continue;
+    if (!words && !number && !factors) continue;
     CHECK_THROWS(Fault::info, read_settings(wrong),
                  std::string(row.key) + " is 'fastest', but " + expected(row) + " is expected");
   }
+}
+
+TEST(a_radix_of_one_is_none) {
+  if (environment_value("vicinal_radix")) testing::skip("needs no VICINAL_RADIX");
+  for (const char* text : {"1", "-2", "1048577", "2.5", ""}) {
+    const auto given = [&](const std::string& key) {
+      return key == "vicinal_radix" ? std::optional<std::string>(text) : std::nullopt;
+    };
+    CHECK_THROWS(Fault::info, read_settings(given),
+                 std::string("vicinal_radix is '") + text +
+                     "', but 0, or a whole number from 2 to 1048576 is expected");
+  }
+  CHECK_EQUAL(read_settings(nothing).options.radix, 0);
 }
 
 TEST(profiles_are_read_from_the_file_that_is_named) {

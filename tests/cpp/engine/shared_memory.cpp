@@ -16,30 +16,6 @@ namespace {
 
 using namespace testing;
 
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    const char* before = std::getenv(name);
-    had_ = before != nullptr;
-    if (had_) before_ = before;
-    setenv(name, value.c_str(), 1);
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-  ~Variable() {
-    if (had_) {
-      setenv(name_, before_.c_str(), 1);
-    } else {
-      unsetenv(name_);
-    }
-  }
-
- private:
-  const char* name_;
-  bool had_ = false;
-  std::string before_;
-};
-
 /// Relayed exchanges in regions of whole hosts, whatever shares memory.
 void run_exchanges(MPI_Comm comm) {
   const Shifts shifts(comm, {1, -2, 3, 0}, few_regions(size_of(comm)));

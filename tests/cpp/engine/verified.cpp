@@ -78,7 +78,7 @@ TEST(verified_persistent_exchanges_deliver) {
     const Shifts shifts(comm, {1, -1, 2, 0, 3, 3}, few_regions(world_size()), salt);
     for (const char* strategy :
          {"direct", "nearest-first", "aggregate", "aggregate-plain", "split", "two-step",
-          "automatic", "common-neighbor", "distance-halving-pruned"}) {
+          "automatic", "common-neighbor", "distance-halving-pruned", "cascade"}) {
       for (const char* local : {"shared", "messages"}) {
         Edges send = shifts.sending(), receive = shifts.receiving();
         RequestHandle request;

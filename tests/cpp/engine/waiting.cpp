@@ -68,6 +68,37 @@ TEST(asking_whom_a_rank_waits_for_loses_nothing) {
   }
 }
 
+TEST(who_waits_for_a_rank_of_the_same_host_names_it) {
+  // Ranks 0 and 1 send to both ranks of the next region; rank 0, which has most of it, leads, and rank 1 is late.
+  const Duplicate comm;
+  const int rank = world_rank();
+  if (world_size() < 4) testing::skip("needs 4 ranks");
+  const std::vector<int> near{0, 1}, far{2, 3}, none;
+  const bool sends = rank < 2, receives = rank == 2 || rank == 3, is_late = rank == 1;
+  const GraphHandle graph = graph_of(comm, receives ? near : none, sends ? far : none, "blocks:2");
+  Edges send(sends ? std::vector<int>(2, rank == 0 ? 9 : 1) : none, rank);
+  Edges receive(receives ? std::vector<int>{9, 1} : none);
+  RequestHandle request;
+  SUCCEEDS(plan_exchange(send, receive, graph, Hints{{"vicinal_strategy", "aggregate"}}, &request));
+  for (int round = 1; round <= 3; ++round) {
+    if (!is_late) SUCCEEDS(vicinal_start(&request));
+    std::ostringstream text;
+    for (int i = 0; i < 10; ++i) {
+      MPI_Barrier(comm);
+      vicinal_progress();
+    }
+    if (rank == 0)
+      reinterpret_cast<Request*>(static_cast<vicinal_request>(request))->name_awaited(text);
+    if (rank == 0)
+      CHECK_EQUAL(text.str(), std::string("an exchange planned by aggregate, with rank 1"));
+    MPI_Barrier(comm);
+    if (is_late) SUCCEEDS(vicinal_start(&request));
+    SUCCEEDS(vicinal_wait(&request));
+    for (std::size_t i = 0; i < receive.data.size(); ++i)
+      CHECK_EQUAL(receive.data[i], i < 9 ? 0 : 1);
+  }
+}
+
 TEST(waitany_takes_the_handle_of_what_is_the_users_for_one_use) {
   Complete world;
   const Duplicate comm;

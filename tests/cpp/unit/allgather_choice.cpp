@@ -10,6 +10,7 @@
 #include "allgathers.hpp"
 #include "check.hpp"
 #include "cost/price.hpp"
+#include "made_up_profiles.hpp"
 #include "planners/allgather/estimate.hpp"
 
 namespace vicinal {
@@ -36,17 +37,9 @@ SharedMachine round_robin(int size, int regions) {
 
 Profile profile(const char* name, double latency, double overhead, double seconds_per_byte,
                 double port, double handover, double cores) {
-  Profile it;
-  it.name = name;
-  const LevelCost near{0.4e-6, 0.4e-6, {{Protocol::any_size, 1.0e-6, 2.0e-10, false}}};
-  it.levels = {
-      near,
-      near,
-      {overhead / 2, overhead / 2, {{Protocol::any_size, latency, seconds_per_byte, false}}}};
-  it.port_seconds_per_byte = port;
+  Profile it = with_network({}, name, latency, overhead, seconds_per_byte, port, cores);
   it.handover = handover;
   it.copy_seconds_per_byte = 1.5e-10;
-  it.cores = cores;
   return it;
 }
 

@@ -73,7 +73,7 @@ void check_partners(const std::vector<Plan>& plans, const Machine& machine) {
 
 void plan_and_verify(const SharedMachine& machine, const std::vector<Pattern>& patterns,
                      const std::string& what) {
-  for (const char* name : {whole, pruned}) {
+  for (const char* name : {whole, pruned, "cascade"}) {
     for (const bool shared_memory : {false, true}) {
       try {
         const std::vector<Plan> plans = plan(name, machine, patterns, shared_memory);

@@ -11,7 +11,7 @@ namespace {
 
 using Labels = std::vector<int>;
 
-const DetectedPlaces places{{4, 4, 4, 9, 9}, {0, 0, 1, 2, 3}};
+const DetectedPlaces places{{4, 4, 4, 9, 9}, {0, 0, 1, 2, 3}, {}};
 
 TEST(machine_renumbers_by_lowest_rank) {
   const Machine machine({7, 3, 7, 0, 3}, {5, 5, 5, 1, 1});

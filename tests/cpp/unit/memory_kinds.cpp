@@ -97,9 +97,9 @@ TEST(delayed_jobs_do_what_kernels_do) {
                 ElementType::int64);
     const DelayedArray source(from);
     DelayedArray target(numbers(20));
-    const auto copy = delayed_memory().prepare_copy(runs, 8);
+    const auto copy = delayed_memory().prepare_copy(runs, 8, {});
     const auto reduction =
-        delayed_memory().prepare_reduction(runs, 8, ReduceOp::sum, ElementType::int64);
+        delayed_memory().prepare_reduction(runs, 8, ReduceOp::sum, ElementType::int64, {});
     for (int repeat = 0; repeat < 10; ++repeat) {
       target.fill(numbers(20));
       finish(*copy, source.data(), target.data());
@@ -123,7 +123,7 @@ TEST(delayed_jobs_finish_in_another_order) {
   std::vector<int> left, order;
   for (int i = 0; i < 24; ++i) {
     targets.emplace_back(numbers(1, -1));
-    jobs.push_back(delayed_memory().prepare_copy(runs, 8));
+    jobs.push_back(delayed_memory().prepare_copy(runs, 8, {}));
     (jobs.back()->begin(bytes(&from), bytes(targets.back().data())) ? order : left).push_back(i);
   }
   CHECK(!order.empty() && !left.empty());
@@ -144,7 +144,7 @@ TEST(dropped_jobs_touch_nothing) {
   const std::vector<CopyRun> runs{{0, 0, 3}};
   const std::vector<std::int64_t> from = numbers(3, 7);
   DelayedArray target(numbers(3));
-  auto job = delayed_memory().prepare_copy(runs, 8);
+  auto job = delayed_memory().prepare_copy(runs, 8, {});
   delayed_memory().hold();
   CHECK(!job->begin(bytes(from.data()), bytes(target.data())));
   for (int poll = 0; poll < 50; ++poll) CHECK(!job->poll());
@@ -162,7 +162,7 @@ TEST(a_failing_job_can_be_begun_again) {
   const std::vector<CopyRun> runs{{0, 0, 3}};
   const std::vector<std::int64_t> from = numbers(3, 7);
   DelayedArray target(numbers(3));
-  const auto job = delayed_memory().prepare_copy(runs, 8);
+  const auto job = delayed_memory().prepare_copy(runs, 8, {});
   delayed_memory().fail_next();
   CHECK_THROWS(Fault::memory, finish(*job, from.data(), target.data()), "delayed memory");
   CHECK(target.values() == numbers(3));

@@ -288,6 +288,8 @@ TEST(planning_with_different_options_is_told_to_all) {
                    "vicinal_leader_shift is '0' on rank 0, but '2' on rank 3"},
         Difference{[](PlanOptions& o) { o.group_size = 2; },
                    "vicinal_group_size is '0' on rank 0, but '2' on rank 3"},
+        Difference{[](PlanOptions& o) { o.radix = 2; },
+                   "vicinal_radix is '0' on rank 0, but '2' on rank 3"},
         Difference{[](PlanOptions& o) { o.profile.search *= 2; },
                    "vicinal_profile is 'Lassen, Spectrum MPI (default) (fingerprint "}}) {
     const Setting setting = some_ranks(find_planner("split"), true);

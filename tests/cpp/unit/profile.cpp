@@ -33,6 +33,10 @@ Profile example() {
   profile.handover = 1.25e-7;
   profile.copy_seconds_per_byte = 6.5e-11;
   profile.cores = 0.5;
+  profile.device = DeviceCost{
+      "a GPU", 4, {3e-6, 5e-6, 1e-12, 0.25}, {2e-6, 9e-6, 4e-11}, {2.5e-6, 8e-6, 5e-11}, {}, {}};
+  profile.device->peer = DeviceWork{1e-6, 2e-6, 3e-12, 0};
+  profile.device->levels = profile.levels;
   return profile;
 }
 
@@ -119,6 +123,12 @@ TEST(a_profile_that_is_none_says_so) {
           "rendezvous is 1, but true or false is expected");
   refused("\"measured\": false", "\"measured\": false, \"gap\": 1",
           "levels.domain.gap is not known");
+  refused("\"count\": 4", "\"count\": 1.5",
+          "device.count is 1.5, but a whole number of GPUs, or 0 where each rank has its own,");
+  refused("\"count\": 4,\n    ", "", "device.count is missing");
+  refused("\"to_host\"", "\"to_hell\"", "device.to_host is missing");
+  refused(",\n      \"seconds_per_byte\": 4e-11", "", "device.to_host.seconds_per_byte is missing");
+  refused("\"count\": 4", "\"count\": 4, \"memory\": 1", "device.memory is not known");
   CHECK_THROWS(Fault::info, read_profile("[]", "it"), "it is an array, but an object is expected");
   Profile empty = example();
   empty.levels[2].protocols.clear();

@@ -24,8 +24,8 @@ struct Ranks {
         bool with_reverse)
       : patterns(std::move(all)) {
     const auto size = static_cast<int>(patterns.size());
-    DetectedPlaces places{std::vector<int>(patterns.size(), 0),
-                          std::vector<int>(patterns.size(), 0)};
+    DetectedPlaces places{
+        std::vector<int>(patterns.size(), 0), std::vector<int>(patterns.size(), 0), {}};
     const auto machine =
         std::make_shared<const Machine>(read_regions(regions, places), places.node_of);
     neighborhoods = run_virtual<Neighborhood>(size, [&](int rank, Conversation& talk) {

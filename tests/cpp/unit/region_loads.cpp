@@ -166,6 +166,24 @@ TEST(a_rank_with_many_pairs_has_some_relayed_though_each_alone_would_go_straight
   CHECK(std::count(all.state().begin(), all.state().end(), Way::led) > 6);
 }
 
+TEST(overheads_and_bytes_of_many_messages_overlap_in_part) {
+  // Sixteen messages of a rank: of the shorter of both, a quarter counts, which lies between a sixteenth and all of it.
+  Profile profile = default_profile();
+  profile.port_seconds_per_byte = 0;
+  const LevelCost& cost = profile.network();
+  for (const Index elements : {Index{16}, Index{160'000}}) {
+    RegionLoads loads(1, 1, profile, {Division::whole, 0, 8});
+    loads.plan({{true, 1, Level::network, 16, {{0, 16, elements, elements}}}});
+    loads.set_state({Way::straight});
+    const Protocol& protocol = cost.protocol(elements / 16 * 8);
+    const double work = 16 * cost.send_overhead,
+                 bytes = static_cast<double>(elements) * 8 * protocol.seconds_per_byte;
+    CHECK((work > bytes) == (elements == 16));
+    const double expected = std::max(work, bytes) + std::min(work, bytes) / 4 + protocol.latency;
+    CHECK(std::abs(loads.seconds() - expected) < 1e-12);
+  }
+}
+
 TEST(shared_cores_add_up_what_their_ranks_do) {
   // 8 ranks with an edge each: on cores of their own nothing is gained; where all share one, eight messages are.
   const std::vector<RegionPair> pairs{even(1, true, 8, 1, 8), even(1, false, 8, 1, 8)};

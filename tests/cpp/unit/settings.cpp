@@ -87,7 +87,7 @@ TEST(settings_accept_what_they_say) {
       CHECK(accepts(row, std::to_string(row.largest)));
       CHECK(!accepts(row, std::to_string(row.least - 1)));
       CHECK(!accepts(row, std::to_string(row.largest + 1)));
-    } else if (row.form == SettingForm::seconds) {
+    } else if (row.form == SettingForm::amount) {
       CHECK(accepts(row, "0") && accepts(row, "0.5") && !accepts(row, "-1") &&
             !accepts(row, "nan"));
     }

@@ -1,0 +1,66 @@
+"""What a GPU's copies and kernels cost, of the times that the ranks of `vicinal calibrate` have left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .fits import fit_line, typical
+from .tables import duration
+
+Floats = npt.NDArray[np.float64]
+
+TASKS = ("to_device", "kernel", "to_host")
+"""In the order in which they are measured; the profile has their names."""
+
+
+def device_of(
+    gpu: Sequence[str] | None, times: Floats | None, peer: Floats | None, sizes: Sequence[int]
+) -> dict[str, Any] | None:
+    """The profile's `device`; None where there is no GPU, or none whose kernels could be compiled.
+
+    `gpu`: its name, how many there are, and something if it has kernels.  `times`: seconds by repetition, size, task, and
+    whether until it was on its way or until it was done.  `peer`: the same of one task, if ranks could reach into each
+    other's.
+    """
+    if gpu is None or times is None or not gpu[2]:
+        return None
+    by_task = np.asarray(times).reshape(-1, len(sizes), len(TASKS), 2)
+    works = {task: _work(by_task[:, :, number], sizes) for number, task in enumerate(TASKS)}
+    if peer is not None:
+        works["peer"] = _work(np.asarray(peer).reshape(-1, len(sizes), 2), sizes)
+    return {"name": gpu[0], "count": int(gpu[1])} | works
+
+
+def _work(times: Floats, sizes: Sequence[int]) -> dict[str, float]:
+    begun, done = typical(times[:, :, 0]), typical(times[:, :, 1])
+    # What has it begin has nothing to do with how much it is.
+    overhead = float(np.median(begun))
+    whole, per_byte = fit_line(sizes, done)
+    errors = np.abs(whole + per_byte * np.asarray(sizes) - done) / done
+    return {
+        "overhead": min(overhead, whole), "latency": max(whole - overhead, 0.0), "seconds_per_byte": per_byte,
+        "residual": float(np.median(errors)),
+    }
+
+
+def sentence(gpu: Sequence[str] | None, device: dict[str, Any] | None) -> str:
+    """What is shown of it."""
+    if gpu is None:
+        return "no GPU (VICINAL_LOG=info says which drivers were looked for): the profile has no prices of device memory"
+    if device is None:
+        return f"{gpu[0]}: its kernels cannot be compiled here (VICINAL_LOG=info says why), so it has not been measured"
+    said = {
+        "kernel": "a kernel", "to_host": "a copy to the host", "to_device": "a copy back",
+        "peer": "a kernel that reaches into another rank's memory",
+    }
+    parts = [
+        f"{said[name]} "
+        f"{duration((work['overhead'] + work['latency']) * 1e6)} and {duration(work['seconds_per_byte'] * 1e9)} per kB"
+        for name, work in device.items() if name in said
+    ]
+    messages = "is given its addresses: messages have levels of their own" if "levels" in device else "is not given its addresses"
+    return f"{device['name']} ({device['count']} of each host): {'; '.join(parts)}; MPI {messages}"

@@ -1,0 +1,102 @@
+"""What one rank of `vicinal bench alltoallv` does.  Started by benchmarks/alltoallv.py."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal import Graph
+
+from .competition import Exchange, compete
+from .neighborhood import OnlyExchanged, Planned
+from .process import COUNTED, RankProcess, run
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from mpi4py import MPI
+
+CALLS = "calls"
+"""Blocking calls in a loop, whose counts the library does not know beforehand."""
+
+
+def planner_and_radix(contestant: str) -> tuple[str, int]:
+    """What a contestant such as "tuna/4" is planned by; 0 where it has no radix of its own."""
+    planner, _, radix = contestant.partition("/")
+    return planner, int(radix or 0)
+
+
+class AllBlocks(OnlyExchanged):
+    """One rank's side of a case: what it has for each rank, and room for what they have for it."""
+
+    def __init__(self, process: RankProcess, number: int) -> None:
+        self.rank = process.comm.rank
+        table = process.load(f"{number}-bytes")
+        self.sent, self.received = np.array(table[self.rank]), np.array(table[:, self.rank])
+        self.send: npt.NDArray[np.uint8] = np.zeros(int(self.sent.sum()), np.uint8)
+        self.receive: npt.NDArray[np.uint8] = np.zeros(int(self.received.sum()), np.uint8)
+
+    def fill(self, round_: int) -> None:
+        """What is sent, differing from rank to rank and from round to round; whatever arrived is spoiled."""
+        generator = np.random.default_rng([self.rank, round_])
+        self.send[:] = generator.integers(0, 256, len(self.send), np.uint8)
+        self.receive[:] = 0
+
+
+class Own:
+    """The MPI library's own."""
+
+    def __init__(self, comm: MPI.Intracomm, case: AllBlocks) -> None:
+        from mpi4py import MPI
+
+        def side(array: npt.NDArray[np.uint8], counts: npt.NDArray[np.int64]) -> list[Any]:
+            places = np.cumsum(counts) - counts
+            # MPI's integers, which mpi4py takes as they are.
+            return [array, (counts.astype(np.int32), places.astype(np.int32)), MPI.BYTE]
+
+        self._comm, self._send, self._receive = comm, side(case.send, case.sent), side(case.receive, case.received)
+
+    def run(self) -> None:
+        self._comm.Alltoallv(self._send, self._receive)
+
+    def counts(self) -> list[int]:
+        return [0] * len(COUNTED)
+
+    def free(self) -> None:
+        """It holds nothing."""
+
+
+class Calls:
+    """vicinal's blocking calls."""
+
+    def __init__(self, graph: Graph, case: AllBlocks) -> None:
+        self._graph, self._send, self._receive = graph, [case.send, case.sent], [case.receive, case.received]
+
+    def run(self) -> None:
+        self._graph.Neighbor_alltoallv(self._send, self._receive)
+
+    def counts(self) -> list[int]:
+        return [0] * len(COUNTED)
+
+    def free(self) -> None:
+        """It goes with its graph."""
+
+
+def main(process: RankProcess) -> None:
+    """One rank, from its task to its results."""
+    comm, task = process.comm, process.task
+
+    def set_up(case: AllBlocks, contestant: str | None) -> Exchange:
+        if contestant is None:
+            return Own(comm, case)
+        if contestant == CALLS:
+            return Calls(Graph.complete(comm, regions=task["regions"], profile=task["profile"]), case)
+        planner, radix = planner_and_radix(contestant)
+        graph = Graph.complete(comm, strategy=planner, radix=radix, regions=task["regions"], profile=task["profile"])
+        return Planned(graph.Neighbor_alltoallv_init([case.send, case.sent], [case.receive, case.received]))
+
+    compete(process, lambda number: AllBlocks(process, number), set_up)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,210 @@
+// GPUs: copies and kernels, by the jobs that exchanges go by.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "choose/calibrate.hpp"
+#include "choose/measuring.hpp"
+#include "memory/device/device_memory.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/device_pointers.hpp"
+
+namespace vicinal {
+
+using namespace measuring;
+
+namespace {
+
+constexpr std::int64_t word = 8;
+/// What one turn takes, before any has been timed.
+constexpr double first_trip = 50e-6;
+
+struct JobTimes {
+  double begun = 0;
+  double done = 0;
+};
+
+/// One execution of a job.
+JobTimes time_of(MemoryJob& job, const std::byte* from, std::byte* to) {
+  const double start = now();
+  const bool at_once = job.begin(from, to);
+  const double begun = now();
+  if (!at_once) mpi::poll_until([&] { return job.poll(); }, "a GPU that is measured");
+  return {begun - start, now() - start};
+}
+
+/// All words, the last one first.
+std::vector<CopyRun> turned(std::int64_t bytes) {
+  const Index count = bytes / word;
+  std::vector<CopyRun> runs;
+  for (Index i = 0; i < count; ++i) runs.push_back({count - 1 - i, i, 1});
+  return runs;
+}
+
+/// What goes from the host to a GPU, is turned round there, and comes back.
+class RoundTrip {
+ public:
+  RoundTrip(MemoryKind& memory, std::int64_t bytes)
+      : bytes_(static_cast<std::size_t>(bytes)),
+        blocks_{MemoryBlock(memory.staging(), bytes_), MemoryBlock(memory, bytes_),
+                MemoryBlock(memory, bytes_), MemoryBlock(memory.staging(), bytes_)} {
+    const CopyRun all{0, 0, bytes / word};
+    jobs_[0] = memory.prepare_copy({&all, 1}, word, {false, true});
+    jobs_[1] = memory.prepare_copy(turned(bytes), word, {true, true});
+    jobs_[2] = memory.prepare_copy({&all, 1}, word, {true, false});
+  }
+
+  std::array<JobTimes, 3> time() {
+    std::array<JobTimes, 3> times;
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      times[i] = time_of(*jobs_[i], blocks_[i].data(), blocks_[i + 1].data());
+    }
+    return times;
+  }
+  void fill(int value) {
+    for (std::size_t i = 0; i < bytes_; ++i) {
+      blocks_.front().data()[i] =
+          static_cast<std::byte>(static_cast<std::size_t>(value) + i / word);
+    }
+  }
+  void check() const {
+    const std::byte *sent = blocks_.front().data(), *back = blocks_.back().data();
+    for (std::size_t i = 0; i < bytes_; i += word) {
+      require(std::memcmp(sent + i, back + bytes_ - word - i, word) == 0, Fault::internal,
+              "what a GPU has given back is not what it was given");
+    }
+  }
+
+ private:
+  std::size_t bytes_;
+  std::array<MemoryBlock, 4> blocks_;
+  std::array<std::unique_ptr<MemoryJob>, 3> jobs_;
+};
+
+/// Lets another rank into memory of a GPU until it is done, and tells it where there is none to be let into.
+void offer(const Line& line, MemoryKind* memory, std::size_t bytes) {
+  MemoryBlock block;
+  MemoryTicket ticket;
+  bool is_shared = false;
+  if (memory != nullptr) {
+    block = MemoryBlock(*memory, bytes);
+    try {
+      ticket = memory->share(block.data());
+      is_shared = true;
+    } catch (const Error&) {
+      // What cannot be is not measured.
+    }
+  }
+  line.tell(is_shared ? 1 : 0);
+  if (!is_shared) return;
+  mpi::PendingOperation sent = line.send(ticket.bytes, tag_data);
+  finish(sent);
+  static_cast<void>(line.hear());  // it is closed
+}
+
+/// What another rank offers.
+class Opened {
+ public:
+  Opened(const Line& line, MemoryKind* memory) : line_(line), memory_(memory) {
+    is_offered_ = line.hear() != 0;
+    if (!is_offered_) return;
+    MemoryTicket ticket;
+    mpi::PendingOperation came = line.receive(ticket.bytes, tag_data);
+    finish(came);
+    if (memory == nullptr) return;
+    try {
+      data_ = memory->open_shared(ticket);
+    } catch (const Error&) {
+      // As above.
+    }
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  ~Opened() {
+    if (data_ != nullptr) memory_->close_shared(data_);
+    if (is_offered_) line_.tell(0);
+  }
+  [[nodiscard]] const std::byte* data() const { return data_; }
+
+ private:
+  const Line& line_;
+  MemoryKind* memory_;
+  bool is_offered_ = false;
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace
+
+Calibrator::Gpus Calibrator::gpus() const {
+  const auto gpu = device::first_gpu(device::drivers());
+  if (!gpu) return {};
+  return {gpu->name, gpu->count, gpu->has_kernels,
+          mpi::takes_pointers(*communicator_, gpu->memory)};
+}
+
+Samples Calibrator::device_peer(RankPair pair, std::span<const std::int64_t> sizes, Effort effort) {
+  Samples samples;
+  measure([&] {
+    const bool shares = rank() == pair.first, reaches = rank() == pair.second;
+    if (!shares && !reaches) return;
+    const Line line(*communicator_, shares ? pair.second : pair.first);
+    const auto gpu = device::first_gpu(device::drivers());
+    const auto largest = static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end()));
+    if (shares) {
+      offer(line, gpu ? &gpu->memory : nullptr, largest);
+      return;
+    }
+    const Opened theirs(line, gpu ? &gpu->memory : nullptr);
+    if (theirs.data() == nullptr) return;
+    const MemoryBlock into(gpu->memory, largest);
+    for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
+      for (const std::int64_t size : sizes) {
+        const auto job = gpu->memory.prepare_copy(turned(size), word, {true, true});
+        std::array<std::vector<double>, 2> times;
+        for (std::int64_t turn = turns_for(effort.seconds, first_trip); turn > 0; --turn) {
+          const JobTimes found = time_of(*job, theirs.data(), into.data());
+          times[0].push_back(found.begun);
+          times[1].push_back(found.done);
+        }
+        if (repetition < 0) continue;
+        for (std::vector<double>& each : times) samples.push_back(median(each));
+      }
+    }
+  });
+  return samples;
+}
+
+Samples Calibrator::device(std::span<const std::int64_t> sizes, Effort effort) {
+  Samples samples;
+  measure([&] {
+    if (rank() != 0) return;
+    const auto gpu = device::first_gpu(device::drivers());
+    if (!gpu) return;
+    std::vector<double> of_one(sizes.size(), first_trip);
+    for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        RoundTrip trip(gpu->memory, sizes[i]);
+        trip.fill(repetition);
+        std::array<std::array<std::vector<double>, 2>, 3> times;
+        const double begin = now();
+        const std::int64_t turns = turns_for(effort.seconds, of_one[i]);
+        for (std::int64_t turn = 0; turn < turns; ++turn) {
+          const std::array<JobTimes, 3> found = trip.time();
+          for (std::size_t job = 0; job < found.size(); ++job) {
+            times[job][0].push_back(found[job].begun);
+            times[job][1].push_back(found[job].done);
+          }
+        }
+        of_one[i] = (now() - begin) / static_cast<double>(turns);
+        trip.check();
+        if (repetition < 0) continue;
+        for (auto& of_job : times) {
+          for (std::vector<double>& each : of_job) samples.push_back(median(each));
+        }
+      }
+    }
+  });
+  return samples;
+}
+
+}  // namespace vicinal

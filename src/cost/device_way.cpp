@@ -1,0 +1,72 @@
+#include "cost/device_way.hpp"
+
+#include "base/product.hpp"
+
+namespace vicinal {
+
+namespace {
+
+double seconds(const DeviceWork& work, std::int64_t bytes) {
+  return work.overhead + work.latency + static_cast<double>(bytes) * work.seconds_per_byte;
+}
+
+/// One thing by two ways, of which the other may have no price.
+struct Ways {
+  double by_host = 0;
+  double otherwise = 0;
+  [[nodiscard]] bool other_is_cheaper() const { return otherwise < by_host; }
+};
+
+/// Gathering and scattering on the GPU takes as long either way.
+Ways of_messages(const Plan& plan, const Machine& machine, const Profile& profile,
+                 Index element_bytes) {
+  const DeviceCost& device = *profile.device;
+  const std::vector<bool> there = lying_on_device(plan, {true, true}, true);
+  Ways ways;
+  for (const Operation& it : plan.operations) {
+    const bool sends = it.kind == OperationKind::send;
+    if (!is_message(it.kind) || !there[static_cast<std::size_t>(sends ? it.from : it.to)]) continue;
+    const std::int64_t bytes = product(it.count, element_bytes);
+    const auto level = static_cast<std::size_t>(machine.level(plan.rank, it.peer));
+    ways.by_host += seconds(sends ? device.to_host : device.to_device, bytes) +
+                    profile.levels[level].seconds(bytes);
+    ways.otherwise += (*device.levels)[level].seconds(bytes);
+  }
+  return ways;
+}
+
+/// Of this rank's slots, and as if those of others were like them.
+Ways of_handovers(const Plan& plan, const Profile& profile, Index element_bytes) {
+  const DeviceCost& device = *profile.device;
+  const std::vector<bool> mine = slots_on_device(plan, {true, true});
+  Ways ways;
+  for (const Operation& it : plan.operations) {
+    if (it.kind != OperationKind::copy && it.kind != OperationKind::reduce) continue;
+    const auto from = static_cast<std::size_t>(it.from), to = static_cast<std::size_t>(it.to);
+    const auto crosses = [&](std::size_t slot, std::size_t user, Space users) {
+      const Buffer& buffer = plan.buffers[slot];
+      return buffer.space == Space::shared && (buffer.peer_index >= 0 || mine[slot]) &&
+             plan.buffers[user].space == users;
+    };
+    const bool out = crosses(to, from, Space::source), in = crosses(from, to, Space::target);
+    if (!out && !in) continue;
+    const std::int64_t bytes = product(total(it.runs), element_bytes);
+    const bool far = plan.buffers[out ? to : from].peer_index >= 0;
+    ways.by_host += seconds(out ? device.to_host : device.to_device, bytes);
+    ways.otherwise += seconds(far ? *device.peer : device.kernel, bytes);
+  }
+  return ways;
+}
+
+}  // namespace
+
+DeviceWay cheaper_way(const Plan& plan, const Machine& machine, const Profile& profile,
+                      Index element_bytes) {
+  if (!profile.device) return staged_way;
+  return device_way(
+      profile.device->levels &&
+          of_messages(plan, machine, profile, element_bytes).other_is_cheaper(),
+      profile.device->peer && of_handovers(plan, profile, element_bytes).other_is_cheaper());
+}
+
+}  // namespace vicinal

@@ -1,0 +1,170 @@
+#include "memory/device/device.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <ostream>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "memory/device/compiler.hpp"
+
+namespace vicinal::device {
+
+namespace {
+
+/// Of streams: they do not wait for the program's default stream, as the flag says in both interfaces.
+constexpr unsigned non_blocking = 1;
+/// Of events that are only asked whether they have happened.
+constexpr unsigned without_timing = 2;
+
+constexpr unsigned threads_per_block = 256;
+/// More blocks than any device runs at a time gain nothing: threads go round.
+constexpr std::size_t most_blocks = 4096;
+
+/// Numbers of NVIDIA's attributes of devices.
+enum Capability : int { capability_major = 75, capability_minor = 76 };
+
+}  // namespace
+
+Device::Current::Current(Device& device) : device_(device) {
+  if (!device.is_set_up_.load(std::memory_order_acquire)) device.connect();
+  enter();
+  try {
+    if (!device.is_set_up_.load(std::memory_order_acquire)) device.make_streams();
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+Device::Current::~Current() { leave(); }
+
+void Device::Current::enter() {
+  const Driver& driver = device_.driver_;
+  if (driver.vendor() == Driver::Vendor::nvidia) {
+    driver.call(driver.calls.push_context, device_.context_);
+  } else {
+    driver.call(driver.calls.current_device, &before_);
+    driver.call(driver.calls.use_device, device_.number_);
+  }
+}
+
+void Device::Current::leave() noexcept {
+  const Driver& driver = device_.driver_;
+  // What fails here has failed before, and was told of then.
+  if (driver.vendor() == Driver::Vendor::nvidia) {
+    void* left = nullptr;
+    driver.calls.pop_context.function(&left);
+  } else {
+    driver.calls.use_device.function(before_);
+  }
+}
+
+void Device::connect() {
+  const Lock lock(mutex_);
+  driver_.call(driver_.calls.initialize, 0U);
+  if (driver_.vendor() == Driver::Vendor::nvidia && context_ == nullptr) {
+    driver_.call(driver_.calls.retain_context, &context_, number_);
+  }
+}
+
+void Device::make_streams() {
+  const Lock lock(mutex_);
+  for (void*& stream : streams_) {
+    if (stream == nullptr) driver_.call(driver_.calls.create_stream, &stream, non_blocking);
+  }
+  is_set_up_.store(true, std::memory_order_release);
+}
+
+void Device::give_back(const Entry<void*>& entry, void* what) noexcept {
+  // A failure may be that of something else before, told of once; a device that fails again is lost, and so is what it had.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      const Current current(*this);
+      entry.function(what);
+      return;
+    } catch (const std::exception&) {
+    }
+  }
+}
+
+void* Device::stream() {
+  return streams_[turn_.fetch_add(1, std::memory_order_relaxed) % stream_count];
+}
+
+void* Device::new_event() const {
+  void* event = nullptr;
+  driver_.call(driver_.calls.create_event, &event, without_timing);
+  return event;
+}
+
+void Device::follow(void* stream) {
+  const Lock lock(mutex_);
+  if (followed_ == nullptr) followed_ = new_event();
+  driver_.call(driver_.calls.record_event, followed_, stream);
+  // Each waits for what the event stands for now, whatever it is recorded for later.
+  for (std::size_t i = 0; i < stream_count; ++i) {
+    driver_.call(driver_.calls.have_stream_await, streams_[i], followed_, 0U);
+  }
+  follows_.store(true, std::memory_order_release);
+}
+
+void Device::await_followed() {
+  if (!follows_.exchange(false, std::memory_order_acq_rel)) return;
+  // Which comes after all that was followed, of however many streams.
+  driver_.call(driver_.calls.await_stream, streams_.front());
+}
+
+std::string Device::architecture() const {
+  if (driver_.vendor() == Driver::Vendor::nvidia) {
+    int major = 0;
+    int minor = 0;
+    driver_.call(driver_.calls.device_attribute, &major, int{capability_major}, number_);
+    driver_.call(driver_.calls.device_attribute, &minor, int{capability_minor}, number_);
+    return "sm_" + std::to_string(major * 10 + minor);
+  }
+  // Devices of one name have one architecture; its compiler finds out which.
+  std::array<char, 256> name{};
+  driver_.call(driver_.calls.device_name, name.data(), static_cast<int>(name.size()) - 1, number_);
+  return name.data();
+}
+
+bool Device::has_kernels() {
+  const Lock lock(mutex_);
+  if (std::exchange(looked_for_kernels_, true)) return module_ != nullptr;
+  try {
+    const std::string code = kernel_code(driver_, architecture());
+    driver_.call(driver_.calls.load_module, &module_, static_cast<const void*>(code.data()));
+  } catch (const Error& error) {
+    module_ = nullptr;
+    log_line(LogLevel::info, [&](std::ostream& line) {
+      line << "device memory: each run of elements is copied by itself, and reductions are the "
+              "processor's: "
+           << error.what();
+    });
+  }
+  return module_ != nullptr;
+}
+
+void* Device::kernel(const std::string& name) {
+  const Lock lock(mutex_);
+  void*& found = kernels_[name];
+  if (found == nullptr) driver_.call(driver_.calls.find_function, &found, module_, name.c_str());
+  return found;
+}
+
+void Device::settle(void* stream) const noexcept {
+  // A wait that fails says nothing of the stream; one that fails again says that the device is lost.
+  const auto& wait = driver_.calls.await_stream;
+  if (wait.function(stream) != success) wait.function(stream);
+}
+
+void Device::launch(void* kernel, std::size_t threads, void** arguments, void* stream) const {
+  const std::size_t blocks = (threads + threads_per_block - 1) / threads_per_block;
+  driver_.call(driver_.calls.launch, kernel,
+               static_cast<unsigned>(std::clamp<std::size_t>(blocks, 1, most_blocks)), 1U, 1U,
+               threads_per_block, 1U, 1U, 0U, stream, arguments, static_cast<void**>(nullptr));
+}
+
+}  // namespace vicinal::device

@@ -1,0 +1,90 @@
+// A device as jobs use it: its context, its private streams, its kernels. Set up when the first job needs it.
+//
+// Streams are private and do not wait for the program's, unless they are told to follow one: what a program's kernels
+// write must be there when an exchange starts.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "base/guarded.hpp"
+#include "memory/device/driver.hpp"
+
+namespace vicinal::device {
+
+class Device {
+ public:
+  /// Device `number` of a driver, untouched.
+  Device(const Driver& driver, int number) : driver_(driver), number_(number) {}
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] const Driver& driver() const { return driver_; }
+  [[nodiscard]] int number() const { return number_; }
+
+  /// The device of the thread while this lives, and the one before again then. Sets the device up where nobody
+  /// has, and throws a device fault where that cannot be done.
+  class Current {
+   public:
+    explicit Current(Device& device);
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+    ~Current();
+
+   private:
+    void enter();
+    void leave() noexcept;
+
+    Device& device_;
+    int before_ = 0;  ///< AMD's
+  };
+
+  /// Calls what gives something back; its failures are of no interest any more.
+  void give_back(const Entry<void*>& entry, void* what) noexcept;
+
+  // For whoever has it as the current one.
+
+  /// One of the private streams, in turn, for a job.
+  [[nodiscard]] void* stream();
+  /// Of those that are only asked whether they have happened.
+  [[nodiscard]] void* new_event() const;
+  /// One for what is awaited at once, which follows nobody.
+  [[nodiscard]] void* set_up_stream() const { return streams_[stream_count]; }
+  /// What jobs put on their streams from now on comes after what is on this one. Waits for nothing.
+  void follow(void* stream);
+  /// Waits until what was followed so far has been done.
+  void await_followed();
+  /// Whether kernels can be had; where not, the log says why, and copies of the driver's do their work.
+  [[nodiscard]] bool has_kernels();
+  /// A kernel, of those in kernels.cu.
+  [[nodiscard]] void* kernel(const std::string& name);
+  /// Runs one in the order of a stream, with threads for so many pieces of work.
+  void launch(void* kernel, std::size_t threads, void** arguments, void* stream) const;
+  /// Waits until a stream has done all that was put on it, whatever has failed before.
+  void settle(void* stream) const noexcept;
+
+ private:
+  static constexpr std::size_t stream_count = 4;
+
+  void connect();
+  void make_streams();
+  [[nodiscard]] std::string architecture() const;
+
+  const Driver& driver_;
+  const int number_;
+  std::atomic<bool> is_set_up_ = false;
+  std::atomic<unsigned> turn_ = 0;
+  void* context_ = nullptr;
+  std::array<void*, stream_count + 1> streams_{};
+  std::atomic<bool> follows_ = false;  ///< something that nobody has waited for
+  Mutex mutex_;
+  void* followed_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< an event
+  bool looked_for_kernels_ VICINAL_GUARDED_BY(mutex_) = false;
+  void* module_ VICINAL_GUARDED_BY(mutex_) = nullptr;
+  std::map<std::string, void*> kernels_ VICINAL_GUARDED_BY(mutex_);
+};
+
+}  // namespace vicinal::device

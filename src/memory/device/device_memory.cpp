@@ -1,0 +1,193 @@
+#include "memory/device/device_memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/guarded.hpp"
+#include "memory/device/device.hpp"
+#include "memory/device/job.hpp"
+
+namespace vicinal {
+
+namespace device {
+
+namespace {
+
+/// Of cuMemHostAlloc and hipHostMalloc: pinned for all contexts.
+constexpr unsigned portable = 1;
+
+/// Of opening memory of another process: that of other devices than the current one, too.
+constexpr unsigned reach_other_devices = 1;
+
+const char* mpi_name_of(const Driver& driver) {
+  return driver.vendor() == Driver::Vendor::nvidia ? "cuda" : "rocm";
+}
+
+/// The host's, which the device's copies reach without an intermediate one.
+class PinnedMemory final : public ReachableMemory {
+ public:
+  explicit PinnedMemory(Device& device) : device_(device) {}
+  [[nodiscard]] const char* name() const override { return "pinned"; }
+  [[nodiscard]] std::byte* allocate(std::size_t bytes) override {
+    const Device::Current current(device_);
+    void* memory = nullptr;
+    device_.driver().call(device_.driver().calls.allocate_pinned, &memory, bytes, portable);
+    return static_cast<std::byte*>(std::memset(memory, 0, bytes));
+  }
+  void release(std::byte* memory) noexcept override {
+    device_.give_back(device_.driver().calls.release_pinned, memory);
+  }
+
+ private:
+  Device& device_;
+};
+
+/// A device with its kinds. They stay to the end of the process.
+struct Kinds {
+  Kinds(const Driver& driver, int number)
+      : device(driver, number), pinned(device), memory(device, pinned) {}
+  Device device;
+  PinnedMemory pinned;
+  DeviceMemory memory;
+};
+
+Kinds& kinds_of(const Driver& driver, int number) {
+  static auto* const mutex = new Mutex;
+  static auto* const known = new std::map<std::pair<const Driver*, int>, Kinds*>;
+  const Lock lock(*mutex);
+  Kinds*& kinds = (*known)[{&driver, number}];
+  if (kinds == nullptr) kinds = new Kinds(driver, number);
+  return *kinds;
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(Device& device, MemoryKind& pinned)
+    : device_(device),
+      pinned_(pinned),
+      name_(std::string(device.driver().name()) + " device " + std::to_string(device.number())) {}
+
+const char* DeviceMemory::mpi_name() const { return mpi_name_of(device_.driver()); }
+
+MemoryTicket DeviceMemory::share(std::byte* memory) {
+  const Device::Current current(device_);
+  MemoryTicket ticket;
+  device_.driver().call(device_.driver().calls.share_memory, &ticket, static_cast<void*>(memory));
+  return ticket;
+}
+
+std::byte* DeviceMemory::open_shared(const MemoryTicket& ticket) {
+  const Device::Current current(device_);
+  void* memory = nullptr;
+  device_.driver().call(device_.driver().calls.open_memory, &memory, ticket, reach_other_devices);
+  return static_cast<std::byte*>(memory);
+}
+
+void DeviceMemory::close_shared(std::byte* memory) noexcept {
+  device_.give_back(device_.driver().calls.close_memory, memory);
+}
+
+std::byte* DeviceMemory::allocate(std::size_t bytes) {
+  const Device::Current current(device_);
+  const Driver& driver = device_.driver();
+  void* const stream = device_.set_up_stream();
+  void* memory = nullptr;
+  driver.call(driver.calls.allocate, &memory, bytes);
+  try {
+    driver.call(driver.calls.fill, memory, 0, bytes, stream);
+    driver.call(driver.calls.await_stream, stream);
+  } catch (...) {
+    device_.settle(stream);
+    release(static_cast<std::byte*>(memory));
+    throw;
+  }
+  return static_cast<std::byte*>(memory);
+}
+
+void DeviceMemory::release(std::byte* memory) noexcept {
+  device_.give_back(device_.driver().calls.release, memory);
+}
+
+void DeviceMemory::await_followed() {
+  const Device::Current current(device_);
+  device_.await_followed();
+}
+
+std::unique_ptr<MemoryJob> DeviceMemory::prepare_copy(std::span<const CopyRun> runs,
+                                                      std::size_t element_bytes, Sides inside) {
+  const Device::Current current(device_);
+  return std::make_unique<Job>(device_, *this,
+                               copy_script(runs, element_bytes, inside, device_.has_kernels()));
+}
+
+std::unique_ptr<MemoryJob> DeviceMemory::prepare_reduction(std::span<const CopyRun> runs,
+                                                           std::size_t element_bytes, ReduceOp op,
+                                                           ElementType type, Sides inside) {
+  if (op == ReduceOp::replace) return prepare_copy(runs, element_bytes, inside);
+  const Device::Current current(device_);
+  return std::make_unique<Job>(
+      device_, *this,
+      reduction_script(runs, element_bytes, op, type, inside, device_.has_kernels()));
+}
+
+MemoryKind* first_device(std::string_view mpi_name) {
+  for (const auto& driver : drivers()) {
+    if (mpi_name == mpi_name_of(*driver)) return &kinds_of(*driver, 0).memory;
+  }
+  return nullptr;
+}
+
+std::optional<Gpu> first_gpu(const Drivers& drivers) {
+  for (const auto& driver : drivers) {
+    const Calls& calls = driver->calls;
+    int count = 0;
+    if (calls.initialize.function(0U) != success) continue;
+    if (calls.count_devices.function(&count) != success || count < 1) continue;
+    Kinds& kinds = kinds_of(*driver, 0);
+    std::array<char, 256> name{};
+    driver->call(calls.device_name, name.data(), static_cast<int>(name.size()) - 1, 0);
+    const Device::Current current(kinds.device);
+    return Gpu{kinds.memory, name.data(), count, kinds.device.has_kernels()};
+  }
+  return std::nullopt;
+}
+
+bool is_known(const void* address) {
+  const auto knows = [address](const auto& driver) {
+    return driver->locate(address).kind != Place::Kind::unknown;
+  };
+  return std::any_of(drivers().begin(), drivers().end(), knows);
+}
+
+void follow_stream(const void* address, std::uintptr_t stream) {
+  auto* const followed = reinterpret_cast<void*>(stream);
+  for (const auto& driver : drivers()) {
+    const Place place = driver->locate(address);
+    if (place.kind == Place::Kind::unknown) continue;
+    Device& device = kinds_of(*driver, place.number).device;
+    const Device::Current current(device);
+    if (place.kind == Place::Kind::device) return device.follow(followed);
+    return driver->call(driver->calls.await_stream, followed);
+  }
+  fail(Fault::argument, "a stream was given for a buffer that does not lie in the memory of a GPU");
+}
+
+}  // namespace device
+
+MemoryKind& device_memory(const device::Driver& driver, int number) {
+  return device::kinds_of(driver, number).memory;
+}
+
+MemoryKind* device_memory_among(const device::Drivers& drivers, const void* address) {
+  for (const auto& driver : drivers) {
+    const device::Place place = driver->locate(address);
+    if (place.kind == device::Place::Kind::device) return &device_memory(*driver, place.number);
+  }
+  return nullptr;
+}
+
+}  // namespace vicinal

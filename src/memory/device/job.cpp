@@ -1,0 +1,183 @@
+#include "memory/device/job.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "base/error.hpp"
+#include "memory/device/device_memory.hpp"
+
+namespace vicinal::device {
+
+namespace {
+
+bool is_the_processors(const Step& step) {
+  return std::holds_alternative<HostCopy>(step) || std::holds_alternative<HostReduction>(step);
+}
+
+/// The largest power of two, up to `most`, that divides all.
+std::int64_t common_alignment(std::int64_t most, const std::byte* from, const std::byte* to) {
+  const auto both = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
+  while (both % static_cast<std::uintptr_t>(most) != 0) most /= 2;
+  return most;
+}
+
+}  // namespace
+
+Job::Job(Device& device, DeviceMemory& memory, Script script)
+    : device_(device),
+      steps_(std::move(script.steps)),
+      pinned_(memory.staging(), script.pinned_bytes),
+      scratch_(memory, script.scratch_bytes + script.tables.size()),
+      tables_at_(script.scratch_bytes),
+      stream_(device.stream()) {
+  const Driver& driver = device.driver();
+  event_ = device.new_event();
+  try {
+    if (!script.tables.empty()) fill_tables(script.tables);
+  } catch (...) {
+    driver.calls.destroy_event.function(event_);
+    throw;
+  }
+}
+
+Job::~Job() {
+  drop();
+  device_.give_back(device_.driver().calls.destroy_event, event_);
+}
+
+void Job::fill_tables(std::span<const std::byte> tables) {
+  const Driver& driver = device_.driver();
+  void* const stream = device_.set_up_stream();
+  try {
+    driver.copy(scratch_.data() + tables_at_, tables.data(), tables.size(), stream);
+    driver.call(driver.calls.await_stream, stream);
+  } catch (...) {
+    device_.settle(stream);
+    throw;
+  }
+}
+
+bool Job::begin(const std::byte* from, std::byte* to) {
+  from_ = from;
+  to_ = to;
+  next_ = 0;
+  return go_on();
+}
+
+bool Job::poll() { return go_on(); }
+
+bool Job::go_on() try {
+  const Device::Current current(device_);
+  for (;;) {
+    if (event_is_set_ && !has_happened()) return false;
+    if (next_ < steps_.size() && !(under_way_ && is_the_processors(steps_[next_]))) {
+      issue(steps_[next_]);
+      ++next_;
+    } else if (under_way_) {
+      device_.driver().call(device_.driver().calls.record_event, event_, stream_);
+      event_is_set_ = true;
+    } else {
+      return true;
+    }
+  }
+} catch (...) {
+  drop();
+  throw;
+}
+
+bool Job::has_happened() {
+  const Driver& driver = device_.driver();
+  const Status status = driver.calls.query_event.function(event_);
+  if (status == not_ready) return false;
+  if (status != success) driver.refuse(driver.calls.query_event.name, status);
+  under_way_ = false;
+  event_is_set_ = false;
+  return true;
+}
+
+void Job::drop() noexcept {
+  next_ = steps_.size();
+  if (!under_way_) return;
+  try {
+    const Device::Current current(device_);
+    if (!event_is_set_ || device_.driver().calls.await_event.function(event_) != success) {
+      device_.settle(stream_);
+    }
+  } catch (const std::exception&) {
+    // Of a device that cannot be used any more nothing can be awaited.
+  }
+  under_way_ = false;
+  event_is_set_ = false;
+}
+
+std::byte* Job::at(Spot spot) const {
+  switch (spot.part) {
+    // Nothing writes to the side that is copied from.
+    case Part::from: return const_cast<std::byte*>(from_) + spot.offset;
+    case Part::to: return to_ + spot.offset;
+    case Part::scratch: return scratch_.data() + spot.offset;
+    case Part::pinned: break;
+  }
+  return pinned_.data() + spot.offset;
+}
+
+const std::byte* Job::list(std::int64_t place) const {
+  return place < 0 ? nullptr : scratch_.data() + tables_at_ + place;
+}
+
+void Job::issue(const Step& step) {
+  if (!is_the_processors(step)) under_way_ = true;
+  std::visit([this](const auto& it) { put(it); }, step);
+}
+
+void Job::put(const Transfer& step) {
+  device_.driver().copy(at(step.to), at(step.from), step.bytes, stream_);
+}
+
+void Job::put(const MoveWords& step) {
+  const std::byte* from = at(step.from);
+  std::byte* to = at(step.to);
+  const std::int64_t part = common_alignment(step.alignment, from, to);
+  const std::byte* sources = list(step.sources);
+  const std::byte* targets = list(step.targets);
+  unsigned parts = 0;
+  while ((part << parts) < step.word_bytes) ++parts;
+  unsigned long long count = step.count;
+  std::array<void*, 6> arguments{&from, &to, &sources, &targets, &parts, &count};
+  void* const kernel =
+      device_.kernel("copy_words_" + std::to_string(part) + "_" + std::to_string(step.offset_bits));
+  device_.launch(kernel, step.count << parts, arguments.data(), stream_);
+}
+
+void Job::put(const MovePieces& step) {
+  const std::byte* from = at(step.from);
+  std::byte* to = at(step.to);
+  const std::int64_t part = common_alignment(step.alignment, from, to);
+  const std::byte* pieces = list(step.pieces);
+  // As many threads move a piece as execute together.
+  unsigned team = 32;
+  unsigned long long count = step.count;
+  std::array<void*, 5> arguments{&from, &to, &pieces, &team, &count};
+  void* const kernel = device_.kernel("copy_pieces_" + std::to_string(part));
+  device_.launch(kernel, step.count * team, arguments.data(), stream_);
+}
+
+void Job::put(const ReduceValues& step) {
+  const std::byte* from = at(step.from);
+  std::byte* to = at(step.to);
+  require(common_alignment(step.value_bytes, from, to) == step.value_bytes, Fault::argument,
+          "a reduction in device memory begins at an address that is no multiple of the ",
+          step.value_bytes, " bytes of a value; give buffers that are aligned for their type");
+  const std::byte* targets = list(step.targets);
+  const std::byte* starts = list(step.starts);
+  const std::byte* sources = list(step.sources);
+  unsigned long long count = step.count;
+  std::array<void*, 6> arguments{&from, &to, &targets, &starts, &sources, &count};
+  device_.launch(device_.kernel(step.kernel), step.count, arguments.data(), stream_);
+}
+
+void Job::put(const HostCopy& step) { run(step.runs, at(step.from), at(step.to)); }
+
+void Job::put(const HostReduction& step) { run(step.runs, at(step.from), at(step.to)); }
+
+}  // namespace vicinal::device

@@ -1,0 +1,134 @@
+// What a device does with a list of copies or reductions. One source for NVIDIA's run-time compiler, for AMD's, and
+// for a host's compiler in the tests: it includes nothing, since whoever compiles at run time has no headers, and asks
+// of its surroundings only __global__, __device__, threadIdx, blockIdx, blockDim and gridDim.
+//
+// Offsets are those of memory/kernels.hpp. No two threads write to the same place, which whoever makes the lists
+// sees to, so threads need not wait for each other.
+
+using Byte = unsigned char;
+using Count = unsigned long long;
+
+struct alignas(16) Word16 {
+  Count low, high;
+};
+
+/// A stretch of bytes, as ByteRun has it.
+struct Piece {
+  long long source, target, bytes;
+};
+
+__device__ inline Count this_thread() {
+  return static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ inline Count all_threads() { return static_cast<Count>(gridDim.x) * blockDim.x; }
+
+/// Moves `count` words of as many parts as two to the power of `parts`, which each side has where its list says, or
+/// one after the other where it has none. Everything is aligned for a part.
+template <class Part, class Offset>
+__device__ void copy_words(const Byte* from, Byte* to, const Offset* sources, const Offset* targets,
+                           unsigned parts, Count count) {
+  for (Count i = this_thread(); i < count << parts; i += all_threads()) {
+    const Count word = i >> parts;
+    const Count part = i - (word << parts);
+    const Part* source = reinterpret_cast<const Part*>(
+        sources != nullptr ? from + sources[word] : from + (word << parts) * sizeof(Part));
+    Part* target = reinterpret_cast<Part*>(
+        targets != nullptr ? to + targets[word] : to + (word << parts) * sizeof(Part));
+    target[part] = source[part];
+  }
+}
+
+/// Moves stretches of any length, each by as many threads as a team has. All are aligned for a part, in length, too.
+template <class Part>
+__device__ void copy_pieces(const Byte* from, Byte* to, const Piece* pieces, unsigned team,
+                            Count count) {
+  const Count member = this_thread() % team;
+  for (Count i = this_thread() / team; i < count; i += all_threads() / team) {
+    const Piece piece = pieces[i];
+    const Part* source = reinterpret_cast<const Part*>(from + piece.source);
+    Part* target = reinterpret_cast<Part*>(to + piece.target);
+    const Count parts = static_cast<Count>(piece.bytes) / sizeof(Part);
+    for (Count k = member; k < parts; k += team) target[k] = source[k];
+  }
+}
+
+/// target[targets[i]] = target[targets[i]] op source[sources[k]], for k from starts[i] to below starts[i + 1] in
+/// that order; a target occurs once.
+template <class Value, class Op>
+__device__ void reduce(const Byte* from, Byte* to, const unsigned* targets, const unsigned* starts,
+                       const unsigned* sources, Count count) {
+  const Value* source = reinterpret_cast<const Value*>(from);
+  Value* target = reinterpret_cast<Value*>(to);
+  for (Count i = this_thread(); i < count; i += all_threads()) {
+    Value value = target[targets[i]];
+    for (unsigned k = starts[i]; k < starts[i + 1]; ++k) value = Op::of(value, source[sources[k]]);
+    target[targets[i]] = value;
+  }
+}
+
+// The same expressions as in reductions.cpp, so that no result depends on where it was made.
+struct Sum {
+  template <class Value>
+  __device__ static Value of(Value a, Value b) {
+    return static_cast<Value>(a + b);
+  }
+};
+struct Min {
+  template <class Value>
+  __device__ static Value of(Value a, Value b) {
+    return b < a ? b : a;
+  }
+};
+struct Max {
+  template <class Value>
+  __device__ static Value of(Value a, Value b) {
+    return a < b ? b : a;
+  }
+};
+
+// A kernel is found by its name, which templates have none of.
+#define COPY_WORDS(name, Part, Offset)                                                      \
+  extern "C" __global__ void name(const Byte* from, Byte* to, const Offset* sources,        \
+                                  const Offset* targets, unsigned parts, Count count) {     \
+    copy_words<Part>(from, to, sources, targets, parts, count);                             \
+  }
+#define COPY(bytes, Part)                                                                   \
+  COPY_WORDS(copy_words_##bytes##_32, Part, int)                                            \
+  COPY_WORDS(copy_words_##bytes##_64, Part, long long)                                      \
+  extern "C" __global__ void copy_pieces_##bytes(const Byte* from, Byte* to,                \
+                                                 const Piece* pieces, unsigned team,        \
+                                                 Count count) {                             \
+    copy_pieces<Part>(from, to, pieces, team, count);                                       \
+  }
+COPY(1, unsigned char)
+COPY(2, unsigned short)
+COPY(4, unsigned)
+COPY(8, Count)
+COPY(16, Word16)
+
+#define REDUCE(name, Value, Op)                                                             \
+  extern "C" __global__ void name(const Byte* from, Byte* to, const unsigned* targets,      \
+                                  const unsigned* starts, const unsigned* sources,          \
+                                  Count count) {                                            \
+    reduce<Value, Op>(from, to, targets, starts, sources, count);                           \
+  }
+#define ORDER(type, Value)              \
+  REDUCE(reduce_min_##type, Value, Min) \
+  REDUCE(reduce_max_##type, Value, Max)
+// Integers wrap around, as unsigned ones do.
+REDUCE(reduce_sum_uint8, unsigned char, Sum)
+REDUCE(reduce_sum_uint16, unsigned short, Sum)
+REDUCE(reduce_sum_uint32, unsigned, Sum)
+REDUCE(reduce_sum_uint64, Count, Sum)
+REDUCE(reduce_sum_float32, float, Sum)
+REDUCE(reduce_sum_float64, double, Sum)
+ORDER(int8, signed char)
+ORDER(int16, short)
+ORDER(int32, int)
+ORDER(int64, long long)
+ORDER(uint8, unsigned char)
+ORDER(uint16, unsigned short)
+ORDER(uint32, unsigned)
+ORDER(uint64, Count)
+ORDER(float32, float)
+ORDER(float64, double)

@@ -1,0 +1,65 @@
+// A shared library opened at run time, and functions found in it by name. What is needed of a foreign interface is
+// declared here from its documentation: neither CUDA nor ROCm is there when vicinal is built.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace vicinal::device {
+
+/// What the functions of drivers and run-time compilers answer. On these NVIDIA and AMD agree.
+using Status = int;
+inline constexpr Status success = 0;
+inline constexpr Status out_of_memory = 2;
+inline constexpr Status not_ready = 600;
+
+/// A function of a library, with its name for messages.
+template <class... Parameters>
+struct Entry {
+  Status (*function)(Parameters...) = nullptr;
+  const char* name = "";
+};
+
+/// Stays loaded to the end of the process: what was made by it may live as long.
+class Library {
+ public:
+  Library() = default;
+  /// Opens the first that can be opened; of none `why()` tells the reason of the first.
+  explicit Library(std::initializer_list<const char*> names);
+  [[nodiscard]] explicit operator bool() const { return handle_ != nullptr; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& why() const { return why_; }
+  [[nodiscard]] void* find(const char* name) const;
+
+ private:
+  void* handle_ = nullptr;
+  std::string name_;
+  std::string why_;
+};
+
+/// Fills in entries, and remembers the first that the library lacks.
+class Finder {
+ public:
+  explicit Finder(const Library& library) : library_(library) {}
+  template <class... Parameters>
+  void operator()(Entry<Parameters...>& entry, const char* name) {
+    entry = {reinterpret_cast<Status (*)(Parameters...)>(library_.find(name)), name};
+    if (entry.function == nullptr && missing_ == nullptr) missing_ = name;
+  }
+  /// For a function of another form.
+  template <class Result, class... Parameters>
+  void operator()(Result (*&function)(Parameters...), const char* name) {
+    function = reinterpret_cast<Result (*)(Parameters...)>(library_.find(name));
+    if (function == nullptr && missing_ == nullptr) missing_ = name;
+  }
+  /// Null where nothing is missing.
+  [[nodiscard]] const char* missing() const { return missing_; }
+
+ private:
+  const Library& library_;
+  const char* missing_ = nullptr;
+};
+
+}  // namespace vicinal::device

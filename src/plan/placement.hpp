@@ -1,0 +1,56 @@
+// Where the buffers of a plan lie when those of the user lie in a GPU's memory, by the way in which such data are moved.
+// Which way a rank takes is its own affair: messages are the same to whoever is at their other end, and who
+// reads a slot finds out where its owner has put it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace vicinal {
+
+/// Which of the user's buffers lie in a GPU's memory.
+struct OnDevice {
+  bool source = false;
+  bool target = false;
+  [[nodiscard]] bool any() const { return source || target; }
+};
+
+/// How what lies in a GPU's memory is moved: messages, and what ranks of a host hand each other.
+struct DeviceWay {
+  std::string_view name;
+  bool direct =
+      false;  ///< MPI is given the GPU's memory; else it sends from and receives into the host's
+  bool shared = false;  ///< peers reach into each other's GPU's memory; else into the host's
+  friend bool operator==(const DeviceWay&, const DeviceWay&) = default;
+};
+inline constexpr std::array device_ways = std::to_array<DeviceWay>({
+    {"staged", false, false},
+    {"direct", true, false},
+    {"shared", false, true},
+    {"direct-shared", true, true},
+});
+inline constexpr DeviceWay staged_way = device_ways.front();
+/// The one that does these.
+constexpr DeviceWay device_way(bool direct, bool shared) {
+  return device_ways[(direct ? 1U : 0U) + (shared ? 2U : 0U)];
+}
+
+/// Which way a plan is to take.
+struct DeviceChoice {
+  DeviceWay way = staged_way;
+  bool is_asked_for = false;  ///< by a person, who is told where it cannot be had
+};
+
+/// By buffer, whether it lies in the GPU's memory, too: the user's as told, and where messages go direct, staging that
+/// is touched by nothing but messages and them.
+std::vector<bool> lying_on_device(const Plan& plan, OnDevice users, bool direct);
+
+/// By buffer, whether it is a slot of this rank's that lies in the GPU's memory where peers reach into that: one which
+/// nothing of this rank's touches but copies and reductions from or to the user's buffers there.
+std::vector<bool> slots_on_device(const Plan& plan, OnDevice users);
+
+}  // namespace vicinal

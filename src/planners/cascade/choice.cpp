@@ -1,0 +1,149 @@
+// A few letters along the tree, and the closed form.
+#include "planners/cascade/choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "planners/halving/rank_list.hpp"
+#include "planners/rank_tree.hpp"
+
+namespace vicinal::cascade {
+
+namespace {
+
+/// Up the tree.
+struct Report {
+  static constexpr std::string_view name = "part of a cascade";
+  halving::RankSet ranks;
+  Volume volume;
+};
+void fields(auto&& take, Is<Report> auto& it) { take(it.ranks, it.volume); }
+
+/// Down again.
+struct Terms {
+  static constexpr std::string_view name = "terms of a cascade";
+  halving::RankSet ranks;
+  int radix = 0;
+  std::string reason;
+};
+void fields(auto&& take, Is<Terms> auto& it) { take(it.ranks, it.radix, it.reason); }
+
+class Founding final : public Consultation<Report, Terms> {
+ public:
+  Founding(const PlanRequest& request, Volume volume)
+      : request_(request), machine_(*request.neighborhood.machine), volume_(volume) {
+    ranks_.push_back(request.neighborhood.rank);
+  }
+
+  void hear(int, Report report) override {
+    const std::vector<int> more = ranks_of(report.ranks);
+    std::vector<int> all;
+    std::merge(ranks_.begin(), ranks_.end(), more.begin(), more.end(), std::back_inserter(all));
+    ranks_ = std::move(all);
+    volume_.items += report.volume.items;
+    volume_.copies += report.volume.copies;
+    volume_.parcels += report.volume.parcels;
+  }
+  Report report() override { return {halving::set_of(ranks_, machine_.size()), volume_}; }
+
+  void decide() override {
+    std::set<int> regions;
+    for (const int rank : ranks_) regions.insert(machine_.region_of(rank));
+    const auto count = static_cast<int>(regions.size());
+    const PlanOptions& options = request_.options;
+    const auto seconds = [&](int radix) {
+      return expected_seconds(volume_, static_cast<int>(ranks_.size()), count, radix, options);
+    };
+    std::ostringstream reason;
+    terms_.radix = options.radix > 0 ? options.radix : 2;
+    if (options.radix == 0) {
+      for (int radix = 3; radix < 2 * count; radix += 1 + radix / 8) {
+        const int it = std::min(radix, count);
+        if (seconds(it) < seconds(terms_.radix)) terms_.radix = it;
+      }
+      reason << std::fixed << std::setprecision(1) << "by the profile, passing on takes "
+             << seconds(terms_.radix) * 1e6 << " us with radix " << terms_.radix << " between "
+             << count << " regions, less than with others";
+    }
+    terms_.ranks = halving::set_of(ranks_, machine_.size());
+    terms_.reason = std::move(reason).str();
+  }
+  void learn(Terms terms) override { terms_ = std::move(terms); }
+  Terms instruct(const RankTree::Child&) override { return terms_; }
+
+  [[nodiscard]] Decision take() {
+    return {halving::ranks_of(terms_.ranks), terms_.radix, std::move(terms_.reason)};
+  }
+
+ private:
+  const PlanRequest& request_;
+  const Machine& machine_;
+  std::vector<int> ranks_;
+  Volume volume_;
+  Terms terms_;
+};
+
+}  // namespace
+
+void Volume::add(const halving::Parcel& parcel, const Neighborhood& neighborhood) {
+  std::set<int> regions;
+  for (const halving::Destination& to : parcel.destinations) {
+    regions.insert(neighborhood.machine->region_of(to.rank));
+  }
+  regions.erase(neighborhood.region());
+  if (regions.empty() || parcel.count == 0) return;
+  ++parcels;
+  items += parcel.count;
+  copies += parcel.count * static_cast<Index>(regions.size());
+}
+
+Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Volume volume) {
+  Founding founding(request, volume);
+  Task<Done> consulting =
+      consult(request.conversation, request.neighborhood.tree, faults, founding);
+  co_await consulting;
+  if (!faults.good()) co_return Decision();
+  co_return founding.take();
+}
+
+double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
+                        const PlanOptions& options) {
+  if (volume.items == 0 || regions < 2) return 0;
+  const Profile& profile = options.profile;
+  const LevelCost& far = profile.network();
+  const LevelCost& near = profile.at(Level::node);
+  const double members = static_cast<double>(ranks) / regions;
+  const double bytes = static_cast<double>(volume.items * options.element_bytes) / regions;
+  const double parcels = static_cast<double>(volume.parcels) / regions;
+  const double wanted = static_cast<double>(volume.copies) / static_cast<double>(volume.items) /
+                        (regions - 1);  // the part of the other regions that want an item
+  double seconds = 0;
+  for (double width = 1; width < regions; width *= radix) {
+    const double values = std::min<double>(radix - 1, std::floor((regions - 1) / width));
+    // So many distances end differently in the digits so far, and so many of those are wanted.
+    const double ends = std::min<double>(width * radix, regions);
+    const double copies =
+        ends * (1 - std::pow(std::max(0.0, 1 - wanted), regions / ends)) * values / (values + 1);
+    const double messages = std::min(values, std::max(1.0, parcels * copies));
+    const double of_member = std::ceil(messages / members);
+    const double sent = bytes * copies;
+    const Protocol& protocol = far.protocol(static_cast<std::int64_t>(sent / messages));
+    seconds += protocol.latency +
+               std::max({of_member * far.overhead(),
+                         sent * of_member / messages * protocol.seconds_per_byte,
+                         sent * profile.port_seconds_per_byte}) +
+               2 * sent / members * profile.copy_seconds_per_byte;
+    if (members <= 1) continue;
+    const double handed = std::min(values, members);
+    seconds += options.shared_memory ? profile.handover : near.latency() + handed * near.overhead();
+    seconds += 2 * sent / members * profile.copy_seconds_per_byte;
+  }
+  return seconds;
+}
+
+}  // namespace vicinal::cascade

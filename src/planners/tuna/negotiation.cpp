@@ -1,0 +1,167 @@
+// Blocks without elements at both ends of an edge do not travel, nor do they need to: nobody at its end misses them. Stores
+// are numbered as Transfers does: the source, the target, then what passes.
+#include "planners/tuna/negotiation.hpp"
+
+#include <algorithm>
+
+namespace vicinal::tuna {
+
+namespace {
+
+constexpr int passing_store = Plan::target + 1;
+
+Phase phase_of(bool local) { return local ? Phase::local : Phase::non_local; }
+
+}  // namespace
+
+TunaNegotiation::TunaNegotiation(PlanRequest& request) : Ground(request) {
+  find_links(false);
+  hold_own();
+}
+
+void TunaNegotiation::hold_own() {
+  for (const auto& [peer, link] : out_links_) {
+    const auto back = in_links_.find(peer);
+    const Index expected = back == in_links_.end() ? 0 : back->second.count;
+    if (peer == rank_ || (link.count == 0 && expected == 0)) continue;
+    held_.push_back({{rank_, peer, link.count, expected}, -1});
+  }
+}
+
+Task<Plans> TunaNegotiation::run_fastest(Among among, std::string_view planner) {
+  Scheme scheme;
+  std::string reason;
+  if (options_.radix > 0) {
+    scheme = {among == Among::regions, options_.radix, std::max(2, machine_.regions())};
+  } else if (takes_part()) {
+    Task<Decision> deciding = decide(request_, faults_, among);
+    Decision decision = co_await deciding;
+    if (!faults_.good()) co_return finish(planner);  // all know of it
+    scheme = decision.scheme;
+    reason = std::move(decision.reason);
+  }
+  Task<Plans> running = run(scheme, planner, std::move(reason));
+  co_return co_await running;
+}
+
+Task<Plans> TunaNegotiation::run(Scheme scheme, std::string_view planner, std::string reason) {
+  if (takes_part()) {
+    const Route route(machine_, scheme);
+    for (int superstep = 0; superstep < route.supersteps(); ++superstep) {
+      co_await forward(route, superstep);
+    }
+    if (faults_.good()) compare_counts();
+  }
+  if (faults_.good()) write_transfers();
+  co_return finish(planner, std::move(reason));
+}
+
+// --- one superstep -------------------------------------------------------------------------------
+
+Task<Done> TunaNegotiation::forward(const Route& route, int superstep) {
+  std::map<int, std::vector<Held>> leaving;
+  std::vector<Held> staying;
+  for (Held& it : held_) {
+    const int next = route.next(superstep, rank_, it.block.destination);
+    (next == rank_ ? staying : leaving[next]).push_back(it);
+  }
+  held_ = std::move(staying);
+  Superstep& now = supersteps_.emplace_back();
+  Letters outbox;
+  for (const int taker : route.takers(superstep, rank_)) {
+    outbox.push_back(letter_to(taker, hand_on(taker, std::move(leaving[taker]), now)));
+  }
+  Expected expected(route.givers(superstep, rank_), "forwarded blocks");
+  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<Forwarded>(inbox, [&](int giver, Forwarded letter) {
+    accept(giver, std::move(letter), supersteps_.back());
+  });
+  co_return Done{};
+}
+
+Forwarded TunaNegotiation::hand_on(int taker, std::vector<Held> blocks, Superstep& now) {
+  Forwarded letter;
+  Part own{Plan::source, {}}, passing{passing_store, {}};
+  Index count = 0;
+  for (const Held& it : blocks) {
+    letter.blocks.push_back(it.block);
+    if (it.offset >= 0) {
+      append_run(passing.runs, {it.offset, count, it.block.count});
+    } else {
+      for (const CopyRun& run : out_links_.at(it.block.destination).pack()) {
+        append_run(own.runs, {run.source, count + run.target, run.count});
+      }
+    }
+    count += it.block.count;
+  }
+  if (count > 0) {
+    letter.passage = new_passage(taker, count);
+    Hop& hop = now.gives.emplace_back(Hop{taker, letter.passage, {}});
+    for (Part* const part : {&own, &passing}) {
+      if (!part->runs.empty()) hop.pieces.push_back(std::move(*part));
+    }
+  }
+  letter.status = faults_.status();
+  return letter;
+}
+
+void TunaNegotiation::accept(int giver, Forwarded letter, Superstep& now) {
+  Part wanted{Plan::target, {}}, passing{passing_store, {}};
+  Index count = 0;
+  for (const Block& block : letter.blocks) {
+    if (block.destination == rank_) {
+      arrived_[block.origin] = {block.count, block.expected};
+      const auto link = in_links_.find(block.origin);
+      if (link != in_links_.end() && link->second.count == block.count) {
+        append_slots(wanted.runs, link->second, 0, block.count, count);
+      }
+    } else {
+      held_.push_back({block, passing_});
+      append_run(passing.runs, {count, passing_, block.count});
+      passing_ += block.count;
+    }
+    count += block.count;
+  }
+  if (count == 0) return;
+  Hop& hop = now.takes.emplace_back(Hop{giver, letter.passage, {}});
+  for (Part* const part : {&wanted, &passing}) {
+    if (!part->runs.empty()) hop.pieces.push_back(std::move(*part));
+  }
+}
+
+/// Of each edge both ends have learned what the other one gave.
+void TunaNegotiation::compare_counts() {
+  const auto of = [&](int peer) {
+    const auto found = arrived_.find(peer);
+    return found == arrived_.end() ? std::pair<Index, Index>() : found->second;
+  };
+  for (const auto& [peer, link] : in_links_) {
+    if (peer != rank_) faults_.compare(peer, rank_, of(peer).first, link.count);
+  }
+  for (const auto& [peer, link] : out_links_) {
+    if (peer != rank_) faults_.compare(rank_, peer, link.count, of(peer).second);
+  }
+}
+
+// --- the transfers, when it is known how much passes ----------------------------------------------
+
+void TunaNegotiation::write_transfers() {
+  require(held_.empty(), Fault::internal, "rank ", rank_, " still holds ", held_.size(),
+          " blocks of others");
+  const int store = transfers_.hold(passing_);
+  require(store == passing_store, Fault::internal, "what passes is store ", store);
+  transfers_.move(Phase::direct, Plan::source, Plan::target,
+                  join_self(rank_, out_links_, in_links_, faults_));
+  for (const Superstep& it : supersteps_) {
+    for (const Hop& hop : it.gives) {
+      const bool local = same_region(hop.peer);
+      transfers_.give(phase_of(local), local, hop.peer, hop.passage, hop.pieces);
+    }
+    for (const Hop& hop : it.takes) {
+      const bool local = same_region(hop.peer);
+      transfers_.take(phase_of(local), local, hop.peer, hop.passage, hop.pieces);
+    }
+  }
+}
+
+}  // namespace vicinal::tuna

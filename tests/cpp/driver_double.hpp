@@ -1,0 +1,78 @@
+// The double of a GPU's driver (tests/driver), in the place of the drivers that the machine has; and the machine's own.
+//
+// Numbers to set:
+//   fail_at        the call to fail, counted in `calls`; 0 for none
+//   hold           1: nothing that was put on a stream is done before somebody waits for it
+//   reaches_host   1: kernels reach all of the host's memory, as on machines with one memory
+//   open_to_mpi    1: what is allocated in device memory from now on can be touched by all, as if MPI were NVIDIA's friend
+//   no_sharing     1: no memory can be shared with other processes; no_opening: none of theirs be opened
+//   no_compiler    1: nothing compiles
+//   architecture   of NVIDIA's devices; 99 is one that the compiler does not know
+//   version        of the driver; 0 for one that is young enough
+// and to read: calls, compilations, launches, copies, and of these crossings, which have one end on the host;
+// device_blocks, pinned_blocks, opened_blocks and events that there are; misuses.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <string>
+
+#include "check.hpp"
+#include "memory/device/device_memory.hpp"
+
+namespace vicinal::testing {
+
+class DriverDouble {
+ public:
+  explicit DriverDouble(const std::string& path = DRIVER_DOUBLE_CUDA)
+      : library_(dlopen(path.c_str(), RTLD_NOW)) {
+    // Its code is of no use to others.
+    setenv("XDG_CACHE_HOME", "nowhere", 1);
+    get_ = reinterpret_cast<long (*)(const char*)>(dlsym(library_, "driver_double_get"));
+    set_ = reinterpret_cast<void (*)(const char*, long)>(dlsym(library_, "driver_double_set"));
+    drivers_ = &device::find_drivers_again(path);
+    CHECK_EQUAL(drivers_->size(), 1U);
+    for (std::size_t i = 0; i < lent.size(); ++i) {
+      before_[i] = get(lent[i]);
+      set(lent[i], 0);
+    }
+  }
+  DriverDouble(const DriverDouble&) = delete;
+  DriverDouble& operator=(const DriverDouble&) = delete;
+  ~DriverDouble() {
+    for (std::size_t i = 0; i < lent.size(); ++i) set(lent[i], before_[i]);
+    device::find_drivers_again("none");
+  }
+
+  [[nodiscard]] const device::Driver& driver() const { return *drivers_->front(); }
+  [[nodiscard]] MemoryKind& memory(int device = 0) const { return device_memory(driver(), device); }
+  [[nodiscard]] long get(const char* name) const { return get_(name); }
+  void set(const char* name, long value) const { set_(name, value); }
+  /// All that somebody has to give back.
+  [[nodiscard]] long held() const {
+    return get("device_blocks") + get("pinned_blocks") + get("opened_blocks") + get("events");
+  }
+
+ private:
+  /// What whoever has made another one may have set, finds as it was.
+  static constexpr std::array<const char*, 7> lent = {
+      "fail_at", "hold", "no_compiler", "architecture", "open_to_mpi", "no_sharing", "no_opening"};
+
+  void* library_;
+  std::array<long, lent.size()> before_{};
+  long (*get_)(const char*) = nullptr;
+  void (*set_)(const char*, long) = nullptr;
+  const device::Drivers* drivers_ = nullptr;
+};
+
+/// The memory of the machine's own GPU, by its own driver; skips the case where there is none.
+inline MemoryKind& memory_of_a_gpu() {
+  const auto gpu = device::first_gpu(device::find_drivers_again("automatic"));
+  if (!gpu) skip("needs a GPU and its driver");
+  return gpu->memory;
+}
+
+}  // namespace vicinal::testing

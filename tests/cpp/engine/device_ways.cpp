@@ -1,0 +1,218 @@
+// The ways in which buffers in a GPU's memory are moved, by the double of the driver: each brings what is due, and goes
+// no other way than asked for.
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cost/profile_json.hpp"
+#include "memory/device/device.hpp"
+#include "mpi/device_pointers.hpp"
+#include "unreachable_exchanges.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+/// How many copies between a device and the host one exchange of a halo takes, forward and back.
+/// By messages alone, or where all ranks are of one region, by shared memory.
+long crossings_of_an_exchange(const DriverDouble& gpu, bool shared) {
+  const Duplicate comm;
+  const Mesh mesh(comm, shared ? "aggregate" : "direct", shared ? "shared" : "messages", "node");
+  const auto owned = arrays_of(gpu.memory())(numbers(3, mesh.rank * 3));
+  const auto into = arrays_of(gpu.memory())(repeated(mesh.ghosts(), untouched));
+  const auto sums = arrays_of(gpu.memory())(repeated(3, 0));
+  const auto exchange = [&] {
+    SUCCEEDS(vicinal_halo_exchange(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T));
+    SUCCEEDS(vicinal_halo_reverse(mesh.halo, sums.data(), into.data(), 1, MPI_INT64_T, MPI_SUM));
+  };
+  // Each of the first ones is bound anew, and the first of all finds out what can be had.
+  for (int i = 0; i < 4; ++i) exchange();
+  const long before = gpu.get("crossings");
+  exchange();
+  const long crossings = gpu.get("crossings") - before;
+  CHECK(into.values() == mesh.needed);
+  return crossings;
+}
+
+}  // namespace
+
+TEST(what_mpi_says_of_kinds_of_memory_is_read) {
+  using mpi::has_device_memory;
+  CHECK(has_device_memory("system,mpi,cuda", "cuda"));
+  CHECK(has_device_memory("cuda:host,cuda:managed:device", "cuda"));
+  CHECK(!has_device_memory("system,mpi,cuda:host:managed", "cuda"));
+  CHECK(!has_device_memory("system,rocm:device,xcuda,cudax", "cuda"));
+  CHECK(!has_device_memory("", "cuda"));
+}
+
+/// Exchanges of all kinds in device memory that MPI takes; `shared`: of a plan by which ranks of a host hand over.
+void nothing_crosses_to_the_host(const char* path, bool shared) {
+  const DriverDouble gpu(path);
+  gpu.set("open_to_mpi", 1);
+  const long held = gpu.held();
+  exchange_halos(arrays_of(gpu.memory()));
+  exchange_by_calls(arrays_of(gpu.memory()));
+  CHECK_EQUAL(crossings_of_an_exchange(gpu, shared), 0);
+  settle(gpu, held);
+  CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
+TEST(mpi_is_given_device_memory_that_it_takes) {
+  const Variable direct("VICINAL_DEVICE_WAY", "direct");
+  for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
+    nothing_crosses_to_the_host(path, false);
+  }
+}
+
+TEST(mpi_waits_for_streams_that_are_followed) {
+  const Variable direct("VICINAL_DEVICE_WAY", "direct");
+  const DriverDouble gpu;
+  gpu.set("open_to_mpi", 1);
+  const Duplicate comm;
+  const Mesh mesh(comm, "direct", "messages");
+  const auto owned = arrays_of(gpu.memory())(numbers(3, mesh.rank * 3));
+  const auto later = arrays_of(gpu.memory())(numbers(3, mesh.rank * 3 + 1000));
+  const auto into = arrays_of(gpu.memory())(repeated(mesh.ghosts(), untouched));
+  const auto& calls = gpu.driver().calls;
+  void* stream = nullptr;
+  for (const int more : {0, 1000}) {
+    {
+      // All that is on it is done when somebody waits for it.
+      device::Device device(gpu.driver(), 0);
+      const device::Device::Current current(device);
+      gpu.set("hold", more > 0 ? 1 : 0);
+      if (stream == nullptr) gpu.driver().call(calls.create_stream, &stream, 0U);
+      if (more > 0) gpu.driver().copy(owned.data(), later.data(), 24, stream);
+    }
+    SUCCEEDS(vicinal_follow_stream(owned.data(), stream));
+    vicinal_request request = nullptr;
+    SUCCEEDS(vicinal_halo_start(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
+    gpu.set("hold", 0);
+    SUCCEEDS(vicinal_wait(&request));
+    std::vector<std::int64_t> expected;
+    for (const std::int64_t index : mesh.needed) expected.push_back(index + more);
+    CHECK(into.values() == expected);
+  }
+  const Forgiving forgiving;
+  FAILS(MPI_ERR_ARG, vicinal_follow_stream(&mesh, stream), "does not lie in the memory of a GPU");
+}
+
+TEST(mpi_is_not_given_device_memory_that_it_does_not_take) {
+  // None of these MPIs knows a GPU, and the processor does not reach its memory: nothing is tried.
+  const Variable direct("VICINAL_DEVICE_WAY", "direct");
+  const DriverDouble gpu;
+  exchange_halos(arrays_of(gpu.memory()));
+  if (world_size() > 1) CHECK(crossings_of_an_exchange(gpu, false) > 0);
+  CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
+TEST(mpi_is_given_device_memory_where_the_profile_has_it_faster) {
+  const Variable automatic("VICINAL_DEVICE_WAY", "automatic");
+  const DriverDouble gpu;
+  gpu.set("open_to_mpi", 1);
+  const std::string file = "device-way-" + std::to_string(world_rank()) + ".json";
+  for (const bool faster : {true, false}) {
+    Profile profile = default_profile();
+    profile.device = DeviceCost{"a GPU", 0, {}, {1e-6, 9e-6, 1e-10}, {1e-6, 9e-6, 1e-10}, {}, {}};
+    profile.device->levels = profile.levels;
+    for (LevelCost& level : *profile.device->levels) level.send_overhead = faster ? 1e-6 : 1e-3;
+    // A process reads a file once.
+    const std::string named = (faster ? "faster-" : "slower-") + file;
+    std::ofstream(named) << write_profile(profile);
+    const Variable by("VICINAL_PROFILE", named);
+    const long crossings = crossings_of_an_exchange(gpu, false);
+    if (world_size() > 1) CHECK_EQUAL(crossings == 0, faster);
+    std::remove(named.c_str());
+  }
+}
+
+TEST(ranks_of_a_host_reach_into_each_others_device_memory) {
+  for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
+    for (const char* const way : {"shared", "direct-shared"}) {
+      const Variable by("VICINAL_DEVICE_WAY", way);
+      // Where all share a host.
+      nothing_crosses_to_the_host(path, true);
+    }
+  }
+  const DriverDouble gpu;
+  const Variable by("VICINAL_DEVICE_WAY", "staged");
+  if (world_size() > 1) {
+    CHECK(crossings_of_an_exchange(gpu, true) > 0);
+  }
+}
+
+TEST(device_memory_of_others_serves_elements_of_any_size_and_buffers_anywhere) {
+  if (!kind_of(HostArray({1}).data()).is_reachable()) skip("needs the host's memory");
+  const Variable by("VICINAL_DEVICE_WAY", "shared");
+  const DriverDouble gpu;
+  const long held = gpu.held();
+  {
+    const Duplicate comm;
+    const Mesh mesh(comm, "aggregate", "shared", "node");
+    const auto array = arrays_of(gpu.memory());
+    MPI_Datatype twice = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(2, MPI_INT64_T, &twice);
+    MPI_Type_commit(&twice);
+    // The areas are replaced as the size changes, and stay where they were as the buffers move.
+    for (int round = 0; round < 12; ++round) {
+      const int values = round % 3 == 2 ? 2 : 1;
+      const bool owned_there = round % 2 == 0 || mesh.rank % 2 == 0;
+      const bool into_there = round % 4 < 2 || mesh.rank % 3 == 0;
+      std::vector<std::int64_t> expected;
+      for (const std::int64_t index : mesh.needed) {
+        for (int i = 0; i < values; ++i) expected.push_back(index * values + i + round);
+      }
+      const auto given = numbers(3 * values, mesh.rank * 3 * values + round);
+      const auto ghosts = repeated(mesh.ghosts() * values, untouched);
+      const auto owned = array(given), into = array(ghosts);
+      HostArray owned_here(given), into_here(ghosts);
+      SUCCEEDS(vicinal_halo_exchange(mesh.halo, owned_there ? owned.data() : owned_here.data(),
+                                     into_there ? into.data() : into_here.data(), 1,
+                                     values == 2 ? twice : MPI_INT64_T));
+      CHECK((into_there ? into.values() : into_here.values()) == expected);
+    }
+    MPI_Type_free(&twice);
+  }
+  settle(gpu, held);
+  CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
+TEST(device_memory_that_cannot_be_shared_stays_with_its_rank) {
+  const Variable by("VICINAL_DEVICE_WAY", "shared");
+  const DriverDouble gpu;
+  gpu.set("no_sharing", world_rank() % 2 == 0 ? 1 : 0);
+  exchange_halos(arrays_of(gpu.memory()));
+  CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
+TEST(who_cannot_open_device_memory_of_others_says_so) {
+  const Variable by("VICINAL_DEVICE_WAY", "shared");
+  const DriverDouble gpu;
+  const long held = gpu.held();
+  {
+    const Duplicate comm;
+    const Mesh mesh(comm, "aggregate", "shared", "node");
+    const auto owned = arrays_of(gpu.memory())(numbers(3, mesh.rank * 3));
+    const auto into = arrays_of(gpu.memory())(repeated(mesh.ghosts(), untouched));
+    const auto exchange = [&] {
+      return vicinal_halo_exchange(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T);
+    };
+    gpu.set("no_opening", mesh.rank == 0 ? 1 : 0);
+    const int error = exchange();
+    const std::string said = vicinal_error_message();
+    // Alone, a rank has nobody whose memory it would open.
+    CHECK_EQUAL(error != MPI_SUCCESS, mesh.rank == 0 && mesh.size > 1);
+    if (error != MPI_SUCCESS)
+      CHECK(said.find("give vicinal_device_way=staged") != std::string::npos);
+    gpu.set("no_opening", 0);
+    MPI_Barrier(comm);
+    SUCCEEDS(exchange());
+    CHECK(into.values() == mesh.needed);
+  }
+  settle(gpu, held);
+  CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,99 @@
+// Ranks without edges that lead for others, as a program may allow them to: who waits for one says so, and one that
+// means something else is told.
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "collectives/request.hpp"
+#include "world.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+/// Regions of two. Each rank exchanges with all others but the second one, which has no edges, and leads for the first.
+struct Leading {
+  int rank = world_rank();
+  int size = world_size();
+  int idle = 1;
+  std::vector<int> peers;
+  Duplicate comm;
+  GraphHandle graph;
+  std::vector<int> send, receive;
+
+  Leading() {
+    if (size < 6) testing::skip("needs 6 ranks");
+    for (int peer = 0; rank != idle && peer < size; ++peer) {
+      if (peer != idle && peer != rank) peers.push_back(peer);
+    }
+    SUCCEEDS(create_graph(comm, peers, peers,
+                          Hints{{"vicinal_strategy", "aggregate"},
+                                {"vicinal_regions", "blocks:2"},
+                                {"vicinal_idle_ranks", "lead"}},
+                          &graph));
+    for (const int peer : peers) send.push_back(100 * rank + peer);
+    receive.assign(peers.size(), -1);
+  }
+  void verify() const {
+    for (std::size_t i = 0; i < peers.size(); ++i) CHECK_EQUAL(receive[i], 100 * peers[i] + rank);
+  }
+};
+
+}  // namespace
+
+TEST(who_waits_for_a_leader_without_edges_is_told_so) {
+  Leading world;
+  RequestHandle request;
+  SUCCEEDS(vicinal_neighbor_alltoall_init(world.send.data(), 1, MPI_INT, world.receive.data(), 1,
+                                          MPI_INT, world.graph, MPI_INFO_NULL, &request));
+  for (int round = 0; round < 3; ++round) {
+    const bool is_idle = world.rank == world.idle;
+    if (!is_idle) SUCCEEDS(vicinal_start(&request));
+    int named = 0;
+    for (int look = 0; look < 10; ++look) {
+      MPI_Barrier(world.comm);
+      vicinal_progress();
+      if (is_idle) continue;
+      std::ostringstream text;
+      reinterpret_cast<Request*>(static_cast<vicinal_request>(request))->name_awaited(text);
+      const std::string awaited = text.str();
+      if (awaited.find("rank " + std::to_string(world.idle)) != std::string::npos) named = 1;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &named, 1, MPI_INT, MPI_MAX, world.comm);
+    CHECK_EQUAL(named, 1);
+    if (is_idle) SUCCEEDS(vicinal_start(&request));
+    SUCCEEDS(vicinal_wait(&request));
+    world.verify();
+  }
+}
+
+TEST(a_leader_without_edges_that_gives_blocks_of_another_size_is_told) {
+  Leading world;
+  const bool is_idle = world.rank == world.idle;
+  std::vector<int> given(2), taken(2);
+  std::string said;
+  // Until a plan is in effect nothing goes through leaders, and the size of a rank without edges says nothing.
+  for (int call = 0; call < 24 && said.empty(); ++call) {
+    world.receive.assign(world.peers.size(), -1);
+    vicinal_request request = VICINAL_REQUEST_NULL;
+    int code =
+        vicinal_ineighbor_alltoall(is_idle ? given.data() : world.send.data(), is_idle ? 2 : 1,
+                                   MPI_INT, is_idle ? taken.data() : world.receive.data(),
+                                   is_idle ? 2 : 1, MPI_INT, world.graph, &request);
+    if (code == MPI_SUCCESS) code = vicinal_wait(&request);
+    if (code == MPI_SUCCESS) {
+      world.verify();
+    } else {
+      said = vicinal_error_message();
+    }
+    int failed = said.empty() ? 0 : 1;
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, world.comm);
+    if (failed != 0) break;
+  }
+  if (is_idle || world.rank == 0) {
+    CHECK(said.find("must use the same element size") != std::string::npos);
+  }
+}
+
+}  // namespace vicinal

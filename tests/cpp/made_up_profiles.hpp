@@ -1,0 +1,22 @@
+// Machines of a few numbers, for tests of choices.
+#pragma once
+
+#include "cost/profile.hpp"
+
+namespace vicinal::testing {
+
+/// `it` with one kind of message inside a host, and one between hosts, whose overhead is half the sender's and half the receiver's.
+inline Profile with_network(Profile it, const char* name, double latency, double overhead,
+                            double seconds_per_byte, double port, double cores) {
+  it.name = name;
+  const LevelCost near{0.4e-6, 0.4e-6, {{Protocol::any_size, 1.0e-6, 2.0e-10, false}}};
+  it.levels = {
+      near,
+      near,
+      {overhead / 2, overhead / 2, {{Protocol::any_size, latency, seconds_per_byte, false}}}};
+  it.port_seconds_per_byte = port;
+  it.cores = cores;
+  return it;
+}
+
+}  // namespace vicinal::testing

@@ -1,0 +1,229 @@
+// The price of plans whose buffers lie in a GPU's memory, in whole seconds.
+#include <algorithm>
+#include <numeric>
+
+#include "../check.hpp"
+#include "../slow_machine.hpp"
+#include "cost/device_way.hpp"
+#include "cost/price.hpp"
+
+namespace vicinal {
+namespace {
+
+using testing::add;
+using testing::moving;
+using testing::on_hosts;
+using testing::plans_of;
+using testing::slow;
+using testing::transfer;
+
+/// An element takes a GPU 1 s in its memory, 2 s to the host and 4 s back.
+Profile with_gpus(int count) {
+  Profile it = slow();
+  it.device = DeviceCost{"a GPU", count, {1, 10, 0.125}, {2, 20, 0.25}, {3, 30, 0.5}, {}, {}};
+  return it;
+}
+
+Price priced(const std::vector<Plan>& plans, const Machine& machine, OnDevice on_device,
+             int count = 0) {
+  const Price found = price(plans, machine, with_gpus(count), 8, on_device);
+  CHECK_EQUAL(std::accumulate(found.phases.begin(), found.phases.end(), 0.0), found.seconds);
+  return found;
+}
+
+/// A copy between the user's buffers.
+std::vector<Plan> copying(int ranks, std::vector<CopyRun> runs,
+                          OperationKind kind = OperationKind::copy) {
+  auto plans = plans_of(ranks);
+  for (Plan& plan : plans) {
+    add(plan, moving(kind, Phase::local, Plan::source, Plan::target, runs));
+  }
+  return plans;
+}
+
+constexpr OnDevice both{true, true}, out{true, false}, in{false, true};
+
+}  // namespace
+
+TEST(price_of_a_message_between_gpus) {
+  auto plans = plans_of(2);
+  transfer(plans, 0, 1, 3);
+  // On its way to the host at 2, there at 8 but known at 28, sent until 30, left at 36, there at 136, received until
+  // 139, on its way to the GPU at 142, there at 154, known at 184.
+  const Price found = priced(plans, on_hosts({0, 1}), both);
+  CHECK_EQUAL(found.seconds, 184);
+  CHECK(found.finished == (std::vector<double>{36, 184}));
+  // Neither waits for its GPU as a processor does.
+  CHECK(found.busy == (std::vector<double>{4, 6}));
+  CHECK_EQUAL(priced(plans, on_hosts({0, 1}), out).seconds,
+              139 + 1.5);  // and is copied out of its staging
+  CHECK_EQUAL(priced(plans, on_hosts({0, 1}), in).seconds, 184 - 28 + 1.5);
+  CHECK_THROWS(Fault::argument, price(plans, on_hosts({0, 1}), slow(), 8, both),
+               "says nothing of GPUs");
+}
+
+TEST(price_of_what_a_gpu_does_for_a_copy) {
+  const Machine one = on_hosts({0});
+  const std::vector<CopyRun> whole{{0, 0, 4}}, gathered{{5, 0, 2}, {1, 2, 2}},
+      scattered{{0, 5, 2}, {2, 1, 2}}, unordered{{0, 5, 2}, {3, 1, 2}};
+  const auto seconds = [&](const std::vector<CopyRun>& runs, OnDevice on_device) {
+    return priced(copying(1, runs), one, on_device).seconds;
+  };
+  // A kernel: 1 + 4 + 10; to the host: 2 + 8 + 20; back: 3 + 16 + 30; a processor's copy: 2.
+  CHECK_EQUAL(seconds(whole, both), 15);
+  CHECK_EQUAL(seconds(gathered, both), 15);
+  CHECK_EQUAL(seconds(whole, out), 30);
+  CHECK_EQUAL(seconds(gathered, out), 45);
+  CHECK_EQUAL(seconds(scattered, out), 32);
+  CHECK_EQUAL(seconds(unordered, out), 47);
+  CHECK_EQUAL(seconds(whole, in), 49);
+  CHECK_EQUAL(seconds(gathered, in), 51);
+  CHECK_EQUAL(seconds(scattered, in), 64);
+  CHECK_EQUAL(seconds(unordered, in), 66);
+  // A reduction reads its target; where that is the host's, it is the processor's.
+  auto reduced = copying(1, whole, OperationKind::reduce);
+  reduced[0].reverse = true;
+  CHECK_EQUAL(priced(reduced, one, both).seconds, 15);
+  CHECK_EQUAL(priced(reduced, one, out).seconds, 32);
+  CHECK_EQUAL(priced(reduced, one, in).seconds, 64);
+}
+
+TEST(price_of_a_message_that_mpi_takes_from_a_gpu) {
+  auto plans = plans_of(2);
+  transfer(plans, 0, 1, 3);
+  Profile profile = with_gpus(0);
+  const auto direct = [&](OnDevice on_device) {
+    return price(plans, on_hosts({0, 1}), profile, 8, on_device, device_way(true, false)).seconds;
+  };
+  CHECK_THROWS(Fault::argument, direct(both), "says nothing of messages between GPUs' memory");
+  profile.device->levels = profile.levels;
+  (*profile.device->levels)[2] = {4, 5, {{Protocol::any_size, 50, 0.5, false}}};
+  // Sent until 4, left at 16, there at 66, received until 71.
+  CHECK_EQUAL(direct(both), 71);
+  // Each end as it lies.
+  CHECK_EQUAL(direct(out), 69);
+  CHECK_EQUAL(direct(in), 2 + 6 + 100 + 5);
+
+  // What is packed before it leaves is so by a kernel, where it lies: 1 + 3 + 10.
+  auto packed = plans_of(2);
+  const int staging = add(packed[0], Buffer{Space::staging, 3});
+  const int copied = add(packed[0], moving(OperationKind::copy, Phase::local, Plan::source, staging,
+                                           {{7, 0, 1}, {2, 1, 2}}));
+  add(packed[0], testing::message(OperationKind::send, staging, 0, 3, 1, 0, {copied}));
+  add(packed[1], testing::message(OperationKind::receive, Plan::target, 0, 3, 0, 0));
+  plans = packed;
+  CHECK_EQUAL(direct(both), 14 + 71);
+}
+
+TEST(the_cheaper_way_for_what_lies_on_a_gpu) {
+  auto plans = plans_of(2);
+  transfer(plans, 0, 1, 3);
+  const Machine machine = on_hosts({0, 1});
+  Profile profile = with_gpus(0);
+  const auto way = [&](int rank) {
+    return cheaper_way(plans[static_cast<std::size_t>(rank)], machine, profile, 8);
+  };
+  CHECK(way(0) == staged_way);
+  profile.device->levels = profile.levels;
+  // Staged, a message takes the sender 28 more, and the receiver 45.
+  for (const double more : {27.0, 29.0, 44.0, 46.0}) {
+    (*profile.device->levels)[2].protocols[0].latency = 100 + more;
+    CHECK_EQUAL(way(0).direct, more < 28);
+    CHECK_EQUAL(way(1).direct, more < 45);
+  }
+  // Between levels that are none of its messages' it does not choose.
+  (*profile.device->levels)[2] = profile.levels[2];
+  (*profile.device->levels)[1].protocols[0].latency = 1e6;
+  CHECK(way(0).direct);
+  CHECK(cheaper_way(plans_of(1)[0], on_hosts({0}), profile, 8) == staged_way);
+}
+
+TEST(what_of_staging_lies_on_a_gpu) {
+  Plan plan = plans_of(1)[0];
+  const int packed = add(plan, Buffer{Space::staging, 4});
+  const int passed_on = add(plan, Buffer{Space::staging, 4});
+  const int mixed = add(plan, Buffer{Space::staging, 4});
+  const int slot = add(plan, Buffer{Space::shared, 4, 5, 1, 0});
+  add(plan, moving(OperationKind::copy, Phase::local, Plan::source, packed, {{0, 0, 4}}));
+  add(plan, testing::message(OperationKind::send, packed, 0, 4, 0, 0));
+  add(plan, testing::message(OperationKind::receive, passed_on, 0, 4, 0, 0));
+  add(plan, moving(OperationKind::copy, Phase::local, mixed, Plan::target, {{0, 0, 4}}));
+  add(plan, moving(OperationKind::copy, Phase::local, mixed, slot, {{0, 0, 4}}));
+  const auto there = [&](OnDevice users, bool direct) {
+    return lying_on_device(plan, users, direct);
+  };
+  CHECK(there(both, true) == (std::vector<bool>{true, true, true, false, false, false}));
+  CHECK(there(in, true) == (std::vector<bool>{false, true, false, false, false, false}));
+  CHECK(there(both, false) == (std::vector<bool>{true, true, false, false, false, false}));
+}
+
+TEST(what_of_slots_lies_on_a_gpu) {
+  Plan plan = plans_of(1)[0];
+  const auto slot = [&](int peer) { return add(plan, Buffer{Space::shared, 4, 5, 0, peer, 1}); };
+  const int filled = slot(-1), emptied = slot(-1), sent = slot(-1), passed_on = slot(-1),
+            far = slot(0);
+  const int idle = slot(-1);
+  const auto copied = [&](int from, int to) {
+    add(plan, moving(OperationKind::copy, Phase::local, from, to, {{0, 0, 4}}));
+  };
+  copied(Plan::source, filled);
+  copied(emptied, Plan::target);
+  copied(Plan::source, sent);
+  add(plan, testing::message(OperationKind::send, sent, 0, 4, 0, 0));
+  copied(passed_on, Plan::target);
+  copied(far, passed_on);
+  copied(far, Plan::target);
+  const auto there = [&](OnDevice users) {
+    std::vector<int> slots;
+    const std::vector<bool> found = slots_on_device(plan, users);
+    for (const int each : {filled, emptied, sent, passed_on, far, idle}) {
+      if (found[static_cast<std::size_t>(each)]) slots.push_back(each);
+    }
+    return slots;
+  };
+  CHECK(there(both) == (std::vector<int>{filled, emptied}));
+  CHECK(there(in) == std::vector<int>{emptied});
+  CHECK(there({}).empty());
+}
+
+TEST(price_of_a_handover_between_gpus) {
+  auto plans = testing::handing_over();
+  Profile profile = with_gpus(0);
+  const auto seconds = [&](DeviceWay way) {
+    return price(plans, on_hosts({0, 0}), profile, 8, both, way).seconds;
+  };
+  // To the host 2 + 8 + 20, seen 5 later, and back 3 + 16 + 30.
+  CHECK_EQUAL(seconds(staged_way), 30 + 5 + 49);
+  CHECK_THROWS(Fault::argument, seconds(device_way(false, true)), "each other's GPU's memory");
+  profile.device->peer = DeviceWork{1, 6, 0.25};
+  // Into the other's memory 1 + 8 + 6, and from there by a kernel of its own, 1 + 4 + 10.
+  CHECK_EQUAL(seconds(device_way(false, true)), 15 + 5 + 15);
+  const auto chosen = [&](int rank) {
+    return cheaper_way(plans[static_cast<std::size_t>(rank)], on_hosts({0, 0}), profile, 8);
+  };
+  CHECK(chosen(0) == device_way(false, true));
+  CHECK(chosen(1) == device_way(false, true));
+  profile.device->peer->latency = 30;
+  CHECK(chosen(0) == staged_way);
+  CHECK(chosen(1) == device_way(false, true));
+  profile.device->peer.reset();
+  CHECK(chosen(1) == staged_way);
+}
+
+TEST(price_of_ranks_that_share_a_gpu) {
+  const auto plans = copying(4, {{0, 0, 4}});
+  const Machine host = on_hosts({0, 0, 0, 0});
+  const auto finished = [&](int count) { return priced(plans, host, both, count).finished; };
+  CHECK(finished(0) == (std::vector<double>{15, 15, 15, 15}));
+  CHECK(finished(4) == finished(0));
+  CHECK(finished(9) == finished(0));
+  // The second of a block has its turn 4 s later, and nobody waits for a latency.
+  CHECK(finished(2) == (std::vector<double>{15, 19, 15, 19}));
+  CHECK(finished(1) == (std::vector<double>{15, 19, 23, 27}));
+  // As on each host.
+  CHECK(priced(plans, on_hosts({0, 0, 1, 1}), both, 1).finished ==
+        (std::vector<double>{15, 19, 15, 19}));
+  CHECK_EQUAL(priced(plans, host, both, 1).of(Phase::local), 27);
+}
+
+}  // namespace vicinal

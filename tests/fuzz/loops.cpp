@@ -1,0 +1,256 @@
+// Calls in loops: the same exchanges of a graph again and again, often enough that plans are made for them and reviewed, with
+// sizes that stay, take turns, grow, jump or change on one edge; several of them in flight, now and then one at fault.
+// By vicinal's names, or by MPI's with the preload library before the program; then ranks may also wait in MPI for each
+// other while exchanges go on.
+#include <algorithm>
+#include <deque>
+#include <memory>
+
+#include "completion.hpp"
+#include "families.hpp"
+#include "neighbor_call.hpp"
+#include "plans.hpp"
+#include "wiring.hpp"
+
+namespace fuzz {
+namespace {
+
+constexpr std::uint64_t largest_loop = 1000;
+
+/// How the sizes of a loop follow from the number of its turn.
+enum class Law { constant, in_turn, one_edge, growing, jumping, random };
+constexpr const char* law_names[] = {"constant", "in turn", "on one edge",
+                                     "growing",  "jumping", "random"};
+
+/// What stays the same in all turns of a loop.
+struct Loop {
+  Op op = Op::alltoallv;
+  Law law = Law::constant;
+  int unit = 0;
+  int most = 6;
+  bool derived = false;
+  std::uint64_t number = 0;  ///< of its first turn's messages; the next turn's is one more
+};
+
+Loop random_loop(Trial& trial, std::uint64_t number) {
+  Random& common = trial.common();
+  Loop loop;
+  // Those with counts have a protocol of their own.
+  loop.op = common.chance(75)
+                ? common.pick(std::vector<Op>{Op::alltoallv, Op::alltoallw, Op::allgatherv})
+                : common.pick(std::vector<Op>{Op::alltoall, Op::allgather});
+  loop.law = static_cast<Law>(common.below(static_cast<int>(std::size(law_names))));
+  loop.unit = common.below(Layout::kinds);
+  const int sizes = common.below(20);
+  loop.most = sizes < 12 ? 6 : sizes < 19 ? 400 : 70000;
+  loop.derived = !has_equal_blocks(loop.op) && common.chance(40);
+  loop.number = number;
+  return loop;
+}
+
+/// Units of an edge in a turn; of all edges where blocks are alike.
+int units_of(const Loop& loop, int rank, int edge, int turn) {
+  const int alike = has_equal_blocks(loop.op) ? 1 : 0;
+  if (alike != 0 || gathers(loop.op)) edge = 0;
+  if (alike != 0) rank = 0;
+  const auto drawn = [&](int which) {
+    const auto place =
+        static_cast<std::uint64_t>(rank * 1000 + edge) * 100 + static_cast<std::uint64_t>(which);
+    const std::uint64_t value = scrambled(scrambled(loop.number + 5) ^ place);
+    // Equal blocks of nothing are another matter (neighborhood.cpp).
+    if (alike == 0 && value % 6 == 0) return 0;
+    return 1 + static_cast<int>(value / 8 % static_cast<std::uint64_t>(loop.most));
+  };
+  const int always = drawn(0);
+  int units = always;
+  switch (loop.law) {
+    case Law::constant: break;
+    case Law::in_turn: units = drawn(turn % 2); break;
+    case Law::one_edge: units = edge == 0 && rank == 0 ? drawn(turn) : always; break;
+    case Law::growing: units = always + always * turn / 16; break;
+    case Law::jumping: units = turn / 11 % 2 == 0 ? always : 5 * always + 1; break;
+    case Law::random: units = drawn(turn); break;
+  }
+  return loop.derived ? (units + units_at_once - 1) / units_at_once * units_at_once : units;
+}
+
+/// One turn of a loop that is in flight, or was.
+struct Turn {
+  std::unique_ptr<NeighborCall> call;
+  vicinal_request request = VICINAL_REQUEST_NULL;
+  MPI_Request of_mpi = MPI_REQUEST_NULL;
+  bool joins = true;
+};
+
+/// Whose names the calls have.
+enum class Names { vicinal, mpi };
+
+class Program {
+ public:
+  Program(Trial& trial, const Team& team, Names names, TestedGraph graph)
+      : trial_(trial), team_(team), names_(names), graph_(std::move(graph)) {}
+
+  void run() {
+    Random& common = trial_.common();
+    const int count = common.between(1, 3);
+    for (int i = 0; i < count; ++i) {
+      loops_.push_back(random_loop(trial_, largest_loop * static_cast<std::uint64_t>(i + 1)));
+      const Loop& loop = loops_.back();
+      trial_.note("loop ", i, ": sizes ", law_names[static_cast<int>(loop.law)], " up to ",
+                  loop.most);
+    }
+    // Reviews begin with calls 4, 12 and 28.
+    const int turns = common.between(8, 40);
+    const int depth = common.pick(std::vector<int>{0, 1, 2, 4, 9});
+    for (int turn = 0; turn < turns; ++turn) {
+      for (const Loop& loop : loops_) {
+        if (common.chance(90)) begin(loop, turn);
+        if (names_ == Names::mpi && common.chance(5)) wait_in_mpi();
+        while (static_cast<int>(flight_.size()) > depth) finish(common.chance(30));
+      }
+    }
+    // What is in flight outlives its graph; of communicators, some MPIs do not know that.
+    if (names_ == Names::vicinal && common.chance(30)) free_graph();
+    while (!flight_.empty()) finish(true);
+    free_graph();
+  }
+
+ private:
+  void begin(const Loop& loop, int turn) {
+    Random& common = trial_.common();
+    CallPlan plan;
+    plan.op = loop.op;
+    plan.form = common.chance(50) ? Form::blocking : Form::nonblocking;
+    plan.unit = loop.unit;
+    plan.derived = loop.derived;
+    plan.number = loop.number + static_cast<std::uint64_t>(turn);
+    plan.units = [loop, turn](int rank, int edge) { return units_of(loop, rank, edge, turn); };
+    // MPI does not say what becomes of the others.
+    if (names_ == Names::vicinal && trial_.options().faults && common.chance(3)) {
+      plan.at_fault = common.below(graph_.wiring.size());
+      choose_fault(plan, graph_.wiring, common.below(2));
+    }
+    auto made = std::make_unique<Turn>();
+    made->joins =
+        graph_.wiring.touches(team_.rank()) || names_ == Names::mpi || trial_.own().chance(50);
+    const bool blocks = plan.form == Form::blocking;
+    made->call = std::make_unique<NeighborCall>(trial_, graph_, team_.rank(), std::move(plan));
+    NeighborCall& call = *made->call;
+    trial_.note(call.text(), made->joins ? "" : ", not joined");
+    call.fill(0);
+    if (made->joins) make(*made);
+    if (!blocks) {
+      flight_.push_back(std::move(made));
+    } else if (made->joins) {
+      call.check();
+    }
+  }
+
+  void make(Turn& turn) {
+    NeighborCall& call = *turn.call;
+    const int code = names_ == Names::vicinal ? call.call(MPI_INFO_NULL, &turn.request)
+                                              : call.call_by_mpi(&turn.of_mpi);
+    call.returned(code, "the call");
+    if (trial_.options().free_types && trial_.own().chance(50)) call.release_types();
+  }
+
+  /// All wait for all, or for one of them, outside vicinal.
+  void wait_in_mpi() {
+    trial_.note("waits in MPI");
+    int sum = 1;
+    if (trial_.common().chance(50)) {
+      MPI_Barrier(team_.comm());
+    } else {
+      MPI_Bcast(&sum, 1, MPI_INT, trial_.common().below(team_.size()), team_.comm());
+    }
+  }
+
+  /// The oldest turns, or all: the same on all ranks that take part, as far as they need each other.
+  void finish(bool all) {
+    const std::size_t count = all ? flight_.size() : (flight_.size() + 1) / 2;
+    std::vector<std::unique_ptr<Turn>> chosen;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (flight_.front()->joins) chosen.push_back(std::move(flight_.front()));
+      flight_.pop_front();
+    }
+    if (names_ == Names::vicinal) {
+      std::vector<InFlight> requests;
+      for (const auto& turn : chosen) {
+        requests.push_back({&turn->request,
+                            [&call = *turn->call](int code, const char* by) {
+                              call.returned(code, by);
+                              call.check();
+                            },
+                            turn->call->plan().wrong != Wrong::nothing, true});
+      }
+      complete_all(trial_, std::move(requests));
+    } else {
+      complete_by_mpi(chosen);
+    }
+  }
+
+  void complete_by_mpi(std::vector<std::unique_ptr<Turn>>& chosen) {
+    Random& own = trial_.own();
+    own.shuffle(chosen);
+    std::vector<MPI_Request> requests;
+    for (const auto& turn : chosen) requests.push_back(turn->of_mpi);
+    const int count = static_cast<int>(requests.size());
+    const auto over = [&](std::size_t i, int code, const char* by) {
+      chosen[i]->call->returned(code, by);
+      chosen[i]->call->check();
+    };
+    const int way = own.below(4);
+    if (way == 0) {
+      for (std::size_t i = 0; i < requests.size(); ++i) {
+        over(i, MPI_Wait(&requests[i], MPI_STATUS_IGNORE), "MPI_Wait");
+      }
+    } else if (way == 1) {
+      for (int left = count; left > 0; --left) {
+        int found = MPI_UNDEFINED;
+        const int code = MPI_Waitany(count, requests.data(), &found, MPI_STATUS_IGNORE);
+        over(static_cast<std::size_t>(found), code, "MPI_Waitany");
+      }
+    } else {
+      int code = MPI_SUCCESS;
+      if (way == 2) {
+        code = MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
+      } else {
+        for (int done = 0; done == 0 && code == MPI_SUCCESS;) {
+          code = MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE);
+        }
+      }
+      for (std::size_t i = 0; i < requests.size(); ++i) {
+        over(i, code, way == 2 ? "MPI_Waitall" : "MPI_Testall");
+      }
+    }
+  }
+
+  void free_graph() {
+    trial_.note("frees the graph");
+    graph_.free_reference();
+    trial_.succeeds(vicinal_graph_free(&graph_.graph), "vicinal_graph_free");
+  }
+
+  Trial& trial_;
+  const Team& team_;
+  Names names_;
+  TestedGraph graph_;
+  std::vector<Loop> loops_;
+  std::deque<std::unique_ptr<Turn>> flight_;
+};
+
+}  // namespace
+
+void run_loops(Trial& trial) {
+  const Team team(make_comm(trial));
+  const Settings settings = random_settings(trial.common(), team.size());
+  Program(trial, team, Names::vicinal, make_graph(trial, team, settings, true)).run();
+}
+
+void run_unmodified(Trial& trial) {
+  const Team team(make_comm(trial));
+  const Settings settings = random_settings(trial.common(), team.size());
+  Program(trial, team, Names::mpi, make_graph_of_mpi(trial, team, settings)).run();
+}
+
+}  // namespace fuzz

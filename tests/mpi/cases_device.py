@@ -1,0 +1,164 @@
+"""Arrays on a device, by the interfaces of CuPy, PyTorch, Numba and JAX."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import vicinal
+from device_arrays import DeviceArray, OnlyDlpackOnDevice, count
+from harness import Indices, case, expect_error, some_settings, values
+from mpi4py import MPI
+
+
+@case
+def arrays_of_the_host_initialise_no_driver(comm: MPI.Intracomm) -> None:
+    """The first of all: afterwards one is in use."""
+    indices = Indices(comm, 300)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
+    np.testing.assert_array_equal(halo.exchange(values(indices.owned)), values(indices.needed))
+    assert count("calls") == 0
+
+
+@case
+def halos(comm: MPI.Intracomm) -> None:
+    indices = Indices(comm, 301)
+    wanted = values(indices.needed)
+    for settings in some_settings(comm.size, 4):
+        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, **settings)
+        for stream in (False, True):
+            owned, ghosts = DeviceArray(values(indices.owned), stream), DeviceArray(np.zeros(len(wanted)))
+            assert halo.exchange(owned, ghosts) is ghosts
+            np.testing.assert_array_equal(ghosts.get(), wanted)
+            x = DeviceArray(np.concatenate([values(indices.owned), np.zeros(len(wanted))]), stream)
+            np.testing.assert_array_equal(halo.exchange(x).get(), wanted)
+            np.testing.assert_array_equal(x.get()[: len(indices.owned)], values(indices.owned))
+            # One side on the host.
+            there = np.zeros(len(wanted))
+            halo.exchange(owned, there)
+            np.testing.assert_array_equal(there, wanted)
+            # The same contributions as from the host, in the same order.
+            sums = np.ones(len(indices.owned))
+            halo.reverse(sums, wanted)
+            added = DeviceArray(np.ones(len(indices.owned)), stream)
+            assert halo.reverse(added, DeviceArray(wanted, stream)) is added
+            np.testing.assert_array_equal(added.get(), sums)
+
+
+@case
+def blocks_and_vectors(comm: MPI.Intracomm) -> None:
+    indices = Indices(comm, 302)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, strategy="aggregate", regions="blocks:2")
+    wanted = values(indices.needed, (3,))
+    for order in (np.ascontiguousarray, np.asfortranarray):
+        owned, ghosts = DeviceArray(order(values(indices.owned, (3,)))), DeviceArray(order(np.zeros(wanted.shape)))
+        halo.exchange(owned, ghosts)
+        np.testing.assert_array_equal(ghosts.get(), wanted)
+
+
+@case
+def by_dlpack(comm: MPI.Intracomm) -> None:
+    indices = Indices(comm, 303)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
+    for dtype in (np.float64, np.float32):
+        wanted = values(indices.needed, dtype=dtype)
+        owned, ghosts = DeviceArray(values(indices.owned, dtype=dtype)), DeviceArray(np.zeros_like(wanted))
+        halo.exchange(OnlyDlpackOnDevice(owned), OnlyDlpackOnDevice(ghosts))
+        np.testing.assert_array_equal(ghosts.get(), wanted)
+
+
+@case
+def collectives(comm: MPI.Intracomm) -> None:
+    following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    graph = vicinal.Graph(comm, [before], [following], regions="blocks:2")
+    for wrap in (lambda array: array, OnlyDlpackOnDevice):
+        x, y = DeviceArray(np.arange(4.0) + 10 * comm.rank), DeviceArray(np.zeros(4))
+        graph.Neighbor_alltoall(wrap(x), wrap(y))
+        np.testing.assert_array_equal(y.get(), np.arange(4.0) + 10 * before)
+        y = DeviceArray(np.zeros(4))
+        with graph.Neighbor_alltoallv_init([wrap(x), [4], [0], MPI.DOUBLE], wrap(y)) as request:
+            for _ in range(3):
+                request.start()
+                request.wait()
+        np.testing.assert_array_equal(y.get(), np.arange(4.0) + 10 * before)
+
+
+@case
+def what_is_in_flight_is_kept_alive(comm: MPI.Intracomm) -> None:
+    indices = Indices(comm, 304)
+    # Of one exchange at a time, whose own memory is there from the first on.
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, strategy="direct", in_flight=1)
+    wanted = values(indices.needed)
+    ghosts = DeviceArray(np.zeros(len(wanted)))
+    halo.exchange(DeviceArray(values(indices.owned)), ghosts)
+    gc.collect()
+    blocks = count("device_blocks")
+    for _ in range(10):
+        exchange = halo.start(DeviceArray(values(indices.owned)), ghosts)
+        gc.collect()
+        assert count("device_blocks") > blocks
+        exchange.wait()
+        np.testing.assert_array_equal(ghosts.get(), wanted)
+        del exchange
+        gc.collect()
+        assert count("device_blocks") == blocks
+
+
+@case
+def what_cannot_be_is_refused(comm: MPI.Intracomm) -> None:
+    halo = vicinal.Halo(comm, (0, 3) if comm.rank == 0 else (3, 3), [0, 1])
+    count_here = 3 if comm.rank == 0 else 0
+    x = DeviceArray(np.zeros(count_here + 1))
+    expect_error("buffer", "its first dimension must be", lambda: halo.exchange(x, DeviceArray(np.zeros(2))))
+    frozen = DeviceArray(np.zeros(2), writable=False)
+    owned = DeviceArray(np.zeros(count_here))
+    expect_error("buffer", "is read-only", lambda: halo.exchange(owned, frozen))
+    expect_error("argument", "give an array for them there", lambda: halo.exchange(owned))
+    apart = DeviceArray(np.zeros((2, 2)))
+    apart.strides, apart.shape = (16,), (2,)
+    expect_error("buffer", "is not contiguous", lambda: halo.exchange(owned, apart))
+    elsewhere = DeviceArray(np.zeros(count_here))
+    elsewhere.offset = 1 << 46  # which no driver knows
+    expect_error("unsupported-operation", "for which no driver is in use", lambda: halo.exchange(elsewhere, frozen))
+    broken = [{}, {"shape": 3, "typestr": "<f8", "data": (1, 0)}, {"shape": (3,), "typestr": "f8", "data": (1, False)}]
+    for described in broken:
+        expect_error("datatype", "", lambda: halo.exchange(Described(described), frozen))
+    assert count("misuses") == 0
+
+
+class Described:
+    """An array that says of itself what it is told to."""
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        self.__cuda_array_interface__ = described
+
+
+@case
+def streams_are_followed(comm: MPI.Intracomm) -> None:
+    """What a stream still has to write is exchanged, however late it does."""
+    indices = Indices(comm, 305)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
+    wanted = values(indices.needed)
+
+    class Stream:
+        """As PyTorch has it."""
+
+        def __init__(self, handle: int) -> None:
+            self.cuda_stream = handle
+
+    for form in (int, Stream):
+        owned, ghosts = DeviceArray(values(indices.owned), stream=True), DeviceArray(np.zeros(len(wanted)))
+        owned.tells_stream = False  # but this one is busy
+        exchange = halo.start(owned, ghosts, stream=form(owned.memory.stream.value or 0))
+        assert halo.wait(exchange) is ghosts
+        np.testing.assert_array_equal(ghosts.get(), wanted)
+        contributions, sums = DeviceArray(wanted, stream=True), DeviceArray(np.ones(len(indices.owned)))
+        contributions.tells_stream = False
+        halo.reverse(sums, contributions, stream=form(contributions.memory.stream.value or 0))
+        there = np.ones(len(indices.owned))
+        halo.reverse(there, wanted)
+        np.testing.assert_array_equal(sums.get(), there)
+    x, y = values(indices.owned), np.zeros(len(wanted))
+    expect_error("argument", "does not lie in the memory of a GPU", lambda: halo.exchange(x, y, stream=0))
+    expect_error("argument", "give a stream of CuPy", lambda: halo.exchange(x, y, stream="mine"))

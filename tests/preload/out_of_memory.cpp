@@ -1,0 +1,73 @@
+// Allgathers of a rank that has no memory left, for a moment, to remember them by: its call fails, and the others wait until
+// it calls again, whoever carries the call out.
+#include <new>
+
+#include "programs.h"
+
+namespace {
+
+/// Which of the objects that are made next cannot be made; 0: none.
+thread_local int failing = 0;
+
+enum { often = 24, most = 13 };
+
+int source[most], target[64 * most];
+
+int value(int of, int i, int turn) { return of * 10000 + i * 100 + turn; }
+
+int gather(MPI_Comm comm, int count, int failing_object) {
+  failing = failing_object;
+  const int code = MPI_Allgather(source, count, MPI_INT, target, count, MPI_INT, comm);
+  failing = 0;
+  return code;
+}
+
+/// This rank fails in those turns of which it is the one.
+void gather_again(MPI_Comm comm, int count, int turn, int failing_object) {
+  for (int i = 0; i < count; ++i) source[i] = value(rank, i, turn);
+  for (int i = 0; i < ranks * count; ++i) target[i] = -1;
+  int code = gather(comm, count, rank == turn % ranks ? failing_object : 0);
+  if (code != MPI_SUCCESS) {
+    int kind = 0;
+    MPI_Error_class(code, &kind);
+    CHECK(kind == MPI_ERR_NO_MEM);
+    CHECK(rank == turn % ranks);
+    code = gather(comm, count, 0);
+  }
+  CHECK(code == MPI_SUCCESS);
+  for (int from = 0; from < ranks; ++from) {
+    for (int i = 0; i < count; ++i) CHECK(target[from * count + i] == value(from, i, turn));
+  }
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  if (failing > 0 && --failing == 0) throw std::bad_alloc();
+  void* const made = malloc(bytes);
+  if (made == nullptr) throw std::bad_alloc();
+  return made;
+}
+void operator delete(void* made) noexcept { free(made); }
+void operator delete(void* made, std::size_t /*bytes*/) noexcept { free(made); }
+
+int main(int argc, char** argv) {
+  begin_program(&argc, &argv);
+  // A communicator that is set up early, since there is a graph.
+  MPI_Comm comm, graph;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+  MPI_Dist_graph_create_adjacent(comm, 1, &before, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &graph);
+  MPI_Comm_free(&graph);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  for (int turn = 0; turn < often; ++turn) gather_again(comm, 1, turn, 0);
+  for (int object = 1; object <= 3; ++object) {
+    for (int turn = 0; turn < often; ++turn) {
+      // The eighth call finds out whether a plan pays, which takes more memory.
+      gather_again(comm, 10 + object, turn, turn < ranks ? object : turn == 7 ? 2 : 1);
+    }
+  }
+  MPI_Comm_free(&comm);
+  return end_program();
+}

@@ -1,0 +1,86 @@
+"""What of GPUs needs more than other tests have: a vendor's compiler; arrays on a device, by the driver's double."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from counting import Totals, check_cases
+from launching import BUILD, ROOT, Result, abi_of, run_command, run_ranks
+
+PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
+
+
+def nvrtc_folder() -> Path:
+    """Where the compiler's library lies that can be installed as a package."""
+    found = importlib.util.find_spec("nvidia")
+    for place in found.submodule_search_locations or [] if found else []:
+        folder = Path(place) / "cuda_nvrtc" / "lib"
+        if folder.is_dir():
+            return folder
+    pytest.skip("needs NVIDIA's run-time compiler: pip install nvidia-cuda-nvrtc-cu12")
+
+
+def test_nvidias_compiler_compiles_the_kernels() -> None:
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(nvrtc_folder())}
+    program = [str(BUILD / "bin" / "vicinal_unit_tests"), "vendors_compilers_compile_the_kernels"]
+    check_one(run_command(program, environment, 120))
+
+
+# What AMD's compiler has from its headers.
+SURROUNDINGS = """
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+struct Three { unsigned x, y, z; };
+extern const __attribute__((device)) Three threadIdx, blockIdx, blockDim, gridDim;
+"""
+
+
+def test_clang_compiles_the_kernels_for_amd(tmp_path: Path) -> None:
+    """To the intermediate code of a device: without ROCm there is nothing to link it to."""
+    clang = shutil.which("clang++")
+    if clang is None:
+        pytest.skip("needs clang++, of which AMD's compiler is made")
+    (tmp_path / "surroundings.hpp").write_text(SURROUNDINGS)
+    options = ["-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpulib", "-nogpuinc", "-std=c++17", "-Wall"]
+    code = tmp_path / "kernels.ll"
+    source = ROOT / "src" / "memory" / "device" / "kernels.cu"
+    line = [clang, *options, "-include", str(tmp_path / "surroundings.hpp"), "-S", "-emit-llvm", str(source), "-o", str(code)]
+    result = run_command(line, dict(os.environ), 120)
+    assert result.code == 0 and "warning" not in result.output, result.output
+    # For each of 5 widths two of words and one of pieces; sums of 6 types, and minima and maxima of 10.
+    kernels = re.findall(r"^define .*amdgpu_kernel .*@(\w+)\(", code.read_text(), re.MULTILINE)
+    assert len(kernels) == 41, kernels
+
+
+def test_jobs_on_the_gpu_of_this_machine() -> None:
+    program = [str(BUILD / "bin" / "vicinal_unit_tests"), "gpu_of_this_machine"]
+    check_one(run_command(program, dict(os.environ), 280))
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_exchanges_of_the_gpu_of_this_machine(mpi: str, ranks: int) -> None:
+    program = [BUILD / "bin" / f"vicinal_engine_tests_{abi_of(mpi)}", "gpu_of_this_machine"]
+    check_one(run_ranks(mpi, ranks, program, timeout=280, check=False))
+
+
+def check_one(result: Result) -> None:
+    """One case has passed; or it says why it cannot."""
+    skipped = re.search(r"^skipped \w+: (.*)$", result.output, re.MULTILINE)
+    if skipped:
+        pytest.skip(skipped[1])
+    assert "1 passed, 0 failed, 0 skipped" in result.output, result.output
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_python_takes_arrays_on_a_device(mpi: str, ranks: int, totals: Totals) -> None:
+    program = [sys.executable, str(ROOT / "tests" / "mpi" / "run_device_cases.py")]
+    driver = str(BUILD / "lib" / "libvicinal_driver_double_cuda.so")
+    environment = {"PYTHONPATH": PATH, "VICINAL_DEVICE_DRIVER": driver, "XDG_CACHE_HOME": "nowhere"}
+    result = run_ranks(mpi, ranks, program, env=environment, timeout=120, check=False)
+    check_cases(result, f"python on a device on {mpi}", totals)
