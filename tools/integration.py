@@ -38,6 +38,7 @@ from integration_runs import (
     debian_mpi,
     last_words,
     mpi4py_source,
+    petsc_folder,
     run,
     take_libraries,
 )
@@ -123,7 +124,7 @@ def dolfinx(part: Part, needs: Needs, preload: Path) -> None:
     mpi = debian_mpi("openmpi")
 
     def solve(ranks: int, before: Path | None) -> tuple[float | None, Ran, list[str]]:
-        done = run(mpi, ranks, [SYSTEM_PYTHON, SOURCES / "poisson.py"], before, 120)
+        done = run(mpi, ranks, [SYSTEM_PYTHON, SOURCES / "poisson.py"], before, 120, petsc_folder())
         said = NORM.search(done.output)
         if done.code != 0 or said is None:
             return None, done, [f"it {done.ended}: {last_words(done.output)}"]
@@ -160,7 +161,7 @@ def petsc(part: Part, needs: Needs, preload: Path) -> None:
     ranks = 18
     histories: list[list[str]] = []
     for before in (None, preload) if part.short else (None, None, preload, preload):
-        done = run(mpi, ranks, [SYSTEM_PYTHON, SOURCES / "krylov.py"], before, 120)
+        done = run(mpi, ranks, [SYSTEM_PYTHON, SOURCES / "krylov.py"], before, 120, petsc_folder())
         said = RESIDUALS.search(done.output)
         faults = []
         if done.code != 0 or said is None:

@@ -29,6 +29,12 @@ ENVIRONMENT = {**QUIET, "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 
 
+def petsc_folder() -> dict[str, str]:
+    """Where Debian's petsc4py is, in its environment: without the development package nothing else leads there."""
+    folders = sorted(Path("/usr/lib/petscdir").glob("petsc*/*-real"))
+    return {"PETSC_DIR": str(folders[-1])} if folders and not Path("/usr/lib/petsc").exists() else {}
+
+
 class NotRunError(RuntimeError):
     """Something is missing that this cannot install; the message says what."""
 

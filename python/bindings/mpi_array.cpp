@@ -35,9 +35,8 @@ std::optional<char> kind_of(std::string_view format) {
   return letter == '?' ? 'b' : 'V';
 }
 
-/// Streams of an array's owner: its default one; and none at all.
+/// On which the owner of an array may still be writing to it that names no other: Numba does, and PyTorch's arrays name none.
 constexpr std::uintptr_t default_stream = 0;
-constexpr std::uintptr_t settled = ~std::uintptr_t{0};
 
 char kind_of(nb::dlpack::dtype type) {
   switch (static_cast<nb::dlpack::dtype_code>(type.code)) {
@@ -129,6 +128,8 @@ bool Array::from_buffer(nb::handle object, const char* what) {
   if (PyObject_CheckBuffer(object.ptr()) == 0) return false;
   if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
     const nb::python_error reason;
+    // CuPy's arrays have one, which says that the processor does not reach their memory.
+    if (nb::hasattr(object, "__cuda_array_interface__")) return false;
     fail(Fault::type, what, " gives no access to its memory: ", reason.what());
   }
   holds_buffer_ = true;
@@ -151,8 +152,7 @@ bool Array::from_buffer(nb::handle object, const char* what) {
 
 bool Array::from_device_interface(nb::handle object, const char* what) {
   if (!nb::hasattr(object, "__cuda_array_interface__")) return false;
-  // The stream on which the owner may still be writing; none where it has seen to that.
-  std::uintptr_t stream = settled;
+  std::uintptr_t stream = default_stream;
   try {
     const auto described = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
     const auto told = [&](const char* key) {
@@ -205,7 +205,6 @@ bool Array::from_dlpack(nb::handle object, const char* what) {
     shape_[i] = static_cast<Index>(tensor_.shape(i));
     strides_[i] = tensor_.stride(i) * type_.bytes;
   }
-  // An array that is not told of a stream is ready on the default one.
   if (tensor_.device_type() != nb::device::cpu::value) synchronize(what, default_stream);
   return true;
 }
@@ -216,7 +215,7 @@ void Array::synchronize(const char* what, std::uintptr_t stream) const {
       device::is_known(data_), Fault::unsupported, what,
       " lies in the memory of a device for which no driver is in use (VICINAL_LOG=info says why); "
       "copy it to the host's");
-  if (stream != settled) device::follow_stream(data_, stream);
+  device::follow_stream(data_, stream);
 }
 
 Index Array::values_per_row() const {

@@ -45,6 +45,9 @@ class Halo:
         sequence with a label for each rank.
     local
         How ranks of a host hand data over: "shared" memory (default) or "messages".
+    device_way
+        How what lies in a GPU's memory is moved (docs/gpu.md): "automatic" (default), "staged", "direct", "shared" or
+        "direct-shared".
     in_flight
         How many exchanges of each direction may be in flight at once: 1 to 8 (default 4).
     split_bytes, leader_shift
@@ -91,6 +94,7 @@ class Halo:
         strategy: str | None = None,
         regions: str | Sequence[int] | None = None,
         local: str | None = None,
+        device_way: str | None = None,
         in_flight: int | None = None,
         split_bytes: int | None = None,
         leader_shift: int | None = None,
@@ -113,7 +117,7 @@ class Halo:
             wanted = read_indices(needed, "needed")
             ranks = None if owners is None else read_ranks(owners, "owners")
             settings = given_settings(
-                strategy=strategy, regions=regions, local=local, in_flight=in_flight,
+                strategy=strategy, regions=regions, local=local, device_way=device_way, in_flight=in_flight,
                 split_bytes=split_bytes, leader_shift=leader_shift, idle_ranks=idle_ranks, choice=choice, bias=bias,
                 wisdom=wisdom, progress=progress, profile=profile, verify=verify,
             )

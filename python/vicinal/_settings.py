@@ -17,6 +17,7 @@ class PlanSettings(TypedDict, total=False):
     strategy: str | None
     allgather: str | None
     local: str | None
+    device_way: str | None
     split_bytes: int | None
     leader_shift: int | None
     group_size: int | None

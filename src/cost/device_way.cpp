@@ -1,6 +1,7 @@
 #include "cost/device_way.hpp"
 
 #include "base/product.hpp"
+#include "cost/devices.hpp"
 
 namespace vicinal {
 
@@ -37,23 +38,31 @@ Ways of_messages(const Plan& plan, const Machine& machine, const Profile& profil
 
 /// Of this rank's slots, and as if those of others were like them.
 Ways of_handovers(const Plan& plan, const Profile& profile, Index element_bytes) {
-  const DeviceCost& device = *profile.device;
   const std::vector<bool> mine = slots_on_device(plan, {true, true});
+  const std::vector<bool> staged = lying_on_device(plan, {true, true}, false);
+  std::vector<bool> shared = staged;
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.space == Space::shared) shared[i] = buffer.peer_index >= 0 || mine[i];
+  }
   Ways ways;
   for (const Operation& it : plan.operations) {
     if (it.kind != OperationKind::copy && it.kind != OperationKind::reduce) continue;
     const auto from = static_cast<std::size_t>(it.from), to = static_cast<std::size_t>(it.to);
     const auto crosses = [&](std::size_t slot, std::size_t user, Space users) {
-      const Buffer& buffer = plan.buffers[slot];
-      return buffer.space == Space::shared && (buffer.peer_index >= 0 || mine[slot]) &&
+      return plan.buffers[slot].space == Space::shared && shared[slot] &&
              plan.buffers[user].space == users;
     };
     const bool out = crosses(to, from, Space::source), in = crosses(from, to, Space::target);
     if (!out && !in) continue;
     const std::int64_t bytes = product(total(it.runs), element_bytes);
-    const bool far = plan.buffers[out ? to : from].peer_index >= 0;
-    ways.by_host += seconds(out ? device.to_host : device.to_device, bytes);
-    ways.otherwise += seconds(far ? *device.peer : device.kernel, bytes);
+    const auto by = [&](const std::vector<bool>& there) {
+      return seconds(
+          detail::work_of(detail::device_task(plan, it, there, element_bytes), *profile.device),
+          bytes);
+    };
+    ways.by_host += by(staged);
+    ways.otherwise += by(shared);
   }
   return ways;
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/product.hpp"
+#include "memory/device/reach.hpp"
+
 namespace vicinal::detail {
 
 namespace {
@@ -16,24 +19,52 @@ bool in_one_piece(const std::vector<CopyRun>& runs, Index CopyRun::* side) {
 
 }  // namespace
 
-DeviceTasks device_tasks(const Plan& plan, const Operation& operation,
-                         const std::vector<bool>& there) {
+DeviceTask device_task(const Plan& plan, const Operation& operation, const std::vector<bool>& there,
+                       Index element_bytes) {
   const auto lies_there = [&](int buffer) {
     return buffer >= 0 && there[static_cast<std::size_t>(buffer)];
   };
   const bool reduces = operation.kind == OperationKind::reduce;
   const bool from = reads_elements(operation.kind) && lies_there(operation.from);
   const bool to = writes_elements(operation.kind) && lies_there(operation.to);
-  if (operation.kind != OperationKind::copy && !reduces) return {.message = from || to};
+  if (!from && !to) return DeviceTask::none;
+  if (operation.kind != OperationKind::copy && !reduces) return DeviceTask::message;
   const auto is_far = [&](int buffer, bool lies) {
     return lies && plan.buffers[static_cast<std::size_t>(buffer)].peer_index >= 0;
   };
-  const bool reaches = is_far(operation.from, from) || is_far(operation.to, to);
-  const bool gathers = !in_one_piece(operation.runs, &CopyRun::source);
-  const bool scatters = reduces || !in_one_piece(operation.runs, &CopyRun::target);
-  if (from && to) return {.kernel = !reaches, .peer = reaches};
-  if (from) return {.kernel = gathers, .peer = reaches, .to_host = true, .on_host = scatters};
-  if (to) return {.kernel = scatters, .peer = reaches, .to_device = true, .on_host = gathers};
+  if (is_far(operation.from, from) || is_far(operation.to, to)) return DeviceTask::peer;
+  if (from && to) return DeviceTask::kernel;
+  const bool in_pieces = reduces || !in_one_piece(operation.runs, &CopyRun::source) ||
+                         !in_one_piece(operation.runs, &CopyRun::target);
+  if (!in_pieces) return from ? DeviceTask::to_host : DeviceTask::to_device;
+  if (product(total(operation.runs), element_bytes) > device::most_by_kernel) {
+    return from ? DeviceTask::gather_to_host : DeviceTask::scatter_to_device;
+  }
+  return from ? DeviceTask::kernel_to_host : DeviceTask::kernel_from_host;
+}
+
+DeviceWork work_of(DeviceTask task, const DeviceCost& cost) {
+  const auto kernel_by = [&](const DeviceWork& link) {
+    DeviceWork work = cost.kernel;
+    work.seconds_per_byte = std::max(work.seconds_per_byte, link.seconds_per_byte);
+    return work;
+  };
+  const auto kernel_and = [&](const DeviceWork& copy) {
+    return DeviceWork{cost.kernel.overhead + copy.overhead, cost.kernel.latency + copy.latency,
+                      cost.kernel.seconds_per_byte + copy.seconds_per_byte, 0};
+  };
+  switch (task) {
+    case DeviceTask::kernel: return cost.kernel;
+    case DeviceTask::kernel_to_host: return kernel_by(cost.to_host);
+    case DeviceTask::kernel_from_host: return kernel_by(cost.to_device);
+    case DeviceTask::peer: return *cost.peer;
+    case DeviceTask::to_host: return cost.to_host;
+    case DeviceTask::to_device: return cost.to_device;
+    case DeviceTask::gather_to_host: return kernel_and(cost.to_host);
+    case DeviceTask::scatter_to_device: return kernel_and(cost.to_device);
+    case DeviceTask::none:
+    case DeviceTask::message: break;
+  }
   return {};
 }
 
@@ -56,26 +87,17 @@ Devices::Devices(const Machine& machine, const Profile& profile) : profile_(prof
   }
 }
 
-template <class Part>
-double Devices::sum(DeviceTasks tasks, Part part) const {
-  const DeviceCost& cost = *profile_.device;
-  return (tasks.kernel ? cost.kernel.*part : 0) + (tasks.peer ? (*cost.peer).*part : 0) +
-         (tasks.to_host ? cost.to_host.*part : 0) + (tasks.to_device ? cost.to_device.*part : 0);
+double Devices::processor_seconds(DeviceTask task) const {
+  return work_of(task, *profile_.device).overhead;
 }
 
-double Devices::processor_seconds(DeviceTasks tasks, std::int64_t bytes) const {
-  const double moved =
-      tasks.on_host ? static_cast<double>(bytes) * profile_.copy_seconds_per_byte : 0;
-  return sum(tasks, &DeviceWork::overhead) + moved;
-}
-
-Devices::Turn Devices::take(int rank, int operation, DeviceTasks tasks, std::int64_t bytes,
+Devices::Turn Devices::take(int rank, int operation, DeviceTask task, std::int64_t bytes,
                             double now) {
   Device& device = all_[static_cast<std::size_t>(of_rank_[static_cast<std::size_t>(rank)])];
+  const DeviceWork work = work_of(task, *profile_.device);
   const bool waits = device.free > now;
-  const double busy = static_cast<double>(bytes) * sum(tasks, &DeviceWork::seconds_per_byte);
-  device.free = std::max(device.free, now) + busy;
-  Turn turn{device.free + sum(tasks, &DeviceWork::latency)};
+  device.free = std::max(device.free, now) + static_cast<double>(bytes) * work.seconds_per_byte;
+  Turn turn{device.free + work.latency};
   // One of less latency may be done before what it has waited behind.
   if (waits && device.done <= turn.done) turn.behind = device.last;
   device.last = operation;

@@ -13,35 +13,45 @@ namespace vicinal {
 
 namespace detail {
 
-/// The parts of an operation of which one side at least lies in a GPU's memory. Copies and reductions are taken apart as
-/// script.hpp of the kinds of memory does it.
-struct DeviceTasks {
-  bool kernel : 1 = false;
-  bool peer : 1 = false;  ///< a kernel that reaches into another rank's GPU's memory
-  bool to_host : 1 = false;
-  bool to_device : 1 = false;
-  bool on_host : 1 = false;  ///< a processor's, in pinned memory
-  bool message : 1 = false;  ///< MPI's, which is given the GPU's memory
-  [[nodiscard]] bool any() const { return kernel || peer || to_host || to_device; }
+/// What has an operation done of which one side at least lies in a GPU's memory. A kernel gathers and scatters, and reaches
+/// pinned memory, too, for a while (memory/device/reach.hpp); what is in one piece on both sides is copied.
+enum class DeviceTask : std::uint8_t {
+  none,
+  kernel,
+  kernel_to_host,    ///< which writes to pinned memory
+  kernel_from_host,  ///< which reads it
+  peer,              ///< a kernel that reaches into another rank's GPU's memory
+  to_host,
+  to_device,
+  gather_to_host,  ///< a kernel, and then a copy
+  scatter_to_device,
+  message,  ///< MPI's, which is given the GPU's memory
 };
 
+/// Whether a GPU does it.
+constexpr bool is_gpus(DeviceTask task) {
+  return task != DeviceTask::none && task != DeviceTask::message;
+}
+
 /// `there`: by buffer, whether it lies in a GPU's memory.
-DeviceTasks device_tasks(const Plan& plan, const Operation& operation,
-                         const std::vector<bool>& there);
+DeviceTask device_task(const Plan& plan, const Operation& operation, const std::vector<bool>& there,
+                       Index element_bytes);
+/// What a GPU is asked for a task; nothing for none and a message. The profile has the prices of it.
+DeviceWork work_of(DeviceTask task, const DeviceCost& cost);
 
 class Devices {
  public:
   Devices(const Machine& machine, const Profile& profile);
 
   /// What the rank's processor does for it.
-  [[nodiscard]] double processor_seconds(DeviceTasks tasks, std::int64_t bytes) const;
+  [[nodiscard]] double processor_seconds(DeviceTask task) const;
 
   struct Turn {
     double done = 0;
     int behind = -1;  ///< the operation that it has waited for, or -1
   };
-  /// The rank's GPU has been given the tasks of an operation at this time.
-  Turn take(int rank, int operation, DeviceTasks tasks, std::int64_t bytes, double now);
+  /// The rank's GPU has been given the task of an operation at this time.
+  Turn take(int rank, int operation, DeviceTask task, std::int64_t bytes, double now);
 
  private:
   struct Device {
@@ -49,9 +59,6 @@ class Devices {
     double done = 0;  ///< when what it does last is known to be
     int last = -1;    ///< the operation
   };
-
-  template <class Part>
-  [[nodiscard]] double sum(DeviceTasks tasks, Part part) const;
 
   const Profile& profile_;
   std::vector<int> of_rank_;

@@ -156,7 +156,7 @@ class TimedRun {
       case OperationKind::receive: return steps_.cost(id).receive_overhead + search(id);
       case OperationKind::copy:
       case OperationKind::reduce:
-        if (step.device.any()) return devices_.processor_seconds(step.device, step.bytes);
+        if (is_gpus(step.device)) return devices_.processor_seconds(step.device);
         return static_cast<double>(step.bytes) * profile_.copy_seconds_per_byte;
       case OperationKind::await: return profile_.handover;
       default: return 0;
@@ -172,7 +172,7 @@ class TimedRun {
       inject(id);
       return;
     }
-    if (steps_[id].device.any()) {
+    if (is_gpus(steps_[id].device)) {
       give_device(id);
       return;
     }

@@ -51,7 +51,7 @@ Steps::Steps(const Program& program, const Machine& machine, const Profile& prof
       step.rank = plan.rank;
       step.peer = it.peer;
       step.counterpart = program.counterpart[id];
-      step.device = device_tasks(plan, it, there);
+      step.device = device_task(plan, it, there, element_bytes);
       if (it.kind == OperationKind::send || it.kind == OperationKind::receive) {
         step.level = machine.level(plan.rank, it.peer);
         step.bytes = product(it.count, element_bytes);

@@ -31,10 +31,11 @@ struct alignas(64) Step {
   OperationKind kind = OperationKind::copy;
   Level level = Level::domain;  ///< of a message
   char held = 0;                ///< of a send: how many ports do not have its message through
-  DeviceTasks device;           ///< of a copy or reduction: what of it is a GPU's
+  DeviceTask device =
+      DeviceTask::none;  ///< of a copy or reduction: what a GPU does; of a message: MPI's
 
   /// Whether it is complete only some time after its processor's part.
-  [[nodiscard]] bool goes_on() const { return kind == OperationKind::send || device.any(); }
+  [[nodiscard]] bool goes_on() const { return kind == OperationKind::send || is_gpus(device); }
 };
 static_assert(sizeof(Step) == 64);
 
@@ -69,7 +70,8 @@ class Steps {
 
  private:
   [[nodiscard]] const LevelCost& cost(const Step& step) const {
-    const auto& levels = step.device.message ? *profile_.device->levels : profile_.levels;
+    const auto& levels =
+        step.device == DeviceTask::message ? *profile_.device->levels : profile_.levels;
     return levels[static_cast<std::size_t>(step.level)];
   }
 

@@ -80,6 +80,7 @@ void BoundPlan::choose_graph(const Binding& binding) {
   target_kind_ = &target;
   on_device_ = std::move(on_device);
   gives_device_memory_ = direct;
+  launches_ = reachable ? nullptr : &users_kind();
 }
 
 /// Whether messages go from and to these kinds of memory as they are.
@@ -105,7 +106,7 @@ MemoryKind& BoundPlan::kind_of_buffer(int buffer) const {
   if (buffer == Plan::source) return *source_kind_;
   if (buffer == Plan::target) return *target_kind_;
   if (graph_->buffer(buffer).space != Space::shared) {
-    return on_device_[at(buffer)] ? users_kind() : host_memory();
+    return on_device_[at(buffer)] ? users_kind() : users_kind().staging();
   }
   MemoryKind* const shared =
       is_far(graph_->buffer(buffer)) ? far_kinds_[place(buffer)] : owned_[place(buffer)].kind();
@@ -115,7 +116,8 @@ MemoryKind& BoundPlan::kind_of_buffer(int buffer) const {
 bool BoundPlan::find(int buffer, std::int64_t generation) {
   FarSlot& slot = far_[place(buffer)];
   if (slot.data() != nullptr) return true;
-  if (slot.find(generation, users_kind()) == nullptr) return false;
+  const Index extent = graph_->buffer(buffer).extent;
+  if (slot.find(generation, extent, users_kind()) == nullptr) return false;
   MemoryKind*& compiled_for = far_kinds_[place(buffer)];
   if (compiled_for == slot.kind()) return true;
   MemoryKind* const before = std::exchange(compiled_for, slot.kind());
@@ -194,8 +196,9 @@ void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
         far_[place(i)].bind(binding_.element_bytes);
         far_kinds_[place(i)] = nullptr;
       } else {
-        owned_[place(i)].bind(next, buffer.extent, binding_.element_bytes,
-                              shares && slots_there[at(i)] ? &users : nullptr);
+        owned_[place(i)].bind(
+            next, buffer.extent, binding_.element_bytes,
+            {users.is_reachable() ? nullptr : &users, shares && slots_there[at(i)]});
       }
     }
   }
@@ -233,7 +236,7 @@ void BoundPlan::compile_steps(int buffer) {
   }
 }
 
-/// Who serves an operation: the kind of the side which the processor does not reach.
+/// Who serves an operation: the kind of the side which the processor does not reach, if there is one.
 BoundPlan::Served BoundPlan::served(const Operation& operation) const {
   MemoryKind& from = kind_of_buffer(operation.from);
   MemoryKind& to = kind_of_buffer(operation.to);
@@ -241,7 +244,8 @@ BoundPlan::Served BoundPlan::served(const Operation& operation) const {
           "an exchange from ", from.name(), " to ", to.name(),
           " memory is not possible; let one of the buffers lie in the host's");
   MemoryKind& server = from.is_reachable() ? to : from;
-  return {server, {&from == &server, &to == &server}};
+  const std::int64_t bytes = product(total(operation.runs), binding_.element_bytes);
+  return {server, {server.reaches(from, bytes), server.reaches(to, bytes)}};
 }
 
 bool BoundPlan::begin_reduction(int step) {

@@ -83,6 +83,10 @@ class BoundPlan {
     run(copy.runs, address(copy.from), address(copy.to));
     return true;
   }
+  /// Has all that were begun go on.
+  void launch() {
+    if (launches_ != nullptr) launches_->launch();
+  }
   /// That of one which has not.
   [[nodiscard]] MemoryJob& job(const CompiledGraph::Node& node) {
     return node.kind == OperationKind::copy ? *copies_[at(node.step)].job
@@ -154,13 +158,14 @@ class BoundPlan {
   MemoryKind* source_kind_ = &host_memory();
   MemoryKind* target_kind_ = &host_memory();
   bool gives_device_memory_ = false;  ///< to MPI
+  MemoryKind* launches_ = nullptr;    ///< whose jobs the steps are, null where they are none
   std::vector<bool> on_device_;       ///< by buffer of the graph
 
   std::vector<MemoryBlock> staging_;
   std::vector<OwnedSlot> owned_;
   std::vector<FarSlot> far_;
   std::vector<MemoryKind*>
-      far_kinds_;  ///< by far slot: what its steps are compiled for, null for the arena
+      far_kinds_;  ///< by far slot: what its steps are compiled for, null for the host's
   // Destroyed before what they may be moving.
   std::vector<Copy> copies_;
   std::vector<Reduction> reductions_;

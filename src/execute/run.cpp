@@ -45,6 +45,7 @@ void Run::start() {
   bound_.requests().start_range(static_cast<std::size_t>(graph_->linked_later), graph_->at_once);
   for (const int node : graph_->initial) begin(node);
   run_ready();
+  bound_.launch();
 }
 
 void Run::start_at_fault() {
@@ -74,6 +75,7 @@ bool Run::poll() {
     take_events();
     poll_pending();
     if (linked_active_ > 0) poll_linked();
+    bound_.launch();
     if (unfinished_ > 0) return false;
   }
   if (unlinked_to_begin_ > 0 || !announced_ || !strays_.empty()) return false;

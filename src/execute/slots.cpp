@@ -20,6 +20,10 @@ constexpr const char* instead_of_shared =
     "; give vicinal_device_way=staged, or direct, where ranks of a host cannot reach each other's "
     "GPUs";
 
+constexpr std::size_t page = 4096;
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
+
 /// The first line of a header: how far apart its channels lie.
 struct alignas(64) Heading {
   std::int64_t peers;
@@ -112,15 +116,17 @@ SlotHeader::SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peer
 
 SlotHeader::~SlotHeader() { arena().release(offset_); }
 
-OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, MemoryKind* kind)
+OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes,
+                     const SlotMemory& memory)
     : header_(std::move(header)) {
   static std::atomic<std::int64_t> numbers = 0;
-  if (kind != nullptr && bytes > 0) {
-    block_ = MemoryBlock(*kind, bytes);
+  MemoryKind* const visitor = bytes > 0 ? memory.visitor : nullptr;
+  if (visitor != nullptr && memory.lies_there) {
+    block_ = MemoryBlock(*visitor, bytes);
     try {
-      ticket_ = kind->share(block_.data());
-      kind_ = kind;
-      place_ = ++numbers;
+      ticket_ = visitor->share(block_.data());
+      kind_ = visitor;
+      place_ = --numbers;
       return;
     } catch (const Error& error) {
       block_ = MemoryBlock();
@@ -130,10 +136,13 @@ OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, Memo
       });
     }
   }
-  place_ = header_->arena().allocate(bytes, alignof(Flag));
+  if (visitor != nullptr) bytes = whole_pages(bytes);
+  place_ = header_->arena().allocate(bytes, visitor != nullptr ? page : alignof(Flag));
+  if (visitor != nullptr) admission_ = Admission(*visitor, header_->arena().at(place_), bytes);
 }
 
 OwnedArea::~OwnedArea() {
+  admission_ = Admission();
   if (kind_ == nullptr) header_->arena().release(place_);
 }
 
@@ -162,9 +171,9 @@ OwnedSlot::~OwnedSlot() {
 }
 
 void OwnedSlot::bind(std::int64_t generation, Index extent, std::int64_t element_bytes,
-                     MemoryKind* kind) {
+                     const SlotMemory& memory) {
   auto area = std::make_unique<OwnedArea>(
-      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes), kind);
+      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes), memory);
   if (announced_) {
     older_ = std::move(before_);
     before_ = std::move(current_);
@@ -199,23 +208,34 @@ void OwnedSlot::announce_fault(std::int64_t generation, int origin) {
   line.at_fault.store(generation, std::memory_order_release);
 }
 
-std::byte* FarSlot::find(std::int64_t generation, MemoryKind& opener) {
+std::byte* FarSlot::find(std::int64_t generation, Index extent, MemoryKind& visitor) {
   if (data_ != nullptr) return data_;
   const Announcement& line = view_.line();
   if (line.current.load(std::memory_order_acquire) < generation) return nullptr;
   if (line.element_bytes != element_bytes_) throw size_fault(element_bytes_, line.element_bytes);
   if (line.kind.front() != '\0') {
-    open(line, opener);
+    open(line, visitor);
   } else {
     data_ = arena_->at(line.area);
+    const auto bytes = static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes_);
+    if (!visitor.is_reachable()) enter(line, bytes, visitor);
   }
   return data_;
 }
 
-void FarSlot::open(const Announcement& line, MemoryKind& opener) {
+/// Where the owner has not given the data pages of their own, they stay the host's.
+void FarSlot::enter(const Announcement& line, std::size_t bytes, MemoryKind& visitor) {
+  if (bytes == 0 || line.area % static_cast<std::int64_t>(page) != 0) return;
+  Flag& mine = view_.flag(index_);
+  mine.opened.store(line.area, std::memory_order_release);
+  admission_ = Admission(visitor, data_, whole_pages(bytes));
+  if (admission_.kind() == nullptr) mine.opened.store(0, std::memory_order_release);
+}
+
+void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
   const bool fits =
-      opener.mpi_name() != nullptr && std::strcmp(opener.mpi_name(), line.kind.data()) == 0;
-  MemoryKind* const kind = fits ? &opener : kind_called(line.kind.data());
+      visitor.mpi_name() != nullptr && std::strcmp(visitor.mpi_name(), line.kind.data()) == 0;
+  MemoryKind* const kind = fits ? &visitor : kind_called(line.kind.data());
   require(kind != nullptr, Fault::unsupported,
           "another rank of this host hands over in memory of a GPU (", line.kind.data(),
           "), for which this rank has no driver", instead_of_shared);
@@ -234,8 +254,9 @@ void FarSlot::open(const Announcement& line, MemoryKind& opener) {
 void FarSlot::forget() {
   std::byte* const data = std::exchange(data_, nullptr);
   MemoryKind* const kind = std::exchange(kind_, nullptr);
-  if (data == nullptr || kind == nullptr) return;
-  kind->close_shared(data);
+  if (data == nullptr || (kind == nullptr && admission_.kind() == nullptr)) return;
+  if (kind != nullptr) kind->close_shared(data);
+  admission_ = Admission();
   view_.flag(index_).opened.store(0, std::memory_order_release);
 }
 

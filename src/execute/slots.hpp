@@ -11,7 +11,8 @@
 //   2  A line's `current` becomes g once the area that it names holds for execution g, and its
 //      `at_fault` once there is none for g, because the owner's call has failed.
 //   3  An area lies in the arena, or in a kind of memory that its owner's processes share by tickets. Who reads or writes
-//      one of the latter opens it, which its flag says until it is closed; nothing of a slot is given back meanwhile.
+//      one of the latter opens it, and whose jobs reach one in the arena has its pages admitted, which the flag says until
+//      it is closed or dismissed; nothing of a slot is given back meanwhile.
 //   4  An area is replaced only when all flags have reached the last execution in which it was due, and
 //      given back one execution later: a rank that wrongly keeps its element size still uses the one
 //      before, and learns of it from the size beside a flag. A header is given back when all flags have
@@ -35,12 +36,11 @@ namespace vicinal {
 
 /// A flag, alone in its cache line.
 struct alignas(64) Flag {
-  std::atomic<std::int64_t> value;  ///< the last execution that its writer is done with
-  std::int64_t at_fault;            ///< the last one that brought nothing, for
-  std::int64_t origin;              ///< a fault of this rank
-  std::int64_t element_bytes;       ///< with which its writer did; 0 before the first
-  std::atomic<std::int64_t>
-      opened;  ///< the number of the area that its writer has open; 0 for none
+  std::atomic<std::int64_t> value;   ///< the last execution that its writer is done with
+  std::int64_t at_fault;             ///< the last one that brought nothing, for
+  std::int64_t origin;               ///< a fault of this rank
+  std::int64_t element_bytes;        ///< with which its writer did; 0 before the first
+  std::atomic<std::int64_t> opened;  ///< the place of the area that its writer has open; 0 for none
 
   void signal(std::int64_t generation, std::int64_t bytes) {
     element_bytes = bytes;
@@ -61,7 +61,7 @@ struct alignas(64) Announcement {
   std::atomic<std::int64_t> current;   ///< the last execution for which the rest holds
   std::atomic<std::int64_t> at_fault;  ///< the last one for which nothing does
   std::int64_t origin;
-  std::int64_t area;  ///< arena offset, or the number of one that is to be opened
+  std::int64_t area;  ///< arena offset, or, below zero, the number of one that is to be opened
   std::int64_t element_bytes;
   std::array<char, 8> kind;  ///< as MPI calls it, of such a one; else ""
   MemoryTicket ticket;
@@ -81,7 +81,7 @@ class SlotView {
   [[nodiscard]] Flag& flag(int index) const { return first_flag_[1 + index]; }
   /// Whether owner and peers are done with this execution.
   [[nodiscard]] bool all_reached(std::int64_t generation) const;
-  /// Whether a peer has an area open, or that of a number.
+  /// Whether a peer has an area open, or that at a place.
   [[nodiscard]] bool is_open(std::int64_t area = 0) const;
 
  private:
@@ -106,30 +106,34 @@ class SlotHeader {
   std::int64_t offset_;
 };
 
+/// Of which memory an owner's area is to be.
+struct SlotMemory {
+  MemoryKind* visitor = nullptr;  ///< whose jobs are to reach it; null for the host's alone
+  bool lies_there = false;  ///< in the visitor's memory if that can be shared, else in the arena
+};
+
 /// Memory that its owner allocated for the data of a channel.
 class OwnedArea {
  public:
-  /// In the arena, or if it can be shared, in memory of the kind.
-  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, MemoryKind* kind);
+  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, const SlotMemory& memory);
   OwnedArea(const OwnedArea&) = delete;
   OwnedArea& operator=(const OwnedArea&) = delete;
   ~OwnedArea();
   [[nodiscard]] std::byte* data() const {
     return kind_ != nullptr ? block_.data() : header_->arena().at(place_);
   }
-  /// Null where it lies in the arena.
-  [[nodiscard]] MemoryKind* kind() const { return kind_; }
+  /// Null where it is the host's, to jobs, too.
+  [[nodiscard]] MemoryKind* kind() const { return kind_ != nullptr ? kind_ : admission_.kind(); }
   void announce(Announcement& line) const;
-  [[nodiscard]] bool is_open(const SlotView& view) const {
-    return kind_ != nullptr && view.is_open(place_);
-  }
+  [[nodiscard]] bool is_open(const SlotView& view) const { return view.is_open(place_); }
 
  private:
   std::shared_ptr<SlotHeader> header_;
+  Admission admission_;
   MemoryKind* kind_ = nullptr;
   MemoryBlock block_;
   MemoryTicket ticket_;
-  std::int64_t place_ = 0;  ///< arena offset, or a number
+  std::int64_t place_ = 0;  ///< arena offset, or a number below zero
 };
 
 /// A slot that this rank owns, in one channel.
@@ -141,16 +145,17 @@ class OwnedSlot {
   OwnedSlot& operator=(OwnedSlot&&) = delete;
   ~OwnedSlot();
 
-  /// Makes an area for elements of another size, from execution `generation` on; of a kind, as of an OwnedArea. May
-  /// throw a memory fault; the area before then stays.
-  void bind(std::int64_t generation, Index extent, std::int64_t element_bytes, MemoryKind* kind);
+  /// Makes an area for elements of another size, from execution `generation` on. May throw a memory fault; the area
+  /// before then stays.
+  void bind(std::int64_t generation, Index extent, std::int64_t element_bytes,
+            const SlotMemory& memory);
   /// Tells the peers that the area holds for this execution, unless those of the one before are not
   /// done with it yet; returns whether it did.
   bool announce(std::int64_t generation);
   /// Tells them that there is none for this execution.
   void announce_fault(std::int64_t generation, int origin);
   [[nodiscard]] std::byte* data() const { return current_->data(); }
-  /// Null where the data lie in the arena.
+  /// As the area's.
   [[nodiscard]] MemoryKind* kind() const { return current_->kind(); }
   [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
 
@@ -178,7 +183,8 @@ class FarSlot {
         index_(other.index_),
         element_bytes_(other.element_bytes_),
         data_(std::exchange(other.data_, nullptr)),
-        kind_(std::exchange(other.kind_, nullptr)) {}
+        kind_(std::exchange(other.kind_, nullptr)),
+        admission_(std::move(other.admission_)) {}
   FarSlot& operator=(FarSlot&&) = delete;
   ~FarSlot() { forget(); }
   /// From now on an area for elements of this size is meant, one not found yet.
@@ -188,18 +194,20 @@ class FarSlot {
   }
   /// Another area may be meant by the next execution.
   void forget();
-  /// Where the data lie in this execution, null while that is not known; an area that is to be opened is so by `opener`
-  /// if that is its kind. Throws a count fault where the owner uses another element size, and what opening throws.
-  std::byte* find(std::int64_t generation, MemoryKind& opener);
+  /// Where the data, so many elements, lie in this execution, null while that is not known; an area that is to be opened is
+  /// so by `visitor` if that is its kind, and one in the arena is admitted to its jobs if it can be. Throws a count fault
+  /// where the owner uses another element size, and what opening throws.
+  std::byte* find(std::int64_t generation, Index extent, MemoryKind& visitor);
   /// The rank whose fault left this execution without an area, or -1.
   [[nodiscard]] int fault(std::int64_t generation) const;
   [[nodiscard]] std::byte* data() const { return data_; }
-  /// What has opened the area, null where it lies in the arena.
-  [[nodiscard]] MemoryKind* kind() const { return kind_; }
+  /// What has opened the area, or what it counts as once admitted; null where it is the host's, to jobs, too.
+  [[nodiscard]] MemoryKind* kind() const { return kind_ != nullptr ? kind_ : admission_.kind(); }
   [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
 
  private:
-  void open(const Announcement& line, MemoryKind& opener);
+  void open(const Announcement& line, MemoryKind& visitor);
+  void enter(const Announcement& line, std::size_t bytes, MemoryKind& visitor);
 
   Arena* arena_;
   SlotView view_;
@@ -207,6 +215,7 @@ class FarSlot {
   std::int64_t element_bytes_ = 0;
   std::byte* data_ = nullptr;
   MemoryKind* kind_ = nullptr;
+  Admission admission_;
 };
 
 /// What a rank is told that finds another element size than its own.

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,6 +31,7 @@ namespace {
 
 constexpr const char* nothing_to_join =
     "no two of its regions have more than one edge between them in a direction";
+constexpr const char* no_memory = "a rank has no memory left for what serves it";
 
 /// `name`: as its version begins.
 bool runs_on(const char* name) {
@@ -63,23 +66,50 @@ bool has_edges_to_join(const Neighborhood& ground) {
   return several(ground.out(), ground.destinations) || several(ground.in(), ground.sources);
 }
 
-/// Why the graph is left to MPI, or null: the same on all ranks, also where only some of them have nobody who progresses. Keeps
-/// what MPI_Comm_idup needs, which may ask nobody. Collective over it.
-const char* reason_to_leave(Graph& graph, bool wrong) {
-  const bool strict = graph.settings().options.strict_progress;
-  std::array<std::int64_t, 3> least{strict ? 0 : 1, has_edges_to_join(graph.neighborhood()) ? 0 : 1,
-                                    graph.keep_for_twin() ? 1 : 0};
-  mpi::allreduce_min(graph.shared_communicator()->handle(), least);
-  const auto [all_progress, nothing_joins, all_have_kept] = least;
-  if (all_have_kept == 0) graph.give_up_twin();
-  if (all_progress == 0) return nobody_progresses;
-  return nothing_joins != 0 && !wrong ? nothing_to_join : nullptr;
-}
+/// What serves a communicator, attached to it already while its ranks still have to agree that it does. Null where this rank has
+/// no memory for it.
+class Candidate {
+ public:
+  Candidate(const std::shared_ptr<Graph>& graph, MPI_Comm made, bool wrong) noexcept : made_(made) {
+    try {
+      auto served = std::make_unique<Served>(made, graph, wrong);
+      Served* const attached = served.get();
+      mpi::attach(made, mpi::Attached::neighbors, std::move(served));
+      served_ = attached;
+    } catch (const std::exception&) {
+      // Which the others are told of.
+    }
+  }
+  Candidate(const Candidate&) = delete;
+  Candidate& operator=(const Candidate&) = delete;
+  ~Candidate() {
+    if (served_ != nullptr) mpi::detach(made_, mpi::Attached::neighbors);
+  }
+  [[nodiscard]] bool is_there() const { return served_ != nullptr; }
+  void keep(const char* made_by) { std::exchange(served_, nullptr)->begin_ledger(made_by); }
 
-/// From now on the graph serves the communicator; `wrong`: MPI would do it wrong.
+ private:
+  MPI_Comm made_;
+  Served* served_ = nullptr;
+};
+
+/// From now on the graph serves the communicator, if it can on all ranks and anything is gained by it, or MPI would do it
+/// `wrong`. Else MPI does on all of them, also where only some have nobody who progresses, or no memory. Keeps what MPI_Comm_idup
+/// needs, which may ask nobody. Collective over the graph.
 void serve_by(const std::shared_ptr<Graph>& graph, MPI_Comm made, const char* how, bool wrong) {
+  Candidate candidate(graph, made, wrong);
+  const bool strict = graph->settings().options.strict_progress;
+  std::array<std::int64_t, 4> least{candidate.is_there() ? 1 : 0, strict ? 0 : 1,
+                                    has_edges_to_join(graph->neighborhood()) ? 0 : 1,
+                                    graph->keep_for_twin() ? 1 : 0};
+  mpi::allreduce_min(graph->shared_communicator()->handle(), least);
+  const auto [all_can, all_progress, nothing_joins, all_have_kept] = least;
+  if (all_have_kept == 0) graph->give_up_twin();
+  if (all_can == 0) return note_left(how, no_memory);
+  if (all_progress == 0) return note_left(how, nobody_progresses);
+  if (nothing_joins != 0 && !wrong) return note_left(how, nothing_to_join);
   graph->wait_for_repetition();
-  mpi::attach(made, mpi::Attached::neighbors, std::make_unique<Served>(made, graph, how, wrong));
+  candidate.keep(how);
 }
 
 /// Serves a communicator that MPI has made from `parent`, unless nothing is to be gained: all its ranks are in one region, or
@@ -97,7 +127,6 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
     const auto graph =
         std::make_shared<Graph>(communicator, std::move(sources), std::move(destinations),
                                 std::move(settings), std::move(fault));
-    if (const char* const why = reason_to_leave(*graph, wrong)) return note_left(how, why);
     serve_by(graph, made, how, wrong);
   });
 }
@@ -260,11 +289,22 @@ int comm_idup_with_info(MPI_Comm original, MPI_Info info, MPI_Comm* made, MPI_Re
 
 }  // namespace
 
+void Served::begin_ledger(const char* made_by) noexcept {
+  try {
+    ledger_ = Ledger::of(*graph_, made_by,
+                         [graph = std::weak_ptr(graph_)] { return plans_of(graph.lock()); });
+  } catch (const std::exception&) {
+    // It serves all the same.
+  }
+}
+
 std::unique_ptr<mpi::Attachment> Served::for_duplicate() {
   const char* const how = Duplicating::made_by_;
   if (how == nullptr) return nullptr;  // serve_duplicate does it
   if (auto twin = graph_->make_twin()) {
-    return std::make_unique<Served>(MPI_COMM_NULL, std::move(twin), how, mpi_is_wrong_);
+    auto served = std::make_unique<Served>(MPI_COMM_NULL, std::move(twin), mpi_is_wrong_);
+    served->begin_ledger(how);
+    return served;
   }
   note_left(how, "one of each communicator can be, and none of a duplicate");
   return nullptr;

@@ -14,13 +14,11 @@ namespace vicinal::interpose {
 
 class Served final : public mpi::Attachment {
  public:
-  /// `made_by`: the function of MPI's that has made it; `mpi_is_wrong`: whether MPI would do something wrong.
-  Served(MPI_Comm user, std::shared_ptr<Graph> graph, const char* made_by, bool mpi_is_wrong)
+  /// `mpi_is_wrong`: whether MPI would do something wrong.
+  Served(MPI_Comm user, std::shared_ptr<Graph> graph, bool mpi_is_wrong)
       : mpi_is_wrong_(mpi_is_wrong),
         graph_(std::move(graph)),
-        errors_(std::make_shared<ErrorHandling>(user)),
-        ledger_(Ledger::of(*graph_, made_by,
-                           [graph = std::weak_ptr(graph_)] { return plans_of(graph.lock()); })) {}
+        errors_(std::make_shared<ErrorHandling>(user)) {}
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;
   ~Served() override {
@@ -52,6 +50,8 @@ class Served final : public mpi::Attachment {
 
   [[nodiscard]] const std::shared_ptr<Graph>& graph() const { return graph_; }
   [[nodiscard]] std::shared_ptr<const ErrorHandling> errors() const { return errors_; }
+  /// Has a report tell of it, made by that function of MPI's; without memory for that, none does.
+  void begin_ledger(const char* made_by) noexcept;
   /// Null where no report is asked for.
   [[nodiscard]] Ledger* ledger() const { return ledger_.get(); }
 

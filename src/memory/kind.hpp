@@ -71,6 +71,18 @@ class MemoryKind {
   [[nodiscard]] virtual std::byte* open_shared(const MemoryTicket& ticket);
   virtual void close_shared(std::byte*) noexcept {}
 
+  /// Whether jobs that move so many bytes take memory of that kind for this one's, as those of GPUs do with pinned memory of the
+  /// host.
+  [[nodiscard]] virtual bool reaches(const MemoryKind& other, std::int64_t /*bytes*/) const {
+    return &other == this;
+  }
+  /// Has jobs take pages of the host for memory of the staging kind, until they are dismissed; whether it could be done. Nobody else
+  /// has any of these pages admitted meanwhile, and they stay mapped.
+  [[nodiscard]] virtual bool admit(std::byte*, std::size_t) { return false; }
+  virtual void dismiss(std::byte*) noexcept {}
+
+  /// Has what jobs have begun go on; they may have waited for others to begin. Else that is done when one is polled again.
+  virtual void launch() noexcept {}
   /// Waits until what is under way there of streams that are followed is done: before somebody else than jobs touches it.
   virtual void await_followed() {}
 
@@ -101,6 +113,32 @@ class ReachableMemory : public MemoryKind {
 };
 
 [[nodiscard]] MemoryKind& host_memory();
+
+/// Pages of the host that are admitted, as long as this lives.
+class Admission {
+ public:
+  Admission() = default;
+  Admission(MemoryKind& kind, std::byte* memory, std::size_t bytes)
+      : kind_(kind.admit(memory, bytes) ? &kind : nullptr), memory_(memory) {}
+  Admission(Admission&& other) noexcept
+      : kind_(std::exchange(other.kind_, nullptr)), memory_(other.memory_) {}
+  Admission& operator=(Admission&& other) noexcept {
+    std::swap(kind_, other.kind_);
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+  ~Admission() {
+    if (kind_ != nullptr) kind_->dismiss(memory_);
+  }
+  /// What they count as, null where they could not be admitted.
+  [[nodiscard]] MemoryKind* kind() const { return kind_ != nullptr ? &kind_->staging() : nullptr; }
+
+ private:
+  MemoryKind* kind_ = nullptr;
+  std::byte* memory_ = nullptr;
+};
 
 /// The kind of memory that an address lies in: the first of the table that holds it, else the host's. Null lies
 /// in the host's.

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "memory/delayed_memory.hpp"
 #include "memory/device/device_memory.hpp"
+#include "memory/instead_of_host.hpp"
 #include "memory/kind.hpp"
 
 namespace vicinal {
@@ -22,6 +23,8 @@ constexpr std::array<MemoryKind* (*)(const void*), 2> finders{
 
 /// What tests have put in the place of the host's; null where they have not.
 std::atomic<MemoryKind*> instead_of_host = nullptr;
+/// Which of it; null: all.
+std::atomic<bool (*)(const void*)> counts_as_other = nullptr;
 
 /// The kind that a finder names, null where none does.
 MemoryKind* holder(const void* address) {
@@ -40,14 +43,20 @@ MemoryKind& held_by_none() {
 }  // namespace
 
 MemoryKind& kind_of(const void* address) {
-  MemoryKind* const kind = holder(address);
-  return kind != nullptr ? *kind : held_by_none();
+  if (MemoryKind* const kind = holder(address); kind != nullptr) return *kind;
+  const auto which = counts_as_other.load(std::memory_order_relaxed);
+  return which == nullptr || which(address) ? held_by_none() : host_memory();
 }
 
 MemoryKind& treat_host_memory_as(MemoryKind& kind) {
   MemoryKind& before = held_by_none();
   instead_of_host.store(&kind, std::memory_order_relaxed);
   return before;
+}
+
+MemoryKind& treat_host_memory_as(MemoryKind& kind, bool (*which)(const void* address)) {
+  counts_as_other.store(which, std::memory_order_relaxed);
+  return treat_host_memory_as(kind);
 }
 
 MemoryTicket MemoryKind::share(std::byte*) {

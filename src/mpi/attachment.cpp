@@ -61,6 +61,10 @@ void attach(MPI_Comm user, Attached of, std::unique_ptr<Attachment> what) {
   static_cast<void>(what.release());
 }
 
+void detach(MPI_Comm user, Attached of) noexcept {
+  if (attached(user, of) != nullptr) MPI_Comm_delete_attr(user, key_of(of));
+}
+
 Attachment* attached(MPI_Comm user, Attached of) noexcept {
   const int known = key_of(of).load(std::memory_order_relaxed);
   if (known == MPI_KEYVAL_INVALID || user == MPI_COMM_NULL || is_forked()) return nullptr;

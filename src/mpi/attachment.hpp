@@ -24,6 +24,8 @@ enum class Attached : std::uint8_t { neighbors, all_ranks };
 
 /// Attaches it, in the place of one that is there for the same. Duplicates of the communicator have what it says.
 void attach(MPI_Comm user, Attached of, std::unique_ptr<Attachment> what);
+/// Takes away what is attached, if anything is.
+void detach(MPI_Comm user, Attached of) noexcept;
 /// Null where nothing is attached, or there is no such communicator. Costs next to nothing before the first
 /// attach() of the process for the same.
 [[nodiscard]] Attachment* attached(MPI_Comm user, Attached of) noexcept;

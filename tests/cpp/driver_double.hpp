@@ -6,10 +6,12 @@
 //   reaches_host   1: kernels reach all of the host's memory, as on machines with one memory
 //   open_to_mpi    1: what is allocated in device memory from now on can be touched by all, as if MPI were NVIDIA's friend
 //   no_sharing     1: no memory can be shared with other processes; no_opening: none of theirs be opened
+//   no_admission   1: none of the program's own memory can be registered; seen_elsewhere: a device sees it at other addresses
 //   no_compiler    1: nothing compiles
+//   takes_precompiled  1: code that CUDA's compiler has made is taken, and runs as the host's
 //   architecture   of NVIDIA's devices; 99 is one that the compiler does not know
 //   version        of the driver; 0 for one that is young enough
-// and to read: calls, compilations, launches, copies, and of these crossings, which have one end on the host;
+// and to read: calls, compilations, launches, admissions, copies, and crossings, of which one end is on the host;
 // device_blocks, pinned_blocks, opened_blocks and events that there are; misuses.
 #pragma once
 
@@ -58,8 +60,9 @@ class DriverDouble {
 
  private:
   /// What whoever has made another one may have set, finds as it was.
-  static constexpr std::array<const char*, 7> lent = {
-      "fail_at", "hold", "no_compiler", "architecture", "open_to_mpi", "no_sharing", "no_opening"};
+  static constexpr std::array<const char*, 10> lent = {
+      "fail_at",     "hold",       "no_compiler", "takes_precompiled", "architecture",
+      "open_to_mpi", "no_sharing", "no_opening",  "no_admission",      "seen_elsewhere"};
 
   void* library_;
   std::array<long, lent.size()> before_{};
@@ -68,9 +71,12 @@ class DriverDouble {
   const device::Drivers* drivers_ = nullptr;
 };
 
-/// The memory of the machine's own GPU, by its own driver; skips the case where there is none.
+/// The memory of the machine's own GPU, by its own driver, or by the one that VICINAL_DEVICE_DRIVER names; skips the case where
+/// there is none.
 inline MemoryKind& memory_of_a_gpu() {
-  const auto gpu = device::first_gpu(device::find_drivers_again("automatic"));
+  const char* const named = std::getenv("VICINAL_DEVICE_DRIVER");
+  const auto gpu =
+      device::first_gpu(device::find_drivers_again(named != nullptr ? named : "automatic"));
   if (!gpu) skip("needs a GPU and its driver");
   return gpu->memory;
 }

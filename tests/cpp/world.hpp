@@ -30,6 +30,15 @@ inline int size_of(MPI_Comm comm) {
 inline int world_rank() { return rank_in(MPI_COMM_WORLD); }
 inline int world_size() { return size_of(MPI_COMM_WORLD); }
 
+/// Whether all ranks may share memory.
+inline bool all_on_one_host() {
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  const int here = size_of(host);
+  MPI_Comm_free(&host);
+  return here == world_size();
+}
+
 /// `rank` brought into 0..size-1.
 inline int around(int rank, int size) { return ((rank % size) + size) % size; }
 

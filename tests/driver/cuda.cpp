@@ -96,6 +96,13 @@ ENTRY cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return in_context([&] { return allocate(Kind::pinned, device(), bytes, memory); }, out_of_memory);
 }
 ENTRY cuMemFreeHost(void* memory) { return release(memory); }
+ENTRY cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags) {
+  return in_context([=] { return flags == 3 ? admit(memory, bytes) : invalid_value; });
+}
+ENTRY cuMemHostUnregister(void* memory) { return dismiss(memory); }
+ENTRY cuMemHostGetDevicePointer_v2(void** seen, void* memory, unsigned) {
+  return in_context([=] { return see(seen, memory); });
+}
 ENTRY cuMemAllocManaged(void** memory, std::size_t bytes, unsigned) {
   return in_context([&] { return allocate(Kind::managed, device(), bytes, memory); },
                     out_of_memory);

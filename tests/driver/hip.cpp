@@ -53,6 +53,13 @@ ENTRY hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
   return entered([=] { return allocate(Kind::pinned, current, bytes, memory); }, out_of_memory);
 }
 ENTRY hipHostFree(void* memory) { return release(memory); }
+ENTRY hipHostRegister(void* memory, std::size_t bytes, unsigned flags) {
+  return entered([=] { return flags == 3 ? admit(memory, bytes) : invalid_value; });
+}
+ENTRY hipHostUnregister(void* memory) { return dismiss(memory); }
+ENTRY hipHostGetDevicePointer(void** seen, void* memory, unsigned) {
+  return entered([=] { return see(seen, memory); });
+}
 ENTRY hipMemsetAsync(void* memory, int value, std::size_t bytes, void* stream) {
   return entered([=] {
     put(stream, [=] { return fill(memory, value, bytes); });

@@ -33,24 +33,29 @@ Argument read(void* argument) {
   return value;
 }
 
-/// A pointer as a kernel may follow it; its `fits` says whether it may.
+/// What a kernel's pointers lead to.
+struct Reach {
+  bool fits = true;  ///< nothing else than it may follow
+  bool device = false, host = false;
+};
+
+/// A pointer as a kernel may follow it.
 template <class Argument>
-Argument followed(Argument value, bool& fits) {
+Argument followed(Argument value, Reach& reach) {
   if constexpr (std::is_pointer_v<Argument>) {
     auto* const found = static_cast<Argument>(touched_by_kernel(value));
-    fits = fits && (found != nullptr) == (value != nullptr);
+    reach.fits = reach.fits && (found != nullptr) == (value != nullptr);
+    if (value != nullptr) {
+      (locate(value).kind == Kind::device ? reach.device : reach.host) = true;
+    }
     return found;
   } else {
     return value;
   }
 }
 
-template <class... Arguments, std::size_t... places>
-Status run(void (*kernel)(Arguments...), unsigned blocks, unsigned threads,
-           const std::tuple<Arguments...>& given, std::index_sequence<places...>) {
-  bool fits = true;
-  const std::tuple<Arguments...> arguments{followed(std::get<places>(given), fits)...};
-  if (!fits) return illegal_address;
+template <class Threads>
+void run_threads(unsigned blocks, unsigned threads, Threads one) {
   gridDim.x = blocks;
   blockDim.x = threads;
   // An odd number has no factor in common with a power of two, so each thread has its turn.
@@ -58,9 +63,39 @@ Status run(void (*kernel)(Arguments...), unsigned blocks, unsigned threads,
     blockIdx.x = block;
     for (unsigned i = 0; i < threads; ++i) {
       threadIdx.x = i * 91 % threads;
-      kernel(std::get<places>(arguments)...);
+      one();
     }
   }
+}
+
+template <class... Arguments, std::size_t... places>
+Status run(void (*kernel)(Arguments...), unsigned blocks, unsigned threads,
+           const std::tuple<Arguments...>& given, std::index_sequence<places...>) {
+  Reach reach;
+  const std::tuple<Arguments...> arguments{followed(std::get<places>(given), reach)...};
+  if (!reach.fits) return illegal_address;
+  if (reach.device && reach.host) count("crossings");
+  run_threads(blocks, threads, [&] { kernel(std::get<places>(arguments)...); });
+  return success;
+}
+
+/// Copies whose pointers stand in the argument.
+Status run_batch(unsigned blocks, unsigned threads, Moves moves) {
+  for (unsigned i = 0; i < moves.count; ++i) {
+    Move& move = moves.all[i];
+    if (move.count == 0) continue;  // it has been left out
+    const auto ends =
+        reinterpret_cast<std::uintptr_t>(move.from) | reinterpret_cast<std::uintptr_t>(move.to);
+    if (ends % move.width != 0) return misaligned_address;
+    Reach reach;
+    move.from = followed(move.from, reach);
+    move.to = followed(move.to, reach);
+    move.sources = followed(move.sources, reach);
+    move.targets = followed(move.targets, reach);
+    if (!reach.fits) return illegal_address;
+    if (reach.device && reach.host) count("crossings");
+  }
+  run_threads(blocks, threads, [&] { copy_batch(moves); });
   return success;
 }
 
@@ -106,6 +141,11 @@ Status launch(void* kernel, unsigned blocks, unsigned threads, void* stream, voi
   if (dladdr(kernel, &info) == 0 || info.dli_sname == nullptr) return invalid_value;
   const std::string name(info.dli_sname);
   count("launches");
+  if (name == "copy_batch") {
+    put(stream,
+        [=, moves = read<Moves>(arguments[0])] { return run_batch(blocks, threads, moves); });
+    return success;
+  }
   // Where it begins to read and to write.
   for (const int side : {0, 1}) {
     if (read<std::uintptr_t>(arguments[side]) % alignment_of(name) != 0) return misaligned_address;

@@ -27,6 +27,7 @@ enum Status : int {
   not_found = 500,
   not_ready = 600,
   illegal_address = 700,
+  already_registered = 712,
   misaligned_address = 716,
   launch_failed = 719,
   not_supported = 801,
@@ -53,6 +54,11 @@ bool is_initialised();
 
 Status allocate(Kind kind, int device, std::size_t bytes, void** memory);
 Status release(void* memory);
+/// Lets copies and kernels reach whole pages of the program's own memory, until they are dismissed.
+Status admit(void* memory, std::size_t bytes);
+Status dismiss(void* memory);
+/// Where kernels see such memory.
+Status see(void** seen, void* memory);
 Where locate(const void* address);
 
 /// What a process gives others, to open the memory of one of its devices.

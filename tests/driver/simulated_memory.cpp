@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ struct Allocation {
   std::atomic<long>* users =
       nullptr;  ///< how many other processes have it open, behind it in the file
   bool is_another_process_s = false;
+  bool is_admitted = false;  ///< the program's own
 };
 
 std::map<const std::byte*, Allocation>& allocations() {
@@ -122,12 +124,49 @@ Status release(void* memory) {
   const Lock lock(mutex());
   auto* const byte = static_cast<std::byte*>(memory);
   const auto found = allocations().find(byte);
-  if (found == allocations().end() || found->second.is_another_process_s) return misused();
+  if (found == allocations().end() || found->second.is_another_process_s ||
+      found->second.is_admitted) {
+    return misused();
+  }
   const Allocation gone = found->second;
   // What others still do with it has nothing to do it with.
   if (gone.users != nullptr && gone.users->load() > 0) count("misuses");
   count(gone.kind == Kind::device ? "device_blocks" : "pinned_blocks", -1);
   unmap(byte, gone);
+  return success;
+}
+
+Status admit(void* memory, std::size_t bytes) {
+  const Lock lock(mutex());
+  if (number("no_admission") != 0) return not_supported;
+  auto* const byte = static_cast<std::byte*>(memory);
+  const auto after = allocations().lower_bound(byte + bytes);
+  const bool overlaps = after != allocations().begin() &&
+                        std::prev(after)->first + std::prev(after)->second.bytes > byte;
+  if (overlaps) return already_registered;
+  // Drivers take whole pages, which may be another's, too.
+  if (bytes == 0 || bytes % page != 0 || reinterpret_cast<std::size_t>(byte) % page != 0) {
+    return misused();
+  }
+  Allocation it{Kind::pinned, 0, bytes};
+  it.is_admitted = true;
+  allocations()[byte] = it;
+  count("pinned_blocks");
+  count("admissions");
+  return success;
+}
+
+Status dismiss(void* memory) {
+  const Lock lock(mutex());
+  const auto found = allocations().find(static_cast<std::byte*>(memory));
+  if (found == allocations().end() || !found->second.is_admitted) return misused();
+  allocations().erase(found);
+  count("pinned_blocks", -1);
+  return success;
+}
+
+Status see(void** seen, void* memory) {
+  *seen = static_cast<std::byte*>(memory) + (number("seen_elsewhere") != 0 ? page : 0);
   return success;
 }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from typing import Any
 
 import numpy as np
 import vicinal
-from device_arrays import DeviceArray, OnlyDlpackOnDevice, count
+from device_arrays import DOUBLE, DeviceArray, OnlyDlpackOnDevice, count
 from harness import Indices, case, expect_error, some_settings, values
 from mpi4py import MPI
 
@@ -44,6 +45,21 @@ def halos(comm: MPI.Intracomm) -> None:
             added = DeviceArray(np.ones(len(indices.owned)), stream)
             assert halo.reverse(added, DeviceArray(wanted, stream)) is added
             np.testing.assert_array_equal(added.get(), sums)
+
+
+@case
+def ways(comm: MPI.Intracomm) -> None:
+    """By name, on a halo and on a graph's plan."""
+    indices = Indices(comm, 306)
+    wanted = values(indices.needed)
+    for way in ("staged", "shared"):
+        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, local="shared", device_way=way)
+        ghosts = DeviceArray(np.zeros(len(wanted)))
+        halo.exchange(DeviceArray(values(indices.owned)), ghosts)
+        np.testing.assert_array_equal(ghosts.get(), wanted)
+    expect_error(
+        "info", "vicinal_device_way", lambda: vicinal.Halo(comm, (0, 0), [], device_way="by post")  # type: ignore[arg-type]
+    )
 
 
 @case
@@ -125,6 +141,45 @@ def what_cannot_be_is_refused(comm: MPI.Intracomm) -> None:
     for described in broken:
         expect_error("datatype", "", lambda: halo.exchange(Described(described), frozen))
     assert count("misuses") == 0
+
+
+@case
+def the_default_stream_is_followed(comm: MPI.Intracomm) -> None:
+    """By arrays that name none, as PyTorch's and Numba's."""
+    indices = Indices(comm, 308)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
+    given = values(indices.owned)
+    owned, ghosts = DeviceArray(np.zeros_like(given)), DeviceArray(np.zeros(len(indices.needed)))
+    copy = DOUBLE.cuMemcpyAsync
+    if given.nbytes:
+        assert copy(ctypes.c_void_p(owned.address), ctypes.c_void_p(given.ctypes.data), ctypes.c_size_t(given.nbytes), None) == 0
+    halo.exchange(owned, ghosts)
+    np.testing.assert_array_equal(ghosts.get(), values(indices.needed))
+
+
+class Unreachable(np.ndarray):
+    """One that has a buffer to give, by its type, and gives none, as CuPy's; dates have none."""
+
+    described: DeviceArray
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self.described.__cuda_array_interface__
+
+
+@case
+def arrays_whose_buffer_cannot_be_had(comm: MPI.Intracomm) -> None:
+    indices = Indices(comm, 307)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
+
+    def wrap(array: DeviceArray) -> Unreachable:
+        wrapped = np.zeros(array.shape, "M8[s]").view(Unreachable)
+        wrapped.described = array
+        return wrapped
+
+    ghosts = DeviceArray(np.zeros(len(indices.needed)))
+    halo.exchange(wrap(DeviceArray(values(indices.owned))), wrap(ghosts))
+    np.testing.assert_array_equal(ghosts.get(), values(indices.needed))
 
 
 class Described:

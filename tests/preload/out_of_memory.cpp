@@ -1,5 +1,5 @@
-// Allgathers of a rank that has no memory left, for a moment, to remember them by: its call fails, and the others wait until
-// it calls again, whoever carries the call out.
+// A rank that has no memory left, for a moment. To remember an allgather by: its call fails, and the others wait until it calls
+// again, whoever carries the call out. For the last of what serves a communicator that is made: all have MPI serve it.
 #include <new>
 
 #include "programs.h"
@@ -8,8 +8,10 @@ namespace {
 
 /// Which of the objects that are made next cannot be made; 0: none.
 thread_local int failing = 0;
+/// How many were made.
+thread_local int made_so_far = 0;
 
-enum { often = 24, most = 13 };
+enum { often = 24, most = 13, last_objects = 8 };
 
 int source[most], target[64 * most];
 
@@ -40,10 +42,41 @@ void gather_again(MPI_Comm comm, int count, int turn, int failing_object) {
   }
 }
 
+void exchange_on(MPI_Comm comm) {
+  Exchange it = make_exchange();
+  for (int turn = 0; turn < 12; ++turn) {
+    fill(&it, turn);
+    MPI_Neighbor_alltoallv(SENT(it), GOT(it), comm);
+    check_exchange(&it, turn);
+  }
+  free_exchange(&it);
+}
+
+/// Makes a communicator while one rank lacks memory for each of the last objects in turn; `make`: of the given one.
+template <class Make>
+void make_again(MPI_Comm of, Make make) {
+  int needed = 0;
+  for (int number = 0; number < 3; ++number) {  // how many it takes once all is in its place
+    const int before = made_so_far;
+    MPI_Comm made = make(of);
+    needed = made_so_far - before;
+    exchange_on(made);
+    MPI_Comm_free(&made);
+  }
+  for (int last = 0; last < last_objects && last < needed; ++last) {
+    failing = rank == last % ranks ? needed - last : 0;
+    MPI_Comm made = make(of);
+    failing = 0;
+    exchange_on(made);
+    MPI_Comm_free(&made);
+  }
+}
+
 }  // namespace
 
 void* operator new(std::size_t bytes) {
   if (failing > 0 && --failing == 0) throw std::bad_alloc();
+  ++made_so_far;
   void* const made = malloc(bytes);
   if (made == nullptr) throw std::bad_alloc();
   return made;
@@ -69,5 +102,13 @@ int main(int argc, char** argv) {
     }
   }
   MPI_Comm_free(&comm);
+  make_again(MPI_COMM_WORLD, [](MPI_Comm) { return all_with_all(); });
+  MPI_Comm original = all_with_all();
+  make_again(original, [](MPI_Comm of) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(of, &copy);
+    return copy;
+  });
+  MPI_Comm_free(&original);
   return end_program();
 }

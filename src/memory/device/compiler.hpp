@@ -1,5 +1,5 @@
-// The kernels of a device, compiled at run time by NVIDIA's NVRTC or AMD's hipRTC, or read from the disk where one
-// of them has compiled the same source for the same architecture before.
+// The kernels of a device: compiled when vicinal was built, where CUDA was there; else at run time by NVIDIA's NVRTC or
+// AMD's hipRTC, or read from the disk where one of them has compiled the same source for the same architecture before.
 #pragma once
 
 #include <optional>
@@ -49,6 +49,10 @@ class Compiler {
 void cache_code(const std::string& key, std::string_view code) noexcept;
 /// Where that file is; "" where there is no place for it.
 [[nodiscard]] std::string cache_path(const std::string& key);
+
+/// The code of all kernels for NVIDIA's GPUs, as CUDA's compiler has made it when vicinal was built; empty where it was
+/// not there. A driver may know too little, or a GPU be too old or new, for it.
+[[nodiscard]] std::string_view precompiled_kernels();
 
 /// The source of all kernels.
 [[nodiscard]] std::string_view kernel_source();

@@ -18,10 +18,6 @@ constexpr unsigned non_blocking = 1;
 /// Of events that are only asked whether they have happened.
 constexpr unsigned without_timing = 2;
 
-constexpr unsigned threads_per_block = 256;
-/// More blocks than any device runs at a time gain nothing: threads go round.
-constexpr std::size_t most_blocks = 4096;
-
 /// Numbers of NVIDIA's attributes of devices.
 enum Capability : int { capability_major = 75, capability_minor = 76 };
 
@@ -133,7 +129,12 @@ std::string Device::architecture() const {
 bool Device::has_kernels() {
   const Lock lock(mutex_);
   if (std::exchange(looked_for_kernels_, true)) return module_ != nullptr;
+  if (driver_.vendor() == Driver::Vendor::nvidia && !precompiled_kernels().empty()) {
+    const void* const ready = precompiled_kernels().data();
+    if (driver_.calls.load_module.function(&module_, ready) == success) return true;
+  }
   try {
+    module_ = nullptr;
     const std::string code = kernel_code(driver_, architecture());
     driver_.call(driver_.calls.load_module, &module_, static_cast<const void*>(code.data()));
   } catch (const Error& error) {

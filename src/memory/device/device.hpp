@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/guarded.hpp"
+#include "memory/device/batch.hpp"
 #include "memory/device/driver.hpp"
 
 namespace vicinal::device {
@@ -21,6 +22,10 @@ class Device {
   Device(const Driver& driver, int number) : driver_(driver), number_(number) {}
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
+
+  static constexpr unsigned threads_per_block = 256;
+  /// More blocks than any device runs at a time gain nothing: threads go round.
+  static constexpr std::size_t most_blocks = 4096;
 
   [[nodiscard]] const Driver& driver() const { return driver_; }
   [[nodiscard]] int number() const { return number_; }
@@ -49,6 +54,7 @@ class Device {
 
   /// One of the private streams, in turn, for a job.
   [[nodiscard]] void* stream();
+  [[nodiscard]] Batches& batches() { return batches_; }
   /// Of those that are only asked whether they have happened.
   [[nodiscard]] void* new_event() const;
   /// One for what is awaited at once, which follows nobody.
@@ -85,6 +91,7 @@ class Device {
   bool looked_for_kernels_ VICINAL_GUARDED_BY(mutex_) = false;
   void* module_ VICINAL_GUARDED_BY(mutex_) = nullptr;
   std::map<std::string, void*> kernels_ VICINAL_GUARDED_BY(mutex_);
+  Batches batches_{*this};
 };
 
 }  // namespace vicinal::device

@@ -4,12 +4,15 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <ostream>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/guarded.hpp"
+#include "base/log.hpp"
 #include "memory/device/device.hpp"
 #include "memory/device/job.hpp"
+#include "memory/device/reach.hpp"
 
 namespace vicinal {
 
@@ -19,6 +22,8 @@ namespace {
 
 /// Of cuMemHostAlloc and hipHostMalloc: pinned for all contexts.
 constexpr unsigned portable = 1;
+/// Of cuMemHostRegister and hipHostRegister: for kernels, too.
+constexpr unsigned mapped = 2;
 
 /// Of opening memory of another process: that of other devices than the current one, too.
 constexpr unsigned reach_other_devices = 1;
@@ -27,7 +32,7 @@ const char* mpi_name_of(const Driver& driver) {
   return driver.vendor() == Driver::Vendor::nvidia ? "cuda" : "rocm";
 }
 
-/// The host's, which the device's copies reach without an intermediate one.
+/// The host's, which the device's copies and kernels reach.
 class PinnedMemory final : public ReachableMemory {
  public:
   explicit PinnedMemory(Device& device) : device_(device) {}
@@ -110,6 +115,48 @@ std::byte* DeviceMemory::allocate(std::size_t bytes) {
 
 void DeviceMemory::release(std::byte* memory) noexcept {
   device_.give_back(device_.driver().calls.release, memory);
+}
+
+bool DeviceMemory::reaches(const MemoryKind& other, std::int64_t bytes) const {
+  return &other == this || (&other == &pinned_ && bytes <= most_by_kernel);
+}
+
+bool DeviceMemory::admit(std::byte* memory, std::size_t bytes) {
+  const Calls& calls = device_.driver().calls;
+  try {
+    const Device::Current current(device_);
+    device_.driver().call(calls.register_memory, static_cast<void*>(memory), bytes,
+                          portable | mapped);
+  } catch (const Error& error) {
+    log_line(LogLevel::info, [&](std::ostream& line) {
+      line << "device memory: what ranks of this host hand over is copied once more: "
+           << error.what();
+    });
+    return false;
+  }
+  try {
+    const Device::Current current(device_);
+    void* seen = nullptr;
+    device_.driver().call(calls.seen_from_device, &seen, static_cast<void*>(memory), 0U);
+    if (seen == memory) return true;
+  } catch (const Error&) {
+    // As where they lie elsewhere, seen from there.
+  }
+  dismiss(memory);
+  return false;
+}
+
+void DeviceMemory::dismiss(std::byte* memory) noexcept {
+  device_.give_back(device_.driver().calls.unregister_memory, memory);
+}
+
+void DeviceMemory::launch() noexcept {
+  try {
+    const Device::Current current(device_);
+    device_.batches().launch();
+  } catch (const std::exception&) {
+    // The jobs themselves will be told.
+  }
 }
 
 void DeviceMemory::await_followed() {

@@ -45,6 +45,9 @@ struct Calls {
   Entry<void*> release;
   Entry<void**, std::size_t, unsigned> allocate_pinned;
   Entry<void*> release_pinned;
+  Entry<void*, std::size_t, unsigned> register_memory;
+  Entry<void*> unregister_memory;
+  Entry<void**, void*, unsigned> seen_from_device;
   Entry<void*, int, std::size_t, void*> fill;
   Entry<void**, unsigned> create_stream;
   Entry<void*> await_stream;

@@ -59,6 +59,9 @@ void add_cuda(Drivers& found, const Library& library) {
   find(calls.release, "cuMemFree_v2");
   find(calls.allocate_pinned, "cuMemHostAlloc");
   find(calls.release_pinned, "cuMemFreeHost");
+  find(calls.register_memory, "cuMemHostRegister_v2");
+  find(calls.unregister_memory, "cuMemHostUnregister");
+  find(calls.seen_from_device, "cuMemHostGetDevicePointer_v2");
   find(calls.fill, "cuMemsetD8Async");
   find(calls.copy, "cuMemcpyAsync");
   find(calls.create_stream, "cuStreamCreate");
@@ -94,6 +97,9 @@ void add_hip(Drivers& found, const Library& library) {
   find(calls.release, "hipFree");
   find(calls.allocate_pinned, "hipHostMalloc");
   find(calls.release_pinned, "hipHostFree");
+  find(calls.register_memory, "hipHostRegister");
+  find(calls.unregister_memory, "hipHostUnregister");
+  find(calls.seen_from_device, "hipHostGetDevicePointer");
   find(calls.fill, "hipMemsetAsync");
   find(calls.copy_of_kind, "hipMemcpyAsync");
   find(calls.create_stream, "hipStreamCreateWithFlags");

@@ -1,10 +1,14 @@
 #include "memory/device/job.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "memory/device/device_memory.hpp"
+#include "memory/device/reach.hpp"
 
 namespace vicinal::device {
 
@@ -61,10 +65,83 @@ bool Job::begin(const std::byte* from, std::byte* to) {
   from_ = from;
   to_ = to;
   next_ = 0;
+  if (const auto move = only_move()) return join_batch(*move);
   return go_on();
 }
 
-bool Job::poll() { return go_on(); }
+bool Job::poll() { return in_batch_.batch != nullptr ? poll_batch() : go_on(); }
+
+bool Job::join_batch(const Move& move) {
+  const Device::Current current(device_);
+  const std::size_t threads =
+      move.form == Move::Form::pieces ? move.count * Batches::team : move.count << move.parts;
+  in_batch_ = device_.batches().add(move, threads, event_);
+  was_polled_ = false;
+  return false;
+}
+
+bool Job::poll_batch() try {
+  const Device::Current current(device_);
+  // Others may still join; whoever executes plans launches, and a second look says that nobody does.
+  if (std::exchange(was_polled_, true)) device_.batches().launch();
+  const Batches::Place place = std::exchange(in_batch_, {});
+  const bool is_over = device_.batches().poll(*place.batch);
+  if (!is_over) in_batch_ = place;
+  return is_over;
+} catch (...) {
+  drop();
+  throw;
+}
+
+void Job::leave_batch() noexcept {
+  const Batches::Place place = std::exchange(in_batch_, {});
+  if (place.batch == nullptr) return;
+  // A failure may be that of something else before, told of once.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      const Device::Current current(device_);
+      return device_.batches().leave(place);
+    } catch (const std::exception&) {
+    }
+  }
+}
+
+Move Job::move_of(const MoveWords& step) const {
+  Move move{at(step.from), at(step.to), list(step.sources), list(step.targets), step.count};
+  const std::int64_t part = common_alignment(step.alignment, move.from, move.to);
+  while ((part << move.parts) < step.word_bytes) ++move.parts;
+  move.width = static_cast<std::uint8_t>(part);
+  move.form = step.offset_bits == 32 ? Move::Form::words32 : Move::Form::words64;
+  return move;
+}
+
+Move Job::move_of(const MovePieces& step) const {
+  Move move{at(step.from), at(step.to), list(step.pieces), nullptr, step.count};
+  move.width = static_cast<std::uint8_t>(common_alignment(step.alignment, move.from, move.to));
+  move.form = Move::Form::pieces;
+  return move;
+}
+
+Move Job::move_of(const Transfer& step) const {
+  Move move{at(step.from), at(step.to), nullptr, nullptr, 0};
+  std::int64_t part = common_alignment(16, move.from, move.to);
+  while (step.bytes % static_cast<std::size_t>(part) != 0) part /= 2;
+  move.width = static_cast<std::uint8_t>(part);
+  move.count = step.bytes / static_cast<std::size_t>(part);
+  return move;
+}
+
+std::optional<Move> Job::only_move() const {
+  if (steps_.size() != 1) return std::nullopt;
+  const auto* const words = std::get_if<MoveWords>(&steps_.front());
+  if (words != nullptr) return move_of(*words);
+  const auto* const pieces = std::get_if<MovePieces>(&steps_.front());
+  if (pieces != nullptr) return move_of(*pieces);
+  const auto* const transfer = std::get_if<Transfer>(&steps_.front());
+  const bool fits = transfer != nullptr && transfer->by_kernel &&
+                    static_cast<std::int64_t>(transfer->bytes) <= most_by_kernel;
+  return fits ? std::optional(move_of(*transfer)) : std::nullopt;
+}
 
 bool Job::go_on() try {
   const Device::Current current(device_);
@@ -97,6 +174,7 @@ bool Job::has_happened() {
 
 void Job::drop() noexcept {
   next_ = steps_.size();
+  leave_batch();
   if (!under_way_) return;
   try {
     const Device::Current current(device_);
@@ -135,30 +213,19 @@ void Job::put(const Transfer& step) {
 }
 
 void Job::put(const MoveWords& step) {
-  const std::byte* from = at(step.from);
-  std::byte* to = at(step.to);
-  const std::int64_t part = common_alignment(step.alignment, from, to);
-  const std::byte* sources = list(step.sources);
-  const std::byte* targets = list(step.targets);
-  unsigned parts = 0;
-  while ((part << parts) < step.word_bytes) ++parts;
-  unsigned long long count = step.count;
-  std::array<void*, 6> arguments{&from, &to, &sources, &targets, &parts, &count};
-  void* const kernel =
-      device_.kernel("copy_words_" + std::to_string(part) + "_" + std::to_string(step.offset_bits));
-  device_.launch(kernel, step.count << parts, arguments.data(), stream_);
+  Move move = move_of(step);
+  std::array<void*, 6> arguments{&move.from,    &move.to,    &move.sources,
+                                 &move.targets, &move.parts, &move.count};
+  void* const kernel = device_.kernel("copy_words_" + std::to_string(move.width) + "_" +
+                                      std::to_string(step.offset_bits));
+  device_.launch(kernel, step.count << move.parts, arguments.data(), stream_);
 }
 
 void Job::put(const MovePieces& step) {
-  const std::byte* from = at(step.from);
-  std::byte* to = at(step.to);
-  const std::int64_t part = common_alignment(step.alignment, from, to);
-  const std::byte* pieces = list(step.pieces);
-  // As many threads move a piece as execute together.
-  unsigned team = 32;
-  unsigned long long count = step.count;
-  std::array<void*, 5> arguments{&from, &to, &pieces, &team, &count};
-  void* const kernel = device_.kernel("copy_pieces_" + std::to_string(part));
+  Move move = move_of(step);
+  unsigned team = Batches::team;
+  std::array<void*, 5> arguments{&move.from, &move.to, &move.sources, &team, &move.count};
+  void* const kernel = device_.kernel("copy_pieces_" + std::to_string(move.width));
   device_.launch(kernel, step.count * team, arguments.data(), stream_);
 }
 

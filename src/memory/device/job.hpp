@@ -3,6 +3,9 @@
 
 #include <vector>
 
+#include <optional>
+
+#include "memory/device/batch.hpp"
 #include "memory/device/device.hpp"
 #include "memory/device/script.hpp"
 #include "memory/kind.hpp"
@@ -26,6 +29,14 @@ class Job final : public MemoryJob {
 
  private:
   bool go_on();
+  /// What the only step moves, if a kernel does it that others may take part in.
+  [[nodiscard]] std::optional<Move> only_move() const;
+  [[nodiscard]] Move move_of(const MoveWords& step) const;
+  [[nodiscard]] Move move_of(const MovePieces& step) const;
+  [[nodiscard]] Move move_of(const Transfer& step) const;
+  bool join_batch(const Move& move);
+  void leave_batch() noexcept;
+  bool poll_batch();
   /// Whether what is on the stream up to the event has been done.
   bool has_happened();
   void issue(const Step& step);
@@ -53,6 +64,9 @@ class Job final : public MemoryJob {
   std::size_t next_ = 0;       ///< of the steps, the first that has not been put on the stream
   bool under_way_ = false;     ///< something is on the stream that nobody has seen done
   bool event_is_set_ = false;  ///< and the event is behind it
+
+  Batches::Place in_batch_;  ///< of which it is a part, instead
+  bool was_polled_ = false;  ///< since it is
 };
 
 }  // namespace vicinal::device

@@ -5,6 +5,12 @@
 // Offsets are those of memory/kernels.hpp. No two threads write to the same place, which whoever makes the lists
 // sees to, so threads need not wait for each other.
 
+#ifdef __CUDACC__
+#define GRID_CONSTANT __grid_constant__  // read where it is, and not copied for each thread
+#else
+#define GRID_CONSTANT
+#endif
+
 using Byte = unsigned char;
 using Count = unsigned long long;
 
@@ -26,8 +32,8 @@ __device__ inline Count all_threads() { return static_cast<Count>(gridDim.x) * b
 /// one after the other where it has none. Everything is aligned for a part.
 template <class Part, class Offset>
 __device__ void copy_words(const Byte* from, Byte* to, const Offset* sources, const Offset* targets,
-                           unsigned parts, Count count) {
-  for (Count i = this_thread(); i < count << parts; i += all_threads()) {
+                           unsigned parts, Count count, Count thread, Count threads) {
+  for (Count i = thread; i < count << parts; i += threads) {
     const Count word = i >> parts;
     const Count part = i - (word << parts);
     const Part* source = reinterpret_cast<const Part*>(
@@ -41,9 +47,9 @@ __device__ void copy_words(const Byte* from, Byte* to, const Offset* sources, co
 /// Moves stretches of any length, each by as many threads as a team has. All are aligned for a part, in length, too.
 template <class Part>
 __device__ void copy_pieces(const Byte* from, Byte* to, const Piece* pieces, unsigned team,
-                            Count count) {
-  const Count member = this_thread() % team;
-  for (Count i = this_thread() / team; i < count; i += all_threads() / team) {
+                            Count count, Count thread, Count threads) {
+  const Count member = thread % team;
+  for (Count i = thread / team; i < count; i += threads / team) {
     const Piece piece = pieces[i];
     const Part* source = reinterpret_cast<const Part*>(from + piece.source);
     Part* target = reinterpret_cast<Part*>(to + piece.target);
@@ -86,11 +92,52 @@ struct Max {
   }
 };
 
+/// A copy among others, as batch.hpp has it.
+struct Move {
+  const Byte* from;
+  Byte* to;
+  const Byte* sources;
+  const Byte* targets;
+  Count count;
+  unsigned parts;
+  unsigned first_block;
+  unsigned char width;
+  unsigned char form;
+};
+struct Moves {
+  unsigned count;
+  Move all[64];
+};
+
+/// By the threads of some blocks.
+template <class Part>
+__device__ void copy_one(const Moves& moves, unsigned i, Count thread, Count threads) {
+  const Byte* from = moves.all[i].from;
+  Byte* to = moves.all[i].to;
+  const Byte* sources = moves.all[i].sources;
+  const Byte* targets = moves.all[i].targets;
+  const Count count = moves.all[i].count;
+  const unsigned parts = moves.all[i].parts;
+  switch (moves.all[i].form) {
+    case 0:
+      return copy_words<Part>(from, to, reinterpret_cast<const int*>(sources),
+                              reinterpret_cast<const int*>(targets), parts, count, thread, threads);
+    case 1:
+      return copy_words<Part>(from, to, reinterpret_cast<const long long*>(sources),
+                              reinterpret_cast<const long long*>(targets), parts, count, thread,
+                              threads);
+    default:
+      return copy_pieces<Part>(from, to, reinterpret_cast<const Piece*>(sources), 32, count, thread,
+                               threads);
+  }
+}
+
 // A kernel is found by its name, which templates have none of.
 #define COPY_WORDS(name, Part, Offset)                                                      \
   extern "C" __global__ void name(const Byte* from, Byte* to, const Offset* sources,        \
                                   const Offset* targets, unsigned parts, Count count) {     \
-    copy_words<Part>(from, to, sources, targets, parts, count);                             \
+    copy_words<Part>(from, to, sources, targets, parts, count, this_thread(),               \
+                     all_threads());                                                        \
   }
 #define COPY(bytes, Part)                                                                   \
   COPY_WORDS(copy_words_##bytes##_32, Part, int)                                            \
@@ -98,13 +145,30 @@ struct Max {
   extern "C" __global__ void copy_pieces_##bytes(const Byte* from, Byte* to,                \
                                                  const Piece* pieces, unsigned team,        \
                                                  Count count) {                             \
-    copy_pieces<Part>(from, to, pieces, team, count);                                       \
+    copy_pieces<Part>(from, to, pieces, team, count, this_thread(), all_threads());         \
   }
 COPY(1, unsigned char)
 COPY(2, unsigned short)
 COPY(4, unsigned)
 COPY(8, Count)
 COPY(16, Word16)
+
+/// Copies that begin together: each by the blocks from its first one to the next copy's.
+extern "C" __global__ void copy_batch(const GRID_CONSTANT Moves moves) {
+  unsigned i = 0;
+  while (i + 1 < moves.count && moves.all[i + 1].first_block <= blockIdx.x) ++i;
+  const unsigned first = moves.all[i].first_block;
+  const unsigned end = i + 1 < moves.count ? moves.all[i + 1].first_block : gridDim.x;
+  const Count thread = static_cast<Count>(blockIdx.x - first) * blockDim.x + threadIdx.x;
+  const Count threads = static_cast<Count>(end - first) * blockDim.x;
+  switch (moves.all[i].width) {
+    case 1: return copy_one<unsigned char>(moves, i, thread, threads);
+    case 2: return copy_one<unsigned short>(moves, i, thread, threads);
+    case 4: return copy_one<unsigned>(moves, i, thread, threads);
+    case 8: return copy_one<Count>(moves, i, thread, threads);
+    default: return copy_one<Word16>(moves, i, thread, threads);
+  }
+}
 
 #define REDUCE(name, Value, Op)                                                             \
   extern "C" __global__ void name(const Byte* from, Byte* to, const unsigned* targets,      \

@@ -173,8 +173,8 @@ class Writer {
     used += (bytes_of(runs) + table_alignment - 1) / table_alignment * table_alignment;
     return spot;
   }
-  void transfer(Spot from, Spot to, std::size_t bytes) {
-    if (bytes > 0) script_.steps.push_back(Transfer{from, to, bytes});
+  void transfer(Spot from, Spot to, std::size_t bytes, bool by_kernel = false) {
+    if (bytes > 0) script_.steps.push_back(Transfer{from, to, bytes, by_kernel});
   }
   void on_host(Spot from, Spot to, std::span<const CopyRun> runs) {
     script_.steps.push_back(
@@ -207,7 +207,7 @@ void Writer::move(Spot from, Spot to, std::span<const CopyRun> runs) {
     case Form::nothing: return;
     case Form::block:
       return transfer(at(from, compiled.source), at(to, compiled.target),
-                      static_cast<std::size_t>(compiled.bytes));
+                      static_cast<std::size_t>(compiled.bytes), true);
     case Form::pieces: {
       std::vector<ByteRun> pieces;
       for (const ByteRun& piece : compiled.pieces) {

@@ -31,6 +31,7 @@ struct Spot {
 struct Transfer {
   Spot from, to;
   std::size_t bytes = 0;
+  bool by_kernel = false;  ///< a kernel could do it as well
 };
 
 /// Words of equal size, by kernel copy_words_P_O for the largest part P that all is aligned for.

@@ -196,9 +196,11 @@ void RelayNegotiation::offer_links(Letters& outbox) {
   for (const OutLink* link : published) offer_straight(*link, outbox);
 }
 
-/// Through a slot data are copied twice, which for many costs more than a message.
+/// Through a slot data are copied twice, which for many costs more than a message; but for those that are to stay in a GPU's
+/// memory.
 bool RelayNegotiation::sharing_pays(const OutLink& link) const {
   if (policy_.decision != RelayPolicy::Decision::cheaper) return true;
+  if (options_.device_way && options_.device_way->shared) return true;
   const Profile& profile = options_.profile;
   const Index bytes = link.count * options_.element_bytes;
   const double shared =

@@ -36,6 +36,33 @@ long crossings_of_an_exchange(const DriverDouble& gpu, bool shared) {
   return crossings;
 }
 
+/// A halo in which each rank needs two values of the next one that do not lie side by side, nor where it wants them.
+class Scattered {
+ public:
+  template <class Make>
+  Scattered(MPI_Comm comm, Make array)
+      : rank_(world_rank()),
+        next_((rank_ + 1) % world_size()),
+        owned_(array(numbers(4, rank_ * 4))),
+        into_(array(repeated(3, untouched))) {
+    // The middle one is its own.
+    const std::vector<std::int64_t> needed{next_ * 4 + 3, rank_ * 4 + 2, next_ * 4};
+    const Hints hints{{"vicinal_strategy", "aggregate"}, {"vicinal_regions", "node"}};
+    SUCCEEDS(vicinal_halo_create(comm, rank_ * 4, rank_ * 4 + 4, 3, needed.data(), hints, &halo_));
+  }
+  void exchange() {
+    SUCCEEDS(vicinal_halo_exchange(halo_, owned_.data(), into_.data(), 1, MPI_INT64_T));
+  }
+  void check() {
+    CHECK(into_.values() == (std::vector<std::int64_t>{next_ * 4 + 3, rank_ * 4 + 2, next_ * 4}));
+  }
+
+ private:
+  int rank_, next_;
+  DeviceArray owned_, into_;
+  HaloHandle halo_;
+};
+
 }  // namespace
 
 TEST(what_mpi_says_of_kinds_of_memory_is_read) {
@@ -47,14 +74,16 @@ TEST(what_mpi_says_of_kinds_of_memory_is_read) {
   CHECK(!has_device_memory("", "cuda"));
 }
 
-/// Exchanges of all kinds in device memory that MPI takes; `shared`: of a plan by which ranks of a host hand over.
+/// Exchanges of all kinds in device memory that MPI takes; `shared`: of a plan by which ranks of a host hand over, which between
+/// hosts go by the host's memory.
 void nothing_crosses_to_the_host(const char* path, bool shared) {
   const DriverDouble gpu(path);
   gpu.set("open_to_mpi", 1);
   const long held = gpu.held();
   exchange_halos(arrays_of(gpu.memory()));
   exchange_by_calls(arrays_of(gpu.memory()));
-  CHECK_EQUAL(crossings_of_an_exchange(gpu, shared), 0);
+  const long crossings = crossings_of_an_exchange(gpu, shared);
+  if (!shared || all_on_one_host()) CHECK_EQUAL(crossings, 0);
   settle(gpu, held);
   CHECK_EQUAL(gpu.get("misuses"), 0);
 }
@@ -177,6 +206,36 @@ TEST(device_memory_of_others_serves_elements_of_any_size_and_buffers_anywhere) {
   }
   settle(gpu, held);
   CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
+TEST(jobs_reach_what_ranks_of_a_host_hand_over) {
+  if (!all_on_one_host()) skip("needs one host");
+  const Variable by("VICINAL_DEVICE_WAY", "staged");
+  for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
+    for (const char* const trouble : {"", "no_admission", "seen_elsewhere"}) {
+      const DriverDouble gpu(path);
+      if (*trouble != '\0') gpu.set(trouble, 1);
+      const long held = gpu.held();
+      {
+        const Duplicate comm;
+        Scattered scattered(comm, arrays_of(gpu.memory()));
+        for (int round = 0; round < 4; ++round) {
+          scattered.exchange();
+          scattered.check();
+        }
+        // Gathered and scattered by one kernel each, which reaches the slot; but for the rank's own value, nothing is copied.
+        const long before = gpu.get("copies"), crossings = gpu.get("crossings");
+        scattered.exchange();
+        if (world_size() > 1) {
+          CHECK_EQUAL(gpu.get("copies") <= before + 1, *trouble == '\0');
+          CHECK(gpu.get("crossings") > crossings);
+        }
+        scattered.check();
+      }
+      settle(gpu, held);
+      CHECK_EQUAL(gpu.get("misuses"), 0);
+    }
+  }
 }
 
 TEST(device_memory_that_cannot_be_shared_stays_with_its_rank) {

@@ -15,6 +15,7 @@
 #include "check.hpp"
 #include "driver_double.hpp"
 #include "memory/delayed_memory.hpp"
+#include "program_on_gpu.hpp"
 
 namespace {
 
@@ -47,15 +48,22 @@ constexpr unsigned patience_s = 120;
 }  // namespace
 
 int main(int argc, char** argv) {
+  const char* memory = std::getenv("ENGINE_TESTS_MEMORY");
+  const bool on_gpu = memory != nullptr && std::strncmp(memory, "gpu", 3) == 0;
+  if (on_gpu) vicinal::testing::keep_heap_together();
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const char* filter = argc > 1 ? argv[1] : "";
-  const char* memory = std::getenv("ENGINE_TESTS_MEMORY");
   std::optional<vicinal::testing::DriverDouble> gpu;
   if (memory != nullptr && std::strcmp(memory, "delayed") == 0) {
     vicinal::treat_host_memory_as(vicinal::delayed_memory());
+  }
+  // "gpu" is the machine's own; "gpu-shared" that it goes that way.
+  if (on_gpu) {
+    if (memory[3] == '-') setenv("VICINAL_DEVICE_WAY", memory + 4, 1);
+    vicinal::testing::put_program_on_gpu();
   }
   if (memory != nullptr && std::strncmp(memory, "device", 6) == 0) {
     gpu.emplace();

@@ -13,15 +13,15 @@ TEST(a_fault_of_a_later_execution_is_none_of_this_one) {
   const auto header = std::make_shared<SlotHeader>(communicator, 1, 1);
   OwnedSlot owner(header, 0);
   FarSlot reader(header->arena(), header->offset(), 0, 0);
-  owner.bind(1, 4, 8, nullptr);
+  owner.bind(1, 4, 8, {});
   reader.bind(8);
   CHECK_EQUAL(reader.fault(1), -1);
-  CHECK(reader.find(1, host_memory()) == nullptr);
+  CHECK(reader.find(1, 4, host_memory()) == nullptr);
 
   CHECK(owner.announce(1));
   owner.announce_fault(2, 3);  // the owner's next call fails before the peer has looked
   CHECK_EQUAL(reader.fault(1), -1);
-  CHECK(reader.find(1, host_memory()) == owner.data());
+  CHECK(reader.find(1, 4, host_memory()) == owner.data());
   CHECK_EQUAL(reader.fault(2), 3);
 
   CHECK(owner.announce(3));

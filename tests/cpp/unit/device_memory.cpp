@@ -8,6 +8,7 @@
 #include "arrays.hpp"
 #include "check.hpp"
 #include "driver_double.hpp"
+#include "memory/device/compiler.hpp"
 #include "memory/device/device.hpp"
 
 namespace vicinal {
@@ -200,6 +201,18 @@ TEST(device_copies_do_what_kernels_of_the_host_do) {
   });
 }
 
+TEST(kernels_that_are_compiled_already_need_no_compiler) {
+  if (device::precompiled_kernels().empty())
+    testing::skip("CUDA was not there when vicinal was built");
+  const DriverDouble gpu;
+  gpu.set("takes_precompiled", 1);
+  gpu.set("no_compiler", 1);
+  const long launches = gpu.get("launches"), compilations = gpu.get("compilations");
+  compare_copies(gpu.memory());
+  CHECK(gpu.get("launches") > launches);
+  CHECK_EQUAL(gpu.get("compilations"), compilations);
+}
+
 TEST(device_reductions_do_what_kernels_of_the_host_do) {
   for_all_doubles([](const DriverDouble& gpu, bool) { compare_reductions(gpu.memory()); });
 }
@@ -247,6 +260,7 @@ TEST(device_jobs_finish_later_and_in_another_order) {
       const bool done = jobs[at]->begin(reinterpret_cast<const std::byte*>(source.data()),
                                         reinterpret_cast<std::byte*>(targets[at].data()));
       (done ? order : left).push_back(i);
+      gpu.memory().launch();  // each by itself
     }
     CHECK_EQUAL(left.size(), 24U);
     gpu.set("hold", 0);

@@ -9,6 +9,7 @@
 
 #include "arrays.hpp"
 #include "check.hpp"
+#include "memory/instead_of_host.hpp"
 
 namespace vicinal {
 namespace {
@@ -177,6 +178,11 @@ TEST(tests_can_treat_the_hosts_memory_as_another_kind) {
   require_reachable(&here, "send buffer");  // it does lie there
   CHECK_EQUAL(&treat_host_memory_as(host_memory()), &delayed_memory());
   CHECK_EQUAL(&kind_of(&here), &host_memory());
+  static const int elsewhere = 0;
+  treat_host_memory_as(delayed_memory(), [](const void* it) { return it == &elsewhere; });
+  CHECK_EQUAL(&kind_of(&here), &host_memory());
+  CHECK_EQUAL(&kind_of(&elsewhere), &delayed_memory());
+  treat_host_memory_as(host_memory(), nullptr);
 }
 
 }  // namespace vicinal

@@ -69,23 +69,30 @@ TEST(price_of_what_a_gpu_does_for_a_copy) {
   const auto seconds = [&](const std::vector<CopyRun>& runs, OnDevice on_device) {
     return priced(copying(1, runs), one, on_device).seconds;
   };
-  // A kernel: 1 + 4 + 10; to the host: 2 + 8 + 20; back: 3 + 16 + 30; a processor's copy: 2.
+  // A kernel: 1 + 4 + 10, or with the host's end of the link 8 or 16 for 4; to the host: 2 + 8 + 20; back: 3 + 16 + 30.
   CHECK_EQUAL(seconds(whole, both), 15);
   CHECK_EQUAL(seconds(gathered, both), 15);
   CHECK_EQUAL(seconds(whole, out), 30);
-  CHECK_EQUAL(seconds(gathered, out), 45);
-  CHECK_EQUAL(seconds(scattered, out), 32);
-  CHECK_EQUAL(seconds(unordered, out), 47);
+  CHECK_EQUAL(seconds(gathered, out), 19);
+  CHECK_EQUAL(seconds(scattered, out), 19);
+  CHECK_EQUAL(seconds(unordered, out), 19);
   CHECK_EQUAL(seconds(whole, in), 49);
-  CHECK_EQUAL(seconds(gathered, in), 51);
-  CHECK_EQUAL(seconds(scattered, in), 64);
-  CHECK_EQUAL(seconds(unordered, in), 66);
-  // A reduction reads its target; where that is the host's, it is the processor's.
+  CHECK_EQUAL(seconds(gathered, in), 27);
+  CHECK_EQUAL(seconds(scattered, in), 27);
+  CHECK_EQUAL(seconds(unordered, in), 27);
+  // More than a kernel moves by itself: 1 + 2 for both, the bytes twice, and 10 + 20 later; and back.
+  const auto many = copying(1, {{5, 0, 300}, {1, 300, 1}});
+  const auto of_many = [&](OnDevice on_device) {
+    return price(many, one, with_gpus(0), 1024, on_device).seconds;
+  };
+  CHECK_EQUAL(of_many(out), 3 + 301 * 1024 * 0.375 + 30);
+  CHECK_EQUAL(of_many(in), 4 + 301 * 1024 * 0.625 + 40);
+  // A reduction is a kernel's, wherever its target lies.
   auto reduced = copying(1, whole, OperationKind::reduce);
   reduced[0].reverse = true;
   CHECK_EQUAL(priced(reduced, one, both).seconds, 15);
-  CHECK_EQUAL(priced(reduced, one, out).seconds, 32);
-  CHECK_EQUAL(priced(reduced, one, in).seconds, 64);
+  CHECK_EQUAL(priced(reduced, one, out).seconds, 19);
+  CHECK_EQUAL(priced(reduced, one, in).seconds, 27);
 }
 
 TEST(price_of_a_message_that_mpi_takes_from_a_gpu) {
@@ -208,6 +215,19 @@ TEST(price_of_a_handover_between_gpus) {
   CHECK(chosen(1) == device_way(false, true));
   profile.device->peer.reset();
   CHECK(chosen(1) == staged_way);
+}
+
+TEST(a_gpu_gathers_into_a_slot_wherever_that_lies) {
+  // One kernel either way, 1 + 10 and 4 or 8: what is saved is a link, and not a copy of 30.
+  Plan plan = plans_of(1)[0];
+  const int slot = add(plan, Buffer{Space::shared, 4, 5, 0, -1, 1});
+  add(plan, moving(OperationKind::copy, Phase::local, Plan::source, slot, {{5, 0, 2}, {1, 2, 2}}));
+  Profile profile = with_gpus(0);
+  const auto chosen = [&] { return cheaper_way(plan, on_hosts({0}), profile, 8); };
+  profile.device->peer = DeviceWork{1, 6, 0.25};
+  CHECK(chosen() == device_way(false, true));
+  profile.device->to_host.seconds_per_byte = profile.device->kernel.seconds_per_byte;
+  CHECK(chosen() == staged_way);
 }
 
 TEST(price_of_ranks_that_share_a_gpu) {

@@ -1,0 +1,43 @@
+# The kernels of GPUs, as the library has them: their source, for whichever compiler there is at run time; and, where CUDA's
+# compiler is there when vicinal is built, their code for all NVIDIA GPUs that it knows, which needs no compiler any more.
+
+set(kernels "${CMAKE_CURRENT_SOURCE_DIR}/src/memory/device/kernels.cu")
+set(generated_dir "${CMAKE_CURRENT_BINARY_DIR}/generated/memory/device")
+file(READ "${kernels}" kernel_source)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${kernels}")
+configure_file(cmake/kernel_source.hpp.in generated/memory/device/kernel_source.hpp @ONLY)
+target_include_directories(vicinal_flags INTERFACE "${CMAKE_CURRENT_BINARY_DIR}/generated")
+
+# Whether that compiler compiles anything, by the host's compiler that it finds, and is young enough to pack its code well.
+function(vicinal_try_nvcc result)
+  set(${result} OFF PARENT_SCOPE)
+  find_program(VICINAL_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATH_SUFFIXES bin DOC "CUDA's compiler; optional")
+  if(NOT VICINAL_NVCC)
+    return()
+  endif()
+  set(probe "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/probe.cu")
+  file(WRITE "${probe}" "extern \"C\" __global__ void probe() {}\n")
+  execute_process(COMMAND "${VICINAL_NVCC}" ${ARGN} -o "${probe}.fatbin" "${probe}"
+                  RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  if(status EQUAL 0)
+    set(${result} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+set(nvcc_options -fatbin -arch=all-major -compress-mode=size)
+if(VICINAL_PRECOMPILED_KERNELS AND NOT DEFINED CACHE{VICINAL_NVCC_WORKS})
+  vicinal_try_nvcc(works ${nvcc_options})
+  set(VICINAL_NVCC_WORKS ${works} CACHE INTERNAL "whether CUDA's compiler can compile the kernels")
+endif()
+set(fatbin "")
+if(VICINAL_PRECOMPILED_KERNELS AND VICINAL_NVCC_WORKS)
+  set(fatbin "${generated_dir}/kernels.fatbin")
+  add_custom_command(OUTPUT "${fatbin}" COMMAND "${VICINAL_NVCC}" ${nvcc_options} -o "${fatbin}" "${kernels}"
+                     DEPENDS "${kernels}" COMMENT "Compiling the kernels for NVIDIA's GPUs" VERBATIM)
+endif()
+set(precompiled "${generated_dir}/precompiled_kernels.hpp")
+add_custom_command(OUTPUT "${precompiled}"
+                   COMMAND ${CMAKE_COMMAND} "-DFROM=${fatbin}" "-DTO=${precompiled}" -P
+                           "${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_kernels.cmake"
+                   DEPENDS ${fatbin} "${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_kernels.cmake" VERBATIM)
+add_custom_target(vicinal_kernels DEPENDS "${precompiled}")

@@ -1,0 +1,179 @@
+// Copies on a GPU that begin together: one kernel for all, which may fail, and which any may leave.
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "arrays.hpp"
+#include "check.hpp"
+#include "driver_double.hpp"
+#include "memory/device/device_memory.hpp"
+
+namespace vicinal {
+namespace {
+
+using testing::DeviceArray;
+using testing::DriverDouble;
+
+constexpr Index words = 40;
+
+/// Copies of each form: words in another order, one piece, and runs of unequal length.
+std::vector<CopyRun> runs_of(int number) {
+  switch (number % 3) {
+    case 0: return {{1, 0, 1}, {0, 1, 1}, {5, 2, 1}};
+    case 1: return {{number, 3, words - number - 3}};
+    default: return {{0, 7, 2}, {9, 0, 5}, {20, 15, 11}};
+  }
+}
+
+/// Copies from one array, each to one of its own.
+class Copies {
+ public:
+  Copies(const DriverDouble& gpu, int count) : memory_(gpu.memory()), source_(memory_, numbers()) {
+    for (int i = 0; i < count; ++i) {
+      targets_.emplace_back(memory_, std::vector<std::int64_t>(words, -1));
+      jobs_.push_back(memory_.prepare_copy(runs_of(i % 30), 8, {}));
+    }
+  }
+  void begin() {
+    for (std::size_t i = 0; i < jobs_.size(); ++i) CHECK(!begin(i));
+  }
+  bool begin(std::size_t i) {
+    return jobs_[i]->begin(reinterpret_cast<const std::byte*>(source_.data()),
+                           reinterpret_cast<std::byte*>(targets_[i].data()));
+  }
+  MemoryJob& job(std::size_t i) { return *jobs_[i]; }
+  [[nodiscard]] std::size_t count() const { return jobs_.size(); }
+  void finish(std::size_t i) {
+    while (!jobs_[i]->poll()) {
+    }
+  }
+  void finish() {
+    for (std::size_t i = 0; i < jobs_.size(); ++i) finish(i);
+  }
+  /// Whether a copy has been done, and nothing else in its target.
+  [[nodiscard]] bool is_right(std::size_t i, bool done) const {
+    std::vector<std::int64_t> expected(words, -1);
+    for (const CopyRun& run : runs_of(static_cast<int>(i) % 30)) {
+      for (Index k = 0; k < run.count && done; ++k) {
+        expected[static_cast<std::size_t>(run.target + k)] = 100 + run.source + k;
+      }
+    }
+    return targets_[i].values() == expected;
+  }
+
+ private:
+  static std::vector<std::int64_t> numbers() {
+    std::vector<std::int64_t> values(words);
+    std::iota(values.begin(), values.end(), 100);
+    return values;
+  }
+
+  MemoryKind& memory_;
+  DeviceArray source_;
+  std::vector<DeviceArray> targets_;
+  std::vector<std::unique_ptr<MemoryJob>> jobs_;
+};
+
+}  // namespace
+
+TEST(copies_that_begin_together_are_one_kernel) {
+  for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
+    const DriverDouble gpu(path);
+    const long held = gpu.held();
+    {
+      Copies copies(gpu, 150);
+      for (int round = 0; round < 3; ++round) {
+        const long launches = gpu.get("launches"), driver_copies = gpu.get("copies");
+        copies.begin();
+        gpu.memory().launch();
+        copies.finish();
+        // As many as fit into one.
+        CHECK_EQUAL(gpu.get("launches"), launches + 3);
+        CHECK_EQUAL(gpu.get("copies"), driver_copies);
+        for (std::size_t i = 0; i < copies.count(); ++i) CHECK(copies.is_right(i, true));
+      }
+    }
+    CHECK_EQUAL(gpu.held(), held);
+    CHECK_EQUAL(gpu.get("misuses"), 0);
+  }
+}
+
+TEST(a_copy_that_begins_alone_is_the_drivers_if_it_is_in_one_piece) {
+  const DriverDouble gpu;
+  Copies copies(gpu, 2);
+  for (const std::size_t i : {0U, 1U}) {
+    const long launches = gpu.get("launches"), driver_copies = gpu.get("copies");
+    CHECK(!copies.begin(i));
+    copies.finish(i);  // which nobody else has launched
+    CHECK_EQUAL(gpu.get("launches") - launches, i == 0 ? 1 : 0);
+    CHECK_EQUAL(gpu.get("copies") - driver_copies, i == 0 ? 0 : 1);
+    CHECK(copies.is_right(i, true));
+  }
+}
+
+TEST(who_leaves_a_kernel_of_many_is_touched_no_more) {
+  const DriverDouble gpu;
+  const long held = gpu.held();
+  {
+    Copies copies(gpu, 6);
+    copies.begin();
+    copies.job(0).drop();  // before it is launched
+    copies.job(4).drop();
+    gpu.set("hold", 1);
+    gpu.memory().launch();
+    CHECK(!copies.job(1).poll());
+    copies.job(2).drop();  // which waits for the kernel
+    for (const std::size_t i : {1U, 3U, 5U}) CHECK(copies.job(i).poll());
+    gpu.set("hold", 0);
+    for (const std::size_t i : {1U, 2U, 3U, 5U}) CHECK(copies.is_right(i, true));
+    for (const std::size_t i : {0U, 4U}) CHECK(copies.is_right(i, false));
+    // All that were begun may leave, and begin again.
+    copies.begin();
+    for (std::size_t i = 0; i < copies.count(); ++i) copies.job(i).drop();
+    gpu.memory().launch();
+    copies.begin();
+    copies.finish();
+    for (std::size_t i = 0; i < copies.count(); ++i) CHECK(copies.is_right(i, true));
+  }
+  CHECK_EQUAL(gpu.held(), held);
+  CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
+TEST(a_kernel_of_many_that_fails_is_told_to_all) {
+  const DriverDouble gpu;
+  Copies copies(gpu, 5);
+  bool came_to_it = true;
+  for (long ahead = 1; came_to_it; ++ahead) {
+    CHECK(ahead < 200);
+    const long at = gpu.get("calls") + ahead;
+    gpu.set("fail_at", at);
+    std::size_t failed = 0;
+    std::vector<std::size_t> begun;
+    for (std::size_t i = 0; i < copies.count(); ++i) {
+      try {
+        CHECK(!copies.begin(i));
+        begun.push_back(i);
+      } catch (const Error&) {
+        ++failed;
+      }
+    }
+    gpu.memory().launch();
+    for (const std::size_t i : begun) {
+      try {
+        copies.finish(i);
+      } catch (const Error& error) {
+        CHECK(error.fault() == Fault::device);
+        ++failed;
+      }
+    }
+    came_to_it = gpu.get("calls") >= at;
+    if (failed > 0) CHECK(came_to_it);
+    gpu.set("fail_at", 0);
+    copies.begin();
+    copies.finish();
+    for (std::size_t i = 0; i < copies.count(); ++i) CHECK(copies.is_right(i, true));
+  }
+  CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
+}  // namespace vicinal

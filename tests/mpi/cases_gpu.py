@@ -1,0 +1,127 @@
+"""Arrays of CuPy, PyTorch, Numba and JAX on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import vicinal
+from gpu_arrays import Library, libraries
+from harness import Indices, case, skip, some_settings, values
+from mpi4py import MPI
+
+LIBRARIES = libraries()
+
+
+def library(comm: MPI.Intracomm, name: str) -> Library:
+    """One that all ranks have."""
+    if comm.allreduce(name in LIBRARIES, MPI.MIN):
+        return LIBRARIES[name]
+    return skip(f"needs {name} and a GPU")
+
+
+def exchange_halos(comm: MPI.Intracomm, of: Library) -> None:
+    indices = Indices(comm, 401, total=4000)
+    wanted = values(indices.needed)
+    for way in ("staged", "shared"):
+        for settings in some_settings(comm.size, 3):
+            halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, **settings, device_way=way)
+            for number in range(3):
+                owned, ghosts = of.put(values(indices.owned) + number), of.put(np.zeros(len(wanted)))
+                assert halo.exchange(owned, ghosts) is ghosts
+                np.testing.assert_array_equal(of.get(ghosts), wanted + number)
+            sums, added = np.ones(len(indices.owned)), of.put(np.ones(len(indices.owned)))
+            halo.reverse(sums, wanted)
+            halo.reverse(added, of.put(wanted))
+            np.testing.assert_array_equal(of.get(added), sums)
+
+
+def exchange_by_calls(comm: MPI.Intracomm, of: Library) -> None:
+    following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    graph = vicinal.Graph(comm, [before], [following])
+    for number in range(12):
+        x, y = of.put(np.arange(4.0) + 10 * comm.rank + number), of.put(np.zeros(4))
+        graph.Neighbor_alltoall(x, y)
+        np.testing.assert_array_equal(of.get(y), np.arange(4.0) + 10 * before + number)
+
+
+@case
+def cupy_arrays(comm: MPI.Intracomm) -> None:
+    exchange_halos(comm, library(comm, "cupy"))
+    exchange_by_calls(comm, LIBRARIES["cupy"])
+
+
+@case
+def torch_arrays(comm: MPI.Intracomm) -> None:
+    exchange_halos(comm, library(comm, "torch"))
+    exchange_by_calls(comm, LIBRARIES["torch"])
+
+
+@case
+def numba_arrays(comm: MPI.Intracomm) -> None:
+    exchange_halos(comm, library(comm, "numba"))
+    exchange_by_calls(comm, LIBRARIES["numba"])
+
+
+@case
+def jax_arrays(comm: MPI.Intracomm) -> None:
+    """What a JAX array holds never changes, so they are sent, and received into another library's."""
+    of = library(comm, "jax")
+    into = library(comm, "cupy")
+    indices = Indices(comm, 402, total=4000)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
+    for number in range(3):
+        ghosts = into.put(np.zeros(len(indices.needed)))
+        halo.exchange(of.put(values(indices.owned) + number), ghosts)
+        np.testing.assert_array_equal(into.get(ghosts), values(indices.needed) + number)
+
+
+def busy_streams() -> dict[str, Any]:
+    """Of each library that has them: a stream, and how to have it compute for some milliseconds and then write `value` into an array."""
+    found: dict[str, Any] = {}
+    if "cupy" in LIBRARIES:
+        import cupy  # type: ignore[import-not-found]
+
+        stream = cupy.cuda.Stream(non_blocking=True)
+        work = cupy.ones((3000, 3000))
+
+        def write(array: Any, value: float, stream: Any = stream) -> None:
+            with stream:
+                for _ in range(6):
+                    cupy.matmul(work, work)
+                array.fill(value)
+
+        found["cupy"] = stream, write
+    if "torch" in LIBRARIES:
+        import torch  # type: ignore[import-not-found]
+
+        ours = torch.cuda.Stream()
+        matrix = torch.ones((3000, 3000), device="cuda", dtype=torch.float64)
+
+        def write_tensor(array: Any, value: float) -> None:
+            with torch.cuda.stream(ours):
+                for _ in range(6):
+                    torch.matmul(matrix, matrix)
+                array.fill_(value)
+
+        found["torch"] = ours, write_tensor
+    return found
+
+
+@case
+def streams_are_followed(comm: MPI.Intracomm) -> None:
+    """An exchange comes after what its stream is still busy with."""
+    streams = busy_streams()
+    if not comm.allreduce(len(streams) > 0, MPI.MIN):
+        skip("needs cupy or torch, and a GPU")
+    count = 1000
+    needed = np.arange(count) + (comm.rank + 1) % comm.size * count
+    for way in ("staged", "shared"):
+        halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way)
+        for name, (stream, write) in streams.items():
+            of = LIBRARIES[name]
+            for number in range(1, 5):
+                owned, ghosts = of.put(np.zeros(count)), of.put(np.zeros(count))
+                write(owned, float(number))
+                halo.exchange(owned, ghosts, stream=stream)
+                np.testing.assert_array_equal(of.get(ghosts), np.full(count, float(number)))
