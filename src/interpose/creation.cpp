@@ -98,9 +98,14 @@ class Candidate {
 /// needs, which may ask nobody. Collective over the graph.
 void serve_by(const std::shared_ptr<Graph>& graph, MPI_Comm made, const char* how, bool wrong) {
   Candidate candidate(graph, made, wrong);
+  bool joins = false, can = candidate.is_there();
+  try {
+    joins = has_edges_to_join(graph->neighborhood());
+  } catch (const std::exception&) {
+    can = false;  // which the others are told of
+  }
   const bool strict = graph->settings().options.strict_progress;
-  std::array<std::int64_t, 4> least{candidate.is_there() ? 1 : 0, strict ? 0 : 1,
-                                    has_edges_to_join(graph->neighborhood()) ? 0 : 1,
+  std::array<std::int64_t, 4> least{can ? 1 : 0, strict ? 0 : 1, joins ? 0 : 1,
                                     graph->keep_for_twin() ? 1 : 0};
   mpi::allreduce_min(graph->shared_communicator()->handle(), least);
   const auto [all_can, all_progress, nothing_joins, all_have_kept] = least;

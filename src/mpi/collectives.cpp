@@ -2,9 +2,11 @@
 #include "mpi/collectives.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <ostream>
 
+#include "base/error.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/errors.hpp"
@@ -94,10 +96,14 @@ void allreduce_min(MPI_Comm communicator, std::span<std::int64_t> values) {
   int size = 0;
   check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
-  std::vector<std::int64_t> theirs(values.size());
+  // A rank that could not take part, for want of memory, would leave the others waiting.
+  std::array<std::int64_t, most_reduced> room{};
+  require(values.size() <= room.size(), Fault::internal, "an allreduce of ", values.size(),
+          " values");
+  const std::span<std::int64_t> theirs = std::span(room).first(values.size());
   for (int step = 1; step < size; step *= 2) {
-    take({(rank - step + size) % size, std::as_writable_bytes(std::span(theirs)),
-          (rank + step) % size, std::as_bytes(values)},
+    take({(rank - step + size) % size, std::as_writable_bytes(theirs), (rank + step) % size,
+          std::as_bytes(values)},
          communicator, tag_allgather, "take part in an allreduce");
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::min(values[i], theirs[i]);
   }

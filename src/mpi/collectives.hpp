@@ -33,7 +33,8 @@ void barrier(MPI_Comm communicator);
 /// rank, and over TCP the connections alone then take a third of a second.
 std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::int64_t> mine);
 /// The least that any rank has, value by value and in place, by ceil(log2 size) messages from each
-/// rank: a fraction of what a nonblocking MPI_Iallreduce takes over TCP.
+/// rank: a fraction of what a nonblocking MPI_Iallreduce takes over TCP. Allocates nothing; of so many values at most.
+inline constexpr std::size_t most_reduced = 64;
 void allreduce_min(MPI_Comm communicator, std::span<std::int64_t> values);
 /// What every rank of MPI_COMM_WORLD gives, to its rank 0, by its rank; nothing elsewhere. By MPI's own gather, for the end
 /// of a program.

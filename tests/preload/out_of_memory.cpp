@@ -1,5 +1,7 @@
 // A rank that has no memory left, for a moment. To remember an allgather by: its call fails, and the others wait until it calls
-// again, whoever carries the call out. For the last of what serves a communicator that is made: all have MPI serve it.
+// again, whoever carries the call out. For what serves a communicator that is made: all have MPI serve it.
+#include <dlfcn.h>
+
 #include <new>
 
 #include "programs.h"
@@ -8,10 +10,10 @@ namespace {
 
 /// Which of the objects that are made next cannot be made; 0: none.
 thread_local int failing = 0;
-/// How many were made.
-thread_local int made_so_far = 0;
+/// Which of the attributes that are set next cannot be; 0: none.
+int failing_attributes = 0;
 
-enum { often = 24, most = 13, last_objects = 8 };
+enum { often = 24, most = 13 };
 
 int source[most], target[64 * most];
 
@@ -52,21 +54,14 @@ void exchange_on(MPI_Comm comm) {
   free_exchange(&it);
 }
 
-/// Makes a communicator while one rank lacks memory for each of the last objects in turn; `make`: of the given one.
+/// Makes a communicator while the MPI of one rank, each in turn, has no memory for what is attached to it; `make`: of the
+/// given one.
 template <class Make>
 void make_again(MPI_Comm of, Make make) {
-  int needed = 0;
-  for (int number = 0; number < 3; ++number) {  // how many it takes once all is in its place
-    const int before = made_so_far;
+  for (int turn = -1; turn < ranks; ++turn) {
+    failing_attributes = rank == turn ? 1 : 0;
     MPI_Comm made = make(of);
-    needed = made_so_far - before;
-    exchange_on(made);
-    MPI_Comm_free(&made);
-  }
-  for (int last = 0; last < last_objects && last < needed; ++last) {
-    failing = rank == last % ranks ? needed - last : 0;
-    MPI_Comm made = make(of);
-    failing = 0;
+    failing_attributes = 0;
     exchange_on(made);
     MPI_Comm_free(&made);
   }
@@ -76,13 +71,20 @@ void make_again(MPI_Comm of, Make make) {
 
 void* operator new(std::size_t bytes) {
   if (failing > 0 && --failing == 0) throw std::bad_alloc();
-  ++made_so_far;
   void* const made = malloc(bytes);
   if (made == nullptr) throw std::bad_alloc();
   return made;
 }
 void operator delete(void* made) noexcept { free(made); }
 void operator delete(void* made, std::size_t /*bytes*/) noexcept { free(made); }
+
+/// What the library calls, before MPI's own.
+extern "C" int PMPI_Comm_set_attr(MPI_Comm comm, int key, void* value) {
+  if (failing_attributes > 0 && --failing_attributes == 0) return MPI_ERR_NO_MEM;
+  using Function = int (*)(MPI_Comm, int, void*);
+  static const auto mpis = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "PMPI_Comm_set_attr"));
+  return mpis(comm, key, value);
+}
 
 int main(int argc, char** argv) {
   begin_program(&argc, &argv);

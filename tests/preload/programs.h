@@ -41,7 +41,7 @@ static inline int end_program(void) {
 
 /* Everybody with everybody else: whatever is relayed goes through every rank that leads. */
 static inline MPI_Comm all_with_all(void) {
-  int* others = (int*)malloc(sizeof(int) * (size_t)ranks);
+  int* others = (int*)malloc(sizeof(int) * (size_t)(ranks > 0 ? ranks : 1));
   int count = 0;
   for (int i = 1; i < ranks; ++i) others[count++] = (rank + i) % ranks;
   MPI_Comm made;
