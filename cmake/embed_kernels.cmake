@@ -5,7 +5,8 @@ if(FROM)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
   string(REGEX REPLACE "((0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,))" "\\1\n" bytes "${bytes}")
 endif()
-file(WRITE "${TO}" "// Made by cmake/embed_kernels.cmake.
+# Left as it is where it is the same.
+file(CONFIGURE OUTPUT "${TO}" @ONLY CONTENT "// Made by cmake/embed_kernels.cmake.
 #pragma once
 
 namespace vicinal::device {

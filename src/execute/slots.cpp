@@ -216,19 +216,26 @@ std::byte* FarSlot::find(std::int64_t generation, Index extent, MemoryKind& visi
   if (line.kind.front() != '\0') {
     open(line, visitor);
   } else {
-    data_ = arena_->at(line.area);
+    std::byte* const data = arena_->at(line.area);
     const auto bytes = static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes_);
-    if (!visitor.is_reachable()) enter(line, bytes, visitor);
+    if (!visitor.is_reachable()) enter(line, data, bytes, visitor);
+    data_ = data;
   }
   return data_;
 }
 
 /// Where the owner has not given the data pages of their own, they stay the host's.
-void FarSlot::enter(const Announcement& line, std::size_t bytes, MemoryKind& visitor) {
+void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes,
+                    MemoryKind& visitor) {
   if (bytes == 0 || line.area % static_cast<std::int64_t>(page) != 0) return;
   Flag& mine = view_.flag(index_);
   mine.opened.store(line.area, std::memory_order_release);
-  admission_ = Admission(visitor, data_, whole_pages(bytes));
+  try {
+    admission_ = Admission(visitor, data, whole_pages(bytes));
+  } catch (...) {
+    mine.opened.store(0, std::memory_order_release);
+    throw;
+  }
   if (admission_.kind() == nullptr) mine.opened.store(0, std::memory_order_release);
 }
 

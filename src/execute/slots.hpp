@@ -207,7 +207,7 @@ class FarSlot {
 
  private:
   void open(const Announcement& line, MemoryKind& visitor);
-  void enter(const Announcement& line, std::size_t bytes, MemoryKind& visitor);
+  void enter(const Announcement& line, std::byte* data, std::size_t bytes, MemoryKind& visitor);
 
   Arena* arena_;
   SlotView view_;
