@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/guarded.hpp"
 #include "base/log.hpp"
+#include "memory/pages.hpp"
 #include "mpi/chores.hpp"
 
 namespace vicinal {
@@ -20,9 +21,9 @@ constexpr const char* instead_of_shared =
     "; give vicinal_device_way=staged, or direct, where ranks of a host cannot reach each other's "
     "GPUs";
 
-constexpr std::size_t page = 4096;
-
-std::size_t whole_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
+std::size_t whole_pages(std::size_t bytes) {
+  return static_cast<std::size_t>(round_up(static_cast<std::int64_t>(bytes), page_bytes));
+}
 
 /// The first line of a header: how far apart its channels lie.
 struct alignas(64) Heading {
@@ -137,7 +138,8 @@ OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes,
     }
   }
   if (visitor != nullptr) bytes = whole_pages(bytes);
-  place_ = header_->arena().allocate(bytes, visitor != nullptr ? page : alignof(Flag));
+  place_ = header_->arena().allocate(bytes,
+                                     visitor != nullptr ? std::size_t{page_bytes} : alignof(Flag));
   if (visitor != nullptr) admission_ = Admission(*visitor, header_->arena().at(place_), bytes);
 }
 
@@ -227,7 +229,7 @@ std::byte* FarSlot::find(std::int64_t generation, Index extent, MemoryKind& visi
 /// Where the owner has not given the data pages of their own, they stay the host's.
 void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes,
                     MemoryKind& visitor) {
-  if (bytes == 0 || line.area % static_cast<std::int64_t>(page) != 0) return;
+  if (bytes == 0 || line.area % page_bytes != 0) return;
   Flag& mine = view_.flag(index_);
   mine.opened.store(line.area, std::memory_order_release);
   try {

@@ -32,7 +32,7 @@
 namespace vicinal {
 namespace {
 
-constexpr std::int64_t page = 4096;
+constexpr std::int64_t page = page_bytes;
 constexpr std::int64_t granule = 64;
 constexpr std::int64_t largest_chunk = std::int64_t{1} << 20;
 constexpr std::int64_t header_bytes = largest_chunk;

@@ -1,9 +1,11 @@
-// Pages of the arena's file, as its two parts need them.
+// Pages of the arena's file, as its parts and those who have pages of it to themselves need them.
 #pragma once
 
 #include <cstdint>
 
 namespace vicinal {
+
+inline constexpr std::int64_t page_bytes = 4096;
 
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
