@@ -652,6 +652,13 @@ VICINAL_API int vicinal_test(vicinal_request* request, int* flag);
 VICINAL_API int vicinal_wait(vicinal_request* request);
 VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
 
+/* As vicinal_wait, but what a GPU has still to do in the buffer that is filled is not waited for: what is put on
+ * `stream` of that GPU (a CUstream, cudaStream_t or hipStream_t; NULL is the default stream) from now on comes
+ * after it. Until then both buffers may be used on `stream` only, and must not be freed. A fault of the GPU in
+ * this is told of by a later start of the request, or of the halo. Of other requests, and where nothing of that kind is
+ * left, this is vicinal_wait. Local. Errors: as vicinal_wait. */
+VICINAL_API int vicinal_wait_on_stream(vicinal_request* request, void* stream);
+
 /* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. Where one has failed,
  * *index is the position of that one, its handle is treated as by vicinal_test, and what is returned is its
  * error, of which the error handler of its communicator hears. */

@@ -51,10 +51,25 @@ void give_freed_memory_back() {
 #endif
 }
 
+bool lies_on_device(std::string_view memory) {
+  const bool there = memory == "device";
+  require(there || memory == "host", Fault::argument, "memory is '", memory,
+          "', but 'host' or 'device' is expected");
+  return there;
+}
+
+DeviceWay device_way_called(std::string_view name) {
+  const auto way = std::ranges::find(device_ways, name, &DeviceWay::name);
+  require(way != device_ways.end(), Fault::argument, "device_way is '", name,
+          "', but 'staged', 'direct', 'shared' or 'direct-shared' is expected");
+  return *way;
+}
+
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
                    bool complete, Index element_bytes, Index split_bytes, int leader_shift,
-                   int group_size, int radix, bool idle_ranks_lead, const Profile* profile) {
+                   int group_size, int radix, bool idle_ranks_lead, const Profile* profile,
+                   std::string_view memory, std::optional<std::string_view> device_way) {
   require(element_bytes >= 1 && split_bytes >= 0 && leader_shift >= 0 && group_size >= 0,
           Fault::argument, "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           ", leader_shift=", leader_shift, " and group_size=", group_size,
@@ -73,6 +88,8 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   options.radix = radix;
   options.idle_ranks_lead = idle_ranks_lead;
   if (profile != nullptr) options.profile = *profile;
+  options.on_device = lies_on_device(memory);
+  if (device_way) options.device_way = device_way_called(*device_way);
   const nb::gil_scoped_release released;
   auto both = plan_virtually(find_planner(strategy), machine.machine, patterns.by_rank, options);
   auto forward = std::make_shared<std::vector<Plan>>();
@@ -115,17 +132,13 @@ nb::dict described(Price found) {
 
 nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Index element_bytes,
                   std::string_view memory, std::string_view device_way) {
-  const bool there = memory == "device";
-  require(there || memory == "host", Fault::argument, "memory is '", memory,
-          "', but 'host' or 'device' is expected");
-  const auto way = std::ranges::find(device_ways, device_way, &DeviceWay::name);
-  require(way != device_ways.end(), Fault::argument, "device_way is '", device_way,
-          "', but 'staged', 'direct', 'shared' or 'direct-shared' is expected");
+  const bool there = lies_on_device(memory);
+  const DeviceWay way = device_way_called(device_way);
   Price found;
   {
     const nb::gil_scoped_release released;
     found = price(*set.plans, *set.machine, profile ? *profile : default_profile(), element_bytes,
-                  {there, there}, *way);
+                  {there, there}, way);
   }
   return described(std::move(found));
 }
@@ -308,6 +321,7 @@ void bind_plans(nb::module_& module) {
           "shared_memory"_a = true, "with_reverse"_a = false, "one_block"_a = false,
           "complete"_a = false, "element_bytes"_a = 8, "split_bytes"_a = 0, "leader_shift"_a = 0,
           "group_size"_a = 0, "radix"_a = 0, "idle_ranks_lead"_a = false, "profile"_a = nb::none(),
+          "memory"_a = "host", "device_way"_a = nb::none(),
           "Plans for all ranks in this process. `shared_memory`: ranks of a host hand data "
           "over through it, else by messages. `one_block`: each rank sends the same items on "
           "all of its edges, as in an allgather. `complete`: each rank has an edge to and from "
@@ -315,7 +329,9 @@ void bind_plans(nb::module_& module) {
           "decisions by cost only; plans are in elements. `group_size`: most ranks of a "
           "common-neighbor group, 0 for as many as the cost model finds best. `radix`: that with "
           "which tuna, tuna-hierarchical and cascade store and forward, 0 for the cost model's. "
-          "`idle_ranks_lead`: ranks without edges take part, and may lead for their region.")
+          "`idle_ranks_lead`: ranks without edges take part, and may lead for their region. "
+          "`memory`: 'host' or 'device', where the buffers will lie on all ranks; `device_way`: "
+          "how what lies on a device is to be moved, None for whichever is fastest.")
       .def_prop_ro(
           "size", [](const PlanSet& it) { return it.machine->size(); }, "The number of ranks.")
       .def_prop_ro(

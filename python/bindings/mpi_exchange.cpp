@@ -71,13 +71,18 @@ void Operands::check(Index owned_count, Index ghost_count) {
           Fault::buffer, "x and the array of ghosts overlap");
 }
 
-void Operands::follow(nb::handle stream) const {
-  if (stream.is_none()) return;
+std::optional<std::uintptr_t> read_stream(nb::handle stream) {
+  if (stream.is_none()) return std::nullopt;
   const auto read = nb::module_::import_("vicinal._arrays").attr("stream_handle");
-  const auto handle = nb::cast<std::uintptr_t>(read(stream));
+  return nb::cast<std::uintptr_t>(read(stream));
+}
+
+void Operands::follow(nb::handle stream) const {
+  const auto handle = read_stream(stream);
+  if (!handle) return;
   const bool owned_there = !kind_of(owned.data()).is_reachable();
   const std::byte* const buffer = owned_there ? owned.data() : ghost_data;
-  if (buffer != nullptr) device::follow_stream(buffer, handle);
+  if (buffer != nullptr) device::follow_stream(buffer, *handle);
 }
 
 void Operands::refuse_layout() const {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "collectives/halo.hpp"
@@ -28,6 +30,9 @@ struct Operands {
   [[noreturn]] void refuse_length(Index owned_count, Index ghost_count) const;
   [[noreturn]] void refuse_layout() const;
 };
+
+/// The handle of what Python calls a stream of a GPU; nothing for None.
+std::optional<std::uintptr_t> read_stream(nanobind::handle stream);
 
 /// The combination that `op`, a word or an operator of mpi4py, stands for.
 struct Operator {

@@ -143,11 +143,17 @@ class HaloState {
     return transfer->request == nullptr;
   }
 
-  nb::object wait(const std::shared_ptr<Transfer>& transfer) {
+  /// Or until a stream of a GPU, if one is given, comes after what is left of it.
+  nb::object wait(const std::shared_ptr<Transfer>& transfer,
+                  std::optional<std::uintptr_t> stream = std::nullopt) {
     if (transfer->request != nullptr) {
       guarded(transfer, [&] {
         const nb::gil_scoped_release released;
-        transfer->request->wait();
+        if (stream) {
+          transfer->request->wait_on(*stream);
+        } else {
+          transfer->request->wait();
+        }
         return true;
       });
     }
@@ -155,11 +161,11 @@ class HaloState {
   }
 
   /// Waits for all in flight, in order; returns what the last one brought.
-  nb::object wait_all() {
+  nb::object wait_all(std::optional<std::uintptr_t> stream = std::nullopt) {
     nb::object last = nb::none();
     while (!in_flight_.empty()) {
       const std::shared_ptr<Transfer> first = in_flight_.front();
-      last = wait(first);
+      last = wait(first, stream);
     }
     return last;
   }
@@ -252,7 +258,7 @@ class Exchange final : public Pending {
   void settle() override { halo_->settle(transfer_); }
   void fail() override { halo_->lose(transfer_); }
   bool test() { return halo_->test(transfer_); }
-  nb::object wait() { return halo_->wait(transfer_); }
+  nb::object wait(nb::handle stream) { return halo_->wait(transfer_, read_stream(stream)); }
 
  private:
   std::shared_ptr<HaloState> halo_;
@@ -328,7 +334,7 @@ nb::dict map_of(const std::vector<int>& ranks, const std::vector<Index>& offsets
 void bind_halo(nb::module_& module) {
   nb::class_<Exchange, Pending>(module, "Exchange")
       .def("test", &Exchange::test)
-      .def("wait", &Exchange::wait);
+      .def("wait", &Exchange::wait, "stream"_a.none());
   nb::class_<PythonHalo>(module, "Halo")
       .def("start", &PythonHalo::start, "x"_a.none(), "ghosts"_a.none(), "stream"_a.none())
       .def("start_reverse", &PythonHalo::start_reverse, "x"_a.none(), "ghosts"_a.none(),
@@ -339,7 +345,12 @@ void bind_halo(nb::module_& module) {
              const nb::gil_scoped_release released;
              halo.wait_idle(reverse);
            })
-      .def("wait", [](const PythonHalo& it) { return it.state().wait_all(); })
+      .def(
+          "wait",
+          [](const PythonHalo& it, nb::handle stream) {
+            return it.state().wait_all(read_stream(stream));
+          },
+          "stream"_a.none())
       .def("free", [](const PythonHalo& it) { it.state().free(); })
       .def_prop_ro("in_flight", [](const PythonHalo& it) { return it.state().in_flight(); })
       .def_prop_ro("owned_count", [](const PythonHalo& it) { return it.map().owned_count; })

@@ -149,12 +149,13 @@ class Halo:
         """
         return self._halo.start(x, ghosts, stream)
 
-    def wait(self, exchange: Exchange | None = None) -> Any:
+    def wait(self, exchange: Exchange | None = None, *, stream: Any = None) -> Any:
         """Wait for an exchange, or for all that are in flight, in order.
 
-        Returns what `exchange`, or the last of them, has filled; None where none is in flight.
+        Returns what `exchange`, or the last of them, has filled; None where none is in flight.  With a `stream` of the
+        GPU, what is put on that from now on comes after the exchange, as `Exchange.wait` says.
         """
-        return self._halo.wait() if exchange is None else exchange.wait()
+        return self._halo.wait(stream) if exchange is None else exchange.wait(stream)
 
     def exchange(self, x: Any, ghosts: Any = None, *, stream: Any = None) -> NDArray[Any]:
         """Start an exchange, wait for it and return the ghosts."""

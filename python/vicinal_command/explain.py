@@ -96,7 +96,8 @@ class _Explanation:
         with progress("planning", 2 * len(request.strategies)) as advance:
             for index, strategy in enumerate(request.strategies):
                 plans = plan(
-                    strategy, self.problem, self.machine, self.profile, idle_ranks_lead=self.request.idle_ranks_lead
+                    strategy, self.problem, self.machine, self.profile, idle_ranks_lead=request.idle_ranks_lead,
+                    memory=request.memory, device_way=request.device_way,
                 )
                 advance(2 * index + 1)
                 self._keep(strategy, plans)

@@ -152,21 +152,23 @@ def read_machine(regions: str, ranks: int, *, one_socket: bool = False) -> Machi
 
 def plan(
     strategy: str, problem: Problem, machine: Machine, profile: Profile, *, shared_memory: bool = True,
-    idle_ranks_lead: bool = False,
+    idle_ranks_lead: bool = False, memory: str = "host", device_way: str | None = None,
 ) -> PlanSet:
     """The plans of all ranks, chosen by the profile; may take long, and can be interrupted.
 
-    Without shared memory ranks of a region hand each other everything by messages.
+    Without shared memory ranks of a region hand each other everything by messages.  `memory` ("host" or "device") is where
+    the buffers will lie, `device_way` how what lies in a GPU's memory is to be moved, or whichever is fastest.
     """
     return plan_patterns(
         strategy, problem.patterns, problem.planned_bytes, machine, profile, shared_memory=shared_memory,
-        complete=problem.complete, idle_ranks_lead=idle_ranks_lead,
+        complete=problem.complete, idle_ranks_lead=idle_ranks_lead, memory=memory, device_way=device_way,
     )
 
 
 def plan_patterns(
     strategy: str, patterns: Patterns, element_bytes: int, machine: Machine, profile: Profile, *,
     shared_memory: bool = True, one_block: bool = False, complete: bool = False, idle_ranks_lead: bool = False,
+    memory: str = "host", device_way: str | None = None,
 ) -> PlanSet:
     """The same for patterns without a problem around them; `one_block` as for allgathers, `complete` over a communicator."""
     from vicinal import _core
@@ -174,7 +176,7 @@ def plan_patterns(
     return interruptible(
         lambda: _core.PlanSet.plan(
             strategy, machine, patterns, element_bytes=element_bytes, profile=profile, shared_memory=shared_memory,
-            one_block=one_block, complete=complete, idle_ranks_lead=idle_ranks_lead,
+            one_block=one_block, complete=complete, idle_ranks_lead=idle_ranks_lead, memory=memory, device_way=device_way,
         )
     )
 

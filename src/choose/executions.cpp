@@ -144,6 +144,12 @@ void Executions::wait() {
   timed([this] { return now().wait(), true; });
 }
 
+void Executions::wait_on(std::uintptr_t stream) {
+  await_verdict();
+  if (late_fault_ || number_ >= 0) return wait();
+  now().wait_on(stream);
+}
+
 /// Adds what the act takes to the execution's time, which the contest is told of once it is over: where the act says so,
 /// or fails.
 template <class Act>

@@ -28,6 +28,8 @@ class Executions {
   void start_at_fault();
   bool advance();
   void wait();
+  /// One that is timed is waited for.
+  void wait_on(std::uintptr_t stream);
   void take_events() noexcept { now().take_events(); }
   void check() { now().check(); }
   [[nodiscard]] bool in_flight() const {

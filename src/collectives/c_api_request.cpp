@@ -97,6 +97,16 @@ int vicinal_wait(vicinal_request* request) {
   });
 }
 
+int vicinal_wait_on_stream(vicinal_request* request, void* stream) {
+  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
+    require_handle(request, "pointer to a request");
+    advance_and_settle(request, [stream](Request& it) {
+      it.wait_on(reinterpret_cast<std::uintptr_t>(stream));
+      return true;
+    });
+  });
+}
+
 int vicinal_waitall(int count, vicinal_request requests[]) {
   return for_each(count, requests, vicinal_wait);
 }

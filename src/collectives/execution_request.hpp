@@ -42,6 +42,11 @@ class ExecutionRequest : public Request {
     take();
   }
 
+  void finish_on(std::uintptr_t stream) final {
+    executions_->wait_on(stream);
+    take();
+  }
+
   std::optional<Executions> executions_;
 };
 

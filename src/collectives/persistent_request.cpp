@@ -6,6 +6,7 @@
 #include <string>
 
 #include "execute/activity.hpp"
+#include "memory/kind.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
@@ -114,6 +115,8 @@ PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArgum
     }
     send_ = Side(std::move(arguments.send), options.partitioned);
     receive_ = Side(std::move(arguments.receive));
+    options.on_device =
+        !kind_of(send_.data()).is_reachable() || !kind_of(receive_.data()).is_reachable();
     pattern =
         make_pattern(graph_->neighborhood(), send_, options.one_block, arguments.items, receive_);
     if (options.partitioned) {

@@ -30,6 +30,10 @@ void Request::wait() {
   if (in_flight()) finish();
 }
 
+void Request::wait_on(std::uintptr_t stream) {
+  if (in_flight()) finish_on(stream);
+}
+
 Found wait_any(std::span<Request* const> requests) {
   const auto reason = [&](std::ostream& out) {
     out << "any of these:";

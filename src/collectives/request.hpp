@@ -40,6 +40,9 @@ class Request {
   bool test();
   /// Polls until that is so. Throws as test().
   void wait();
+  /// The same, but what a GPU has still to do in the target need not be done yet: what is put on that stream of its from then on comes
+  /// after it. Requests that are not of a plan, and executions that are measured, are waited for.
+  void wait_on(std::uintptr_t stream);
   [[nodiscard]] virtual bool in_flight() const = 0;
   /// Partitions `first` to `last` of what goes to an entry of the user's arrays may be sent. From any
   /// thread, without a lock and without waiting. A request fault where there are no partitions.
@@ -61,6 +64,7 @@ class Request {
   virtual bool advance() = 0;
   /// The same until it is complete, progressing whatever is active.
   virtual void finish() = 0;
+  virtual void finish_on(std::uintptr_t) { finish(); }
 
   std::shared_ptr<mpi::Communicator> communicator_;
   Ownership ownership_;

@@ -6,6 +6,7 @@
 
 #include "base/setting.hpp"
 #include "cost/profile_json.hpp"
+#include "memory/device/device_memory.hpp"
 #include "mpi/info.hpp"
 
 namespace vicinal {
@@ -149,6 +150,7 @@ Settings read_settings(
     }
     settings.given.insert(row.key);
   }
+  settings.options.on_device = settings.options.device_way || device::is_used();
   return settings;
 }
 

@@ -43,7 +43,8 @@ ExchangeOptions exchange_options(const Settings& settings);
 std::vector<Given> given_settings(const Settings& settings, const std::string& regions);
 
 /// Throws an info fault that names the key, the value and what is expected. Reads the file that is named as
-/// profile, where this process has not read it yet.
+/// profile, where this process has not read it yet. Buffers are expected in a GPU's memory where a way to move such is given, or
+/// the process uses a GPU.
 Settings read_settings(MPI_Info info);
 
 /// The same where `given` has the value of each key that was given. Info values are limited in length

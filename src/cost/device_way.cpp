@@ -7,10 +7,6 @@ namespace vicinal {
 
 namespace {
 
-double seconds(const DeviceWork& work, std::int64_t bytes) {
-  return work.overhead + work.latency + static_cast<double>(bytes) * work.seconds_per_byte;
-}
-
 /// One thing by two ways, of which the other may have no price.
 struct Ways {
   double by_host = 0;
@@ -29,7 +25,7 @@ Ways of_messages(const Plan& plan, const Machine& machine, const Profile& profil
     if (!is_message(it.kind) || !there[static_cast<std::size_t>(sends ? it.from : it.to)]) continue;
     const std::int64_t bytes = product(it.count, element_bytes);
     const auto level = static_cast<std::size_t>(machine.level(plan.rank, it.peer));
-    ways.by_host += seconds(sends ? device.to_host : device.to_device, bytes) +
+    ways.by_host += (sends ? device.to_host : device.to_device).seconds(bytes) +
                     profile.levels[level].seconds(bytes);
     ways.otherwise += (*device.levels)[level].seconds(bytes);
   }
@@ -57,9 +53,8 @@ Ways of_handovers(const Plan& plan, const Profile& profile, Index element_bytes)
     if (!out && !in) continue;
     const std::int64_t bytes = product(total(it.runs), element_bytes);
     const auto by = [&](const std::vector<bool>& there) {
-      return seconds(
-          detail::work_of(detail::device_task(plan, it, there, element_bytes), *profile.device),
-          bytes);
+      return detail::work_of(detail::device_task(plan, it, there, element_bytes), *profile.device)
+          .seconds(bytes);
     };
     ways.by_host += by(staged);
     ways.otherwise += by(shared);

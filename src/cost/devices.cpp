@@ -36,11 +36,15 @@ DeviceTask device_task(const Plan& plan, const Operation& operation, const std::
   if (from && to) return DeviceTask::kernel;
   const bool in_pieces = reduces || !in_one_piece(operation.runs, &CopyRun::source) ||
                          !in_one_piece(operation.runs, &CopyRun::target);
-  if (!in_pieces) return from ? DeviceTask::to_host : DeviceTask::to_device;
-  if (product(total(operation.runs), element_bytes) > device::most_by_kernel) {
-    return from ? DeviceTask::gather_to_host : DeviceTask::scatter_to_device;
+  return crossing(from, in_pieces, product(total(operation.runs), element_bytes));
+}
+
+DeviceTask crossing(bool to_host, bool in_pieces, std::int64_t bytes) {
+  if (!in_pieces) return to_host ? DeviceTask::to_host : DeviceTask::to_device;
+  if (bytes > device::most_by_kernel) {
+    return to_host ? DeviceTask::gather_to_host : DeviceTask::scatter_to_device;
   }
-  return from ? DeviceTask::kernel_to_host : DeviceTask::kernel_from_host;
+  return to_host ? DeviceTask::kernel_to_host : DeviceTask::kernel_from_host;
 }
 
 DeviceWork work_of(DeviceTask task, const DeviceCost& cost) {

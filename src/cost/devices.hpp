@@ -36,6 +36,8 @@ constexpr bool is_gpus(DeviceTask task) {
 /// `there`: by buffer, whether it lies in a GPU's memory.
 DeviceTask device_task(const Plan& plan, const Operation& operation, const std::vector<bool>& there,
                        Index element_bytes);
+/// What brings so many bytes between a GPU's memory and pinned memory; `in_pieces`: on either side.
+DeviceTask crossing(bool to_host, bool in_pieces, std::int64_t bytes);
 /// What a GPU is asked for a task; nothing for none and a message. The profile has the prices of it.
 DeviceWork work_of(DeviceTask task, const DeviceCost& cost);
 

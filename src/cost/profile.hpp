@@ -54,6 +54,11 @@ struct DeviceWork {
   double seconds_per_byte = 0;
   double residual = 0;  ///< as of a protocol
 
+  /// From its begin until it is known to be done, where nobody else uses the GPU.
+  [[nodiscard]] double seconds(std::int64_t bytes) const {
+    return overhead + latency + static_cast<double>(bytes) * seconds_per_byte;
+  }
+
   bool operator==(const DeviceWork&) const = default;
 };
 

@@ -23,7 +23,10 @@ Execution::~Execution() {
   // In a process that was forked another thread's claim would last for ever.
   if (mpi::is_forked()) return;
   try {
-    if (in_flight() && mpi::is_alive()) wait();
+    if (mpi::is_alive()) {
+      finish_left();
+      if (in_flight()) wait();
+    }
   } catch (const std::exception&) {
     // Whoever let go of the execution without waiting does not want to hear of it.
   }
@@ -36,6 +39,12 @@ const AgreedPlan& Execution::plan() const { return turns_->plan(); }
 void Execution::start(const Binding& binding, Progress progress) {
   require(!in_flight(), Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
+  try {
+    finish_left();
+  } catch (...) {
+    start_at_fault();
+    throw;
+  }
   const Claim claim(*turns_);
   turns_->start(&binding);
   listed_ = progress == Progress::by_all && turns_->wants_progress();
@@ -96,6 +105,29 @@ void Execution::check() {
   if (claim && in_flight() && turns_->answered() && turns_->fault()) {
     std::rethrow_exception(turns_->fault());
   }
+}
+
+void Execution::wait_on(std::uintptr_t stream) {
+  if (!in_flight()) return;
+  const auto is_left = [&](Polls polls) {
+    if (advance(polls)) return true;
+    const Claim claim(*turns_);
+    left_to_stream_ = turns_->leave_to(stream);
+    return left_to_stream_;
+  };
+  const auto reason = [this](std::ostream& out) { name_awaited(out); };
+  wait_for(is_left, [this] { return listed_; }, reason);
+  if (!left_to_stream_) return;
+  in_flight_.store(false, std::memory_order_relaxed);
+  // Others may wait for slots to be free.
+  activate_to_the_end(turns_);
+}
+
+/// Waits for the GPU's part of an execution that was left to a stream. Throws the fault with which it has ended.
+void Execution::finish_left() {
+  if (!std::exchange(left_to_stream_, false)) return;
+  in_flight_.store(true, std::memory_order_relaxed);
+  wait();
 }
 
 void Execution::wait() {

@@ -45,6 +45,10 @@ class Execution {
   void check();
   /// Polls, then yields, then sleeps, progressing whatever is active, until complete. Throws as advance().
   void wait();
+  /// Waits until it is complete but for what a GPU has still to do in the target, which what is put on a stream of the user's
+  /// from then on comes after; it is not in flight any more then. A fault of that is told of by the next start. Throws as advance();
+  /// an argument fault, with the execution in flight as before, where the buffers are not a GPU's.
+  void wait_on(std::uintptr_t stream);
   [[nodiscard]] bool in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
   /// Whether nothing is under way (any more), not even for the others' sake; progresses that.
   [[nodiscard]] bool test_idle();
@@ -56,9 +60,12 @@ class Execution {
   void name_awaited(std::ostream& out) const;
 
  private:
+  void finish_left();
+
   std::shared_ptr<Turns> turns_;
   std::atomic<bool> in_flight_ = false;  ///< written by who executes; a dump may look
   bool listed_ = false;                  ///< among the active ones, while it is in flight
+  bool left_to_stream_ = false;          ///< the last one, and nobody has seen it over
 };
 
 }  // namespace vicinal

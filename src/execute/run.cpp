@@ -24,6 +24,7 @@ inline void Run::begin_execution(State state) {
   fault_.reset();
   linked_active_ = 0;
   unlinked_to_begin_ = graph_->unlinked_later;
+  unlinked_over_ = false;
   unfinished_ = graph_->nodes.size();
   std::copy(graph_->predecessors.begin(), graph_->predecessors.end(), remaining_.begin());
   if (any_failed_) std::fill(failed_by_.begin(), failed_by_.end(), 0);
@@ -78,10 +79,27 @@ bool Run::poll() {
     bound_.launch();
     if (unfinished_ > 0) return false;
   }
-  if (unlinked_to_begin_ > 0 || !announced_ || !strays_.empty()) return false;
-  if (state_ == State::executing && !poll_unlinked()) return false;
+  if (!has_ended_unlinked() || !strays_.empty()) return false;
   state_ = State::idle;
   return true;
+}
+
+/// Whether peers have found the areas, and no message is left.
+bool Run::has_ended_unlinked() {
+  if (unlinked_to_begin_ > 0 || !announced_) return false;
+  if (state_ == State::executing && !unlinked_over_) unlinked_over_ = poll_unlinked();
+  return state_ != State::executing || unlinked_over_;
+}
+
+bool Run::leave_to(std::uintptr_t stream) {
+  if (state_ != State::executing || fault_ || unfinished_ > graph_->last_nodes) return false;
+  for (std::size_t node = 0; node < remaining_.size(); ++node) {
+    if (remaining_[node] != done && !graph_->last[node]) return false;
+  }
+  if (!has_ended_unlinked()) return false;
+  return std::all_of(pending_.begin(), pending_.end(), [&](int node) {
+    return bound_.job(graph_->node(node)).have_stream_await(stream);
+  });
 }
 
 void Run::take_events() {

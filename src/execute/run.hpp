@@ -33,6 +33,9 @@ class Run {
   void start_at_fault();
   /// Does what can be done now; true once the execution is complete.
   bool poll();
+  /// Where nothing is left but what comes last (CompiledGraph::last), and all of it is on a device: has what is put on a stream
+  /// from now on come after it. Whether that is so. Of an execution whose poll() was false.
+  bool leave_to(std::uintptr_t stream);
   /// Begins what waits for events that have happened.
   void take_events();
   [[nodiscard]] bool in_flight() const { return state_ != State::idle; }
@@ -74,6 +77,7 @@ class Run {
   void poll_pending();
   void poll_linked();
   [[nodiscard]] bool poll_unlinked();
+  [[nodiscard]] bool has_ended_unlinked();
 
   [[nodiscard]] bool is_over(int node);
   [[nodiscard]] bool is_satisfied(int await);
@@ -116,6 +120,7 @@ class Run {
 
   int linked_active_ = 0;
   int unlinked_to_begin_ = 0;
+  bool unlinked_over_ = false;
   std::vector<int> completed_;      ///< room for what a test finds
   std::vector<mpi::Stray> strays_;  ///< what comes for an execution at fault
 };

@@ -43,6 +43,10 @@ class Turns final : public Activity {
   /// Begins an execution, with these buffers, once the owner's last is over, or at fault; where one for the others'
   /// sake is still under way, after it.
   void start(const Binding* binding);
+  /// As of a run, of the owner's execution.
+  bool leave_to(std::uintptr_t stream) {
+    return owners_ && !given_up_ && run_.in_flight() && run_.leave_to(stream);
+  }
   /// Whether the owner's execution is over.
   [[nodiscard]] bool answered() const { return answered_; }
   [[nodiscard]] bool idle() const { return given_up_ || (!run_.in_flight() && queue_.empty()); }

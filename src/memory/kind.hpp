@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -35,6 +36,9 @@ class MemoryJob {
   virtual bool begin(const std::byte* from, std::byte* to) = 0;
   /// Whether what was begun has finished. Never waits.
   virtual bool poll() = 0;
+  /// Has what a program puts on a stream of its own from now on come after what was begun; false where it could not be done yet,
+  /// since some of it is not on the device. An argument fault for kinds that know no streams.
+  virtual bool have_stream_await(std::uintptr_t stream);
   /// Sees to it that what was begun, if anything, touches neither side any more.
   virtual void drop() noexcept = 0;
 };

@@ -59,6 +59,10 @@ MemoryKind& treat_host_memory_as(MemoryKind& kind, bool (*which)(const void* add
   return treat_host_memory_as(kind);
 }
 
+bool MemoryJob::have_stream_await(std::uintptr_t) {
+  fail(Fault::argument, "a stream was given to wait, but the exchange is not that of a GPU's data");
+}
+
 MemoryTicket MemoryKind::share(std::byte*) {
   fail(Fault::unsupported, name(), " memory cannot be shared with other processes");
 }

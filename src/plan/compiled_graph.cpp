@@ -1,6 +1,7 @@
 // Compiling a plan.
 #include "plan/compiled_graph.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -15,7 +16,9 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 CompiledGraph::CompiledGraph(const Plan& of) : plan(of) {
   place_buffers();
   group_messages();
-  link(make_nodes());
+  const std::vector<int> node_of = make_nodes();
+  link(node_of);
+  find_last(node_of);
 }
 
 void CompiledGraph::place_buffers() {
@@ -124,6 +127,34 @@ void CompiledGraph::link(const std::vector<int>& node_of) {
     predecessors.push_back(node.predecessors);
     if (node.predecessors == 0 && !is_message(node.kind)) initial.push_back(static_cast<int>(i));
   }
+}
+
+void CompiledGraph::find_last(const std::vector<int>& node_of) {
+  const auto brings_to_target = [&](int number) {
+    const OperationKind kind = node(number).kind;
+    const bool moves = kind == OperationKind::copy || kind == OperationKind::reduce;
+    return moves && operation_of(node(number)).to == Plan::target;
+  };
+  const auto follows_only = [&](int number, const auto& such) {
+    const std::vector<int>& after = operation_of(node(number)).after;
+    return !after.empty() && std::all_of(after.begin(), after.end(),
+                                         [&](int before) { return such(node_of[at(before)]); });
+  };
+  const auto releases = [&](int number) {
+    return node(number).kind == OperationKind::signal && follows_only(number, brings_to_target);
+  };
+  const auto count = static_cast<int>(nodes.size());
+  last.resize(nodes.size());
+  for (int i = 0; i < count; ++i) {
+    const auto begin = successors.begin() + node(i).first_successor;
+    const auto end = successors.begin() + node(i).last_successor;
+    last[at(i)] = brings_to_target(i) && std::all_of(begin, end, releases);
+  }
+  const std::vector<bool> moves = last;
+  for (int i = 0; i < count; ++i) {
+    if (releases(i)) last[at(i)] = follows_only(i, [&](int before) { return moves[at(before)]; });
+  }
+  last_nodes = static_cast<std::size_t>(std::count(last.begin(), last.end(), true));
 }
 
 }  // namespace vicinal

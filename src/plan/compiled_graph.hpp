@@ -48,6 +48,10 @@ struct CompiledGraph {
   std::vector<int> initial;       ///< without predecessors, other than messages, in plan order
   std::vector<int> copies, reductions;  ///< the operations of the plan
   std::vector<int> triggers;            ///< by event: the node
+  /// By node: what comes last, and that nobody else waits for in the same execution. That is what brings data to the user's target and
+  /// nothing goes on from there, and the signals that it has been taken from a slot, which is free for the next one.
+  std::vector<bool> last;
+  std::size_t last_nodes = 0;
 
   std::vector<Message> messages;
   int linked_later = 0;
@@ -80,6 +84,7 @@ struct CompiledGraph {
   void group_messages();
   [[nodiscard]] std::vector<int> make_nodes();
   void link(const std::vector<int>& node_of);
+  void find_last(const std::vector<int>& node_of);
 };
 
 /// Whether it is another rank's.

@@ -53,6 +53,8 @@ struct PlanOptions {
   int radix =
       0;  ///< with which `tuna` and `tuna-hierarchical` store and forward; 0: the model's choice
   std::optional<DeviceWay> device_way = {};  ///< or else the one that the profile has cheaper
+  bool on_device =
+      false;  ///< this rank's buffers are expected in a GPU's memory; others' may lie elsewhere
   Profile profile = default_profile();
   // Where a planner is chosen.
   Bias bias = {};

@@ -1,5 +1,6 @@
 // NVIDIA's driver interface and run-time compiler, as the library uses them.
 #include <array>
+#include <atomic>
 #include <type_traits>
 
 #include "entries.hpp"
@@ -40,6 +41,8 @@ int in_context(Action action, Status failure = launch_failed) {
 
 int device() { return static_cast<int>(contexts.top()) - 1; }
 
+std::array<std::atomic<bool>, devices> has_context;
+
 }  // namespace
 
 ENTRY cuDriverGetVersion(int* version) {
@@ -53,6 +56,7 @@ ENTRY cuInit(unsigned) {
   });
 }
 ENTRY cuDeviceGetCount(int* count) {
+  if (!is_initialised()) return not_initialised;
   *count = devices;
   return success;
 }
@@ -74,8 +78,15 @@ ENTRY cuDevicePrimaryCtxRetain(void** context, int number) {
   return entered([&] {
     if (!is_initialised()) return not_initialised;
     *context = reinterpret_cast<void*>(static_cast<std::size_t>(number) + 1);
+    has_context[static_cast<std::size_t>(number)] = true;
     return success;
   });
+}
+ENTRY cuDevicePrimaryCtxGetState(int number, unsigned* flags, int* active) {
+  if (!is_initialised()) return not_initialised;
+  *flags = 0;
+  *active = has_context[static_cast<std::size_t>(number)] ? 1 : 0;
+  return success;
 }
 ENTRY cuCtxPushCurrent_v2(void* context) {
   return entered([&] {

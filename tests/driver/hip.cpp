@@ -35,6 +35,11 @@ ENTRY hipDeviceGetName(char* name, int size, int) {
 ENTRY hipDrvPointerGetAttributes(unsigned count, int* attributes, void** data, void* address) {
   return answer(count, attributes, data, address);
 }
+ENTRY hipDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {
+  *flags = 0;
+  *active = is_initialised() ? 1 : 0;
+  return success;
+}
 ENTRY hipGetDevice(int* device) {
   *device = current;
   return success;

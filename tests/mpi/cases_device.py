@@ -190,6 +190,28 @@ class Described:
 
 
 @case
+def streams_wait(comm: MPI.Intracomm) -> None:
+    """What is put on a stream after an exchange comes after what the device has still to write."""
+    indices = Indices(comm, 307)
+    wanted = values(indices.needed)
+    for settings in some_settings(comm.size, 3):
+        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, **settings)
+        for number in range(6):
+            owned, ghosts = DeviceArray(values(indices.owned) + number), DeviceArray(np.zeros(len(wanted)))
+            exchange, stream = halo.start(owned, ghosts), ghosts.memory.stream.value or 0
+            waits = (
+                lambda: exchange.wait(stream), lambda: halo.wait(stream=stream), lambda: halo.wait(exchange, stream=stream),
+            )
+            assert waits[number % 3]() is ghosts
+            np.testing.assert_array_equal(ghosts.get(), wanted + number)  # by that stream
+            sums, given = DeviceArray(np.ones(len(indices.owned))), DeviceArray(wanted)
+            assert halo.start_reverse(sums, given).wait(sums.memory.stream.value or 0) is sums
+            there = np.ones(len(indices.owned))
+            halo.reverse(there, wanted)
+            np.testing.assert_array_equal(sums.get(), there)
+
+
+@case
 def streams_are_followed(comm: MPI.Intracomm) -> None:
     """What a stream still has to write is exchanged, however late it does."""
     indices = Indices(comm, 305)
@@ -215,5 +237,8 @@ def streams_are_followed(comm: MPI.Intracomm) -> None:
         halo.reverse(there, wanted)
         np.testing.assert_array_equal(sums.get(), there)
     x, y = values(indices.owned), np.zeros(len(wanted))
+    assert halo.start(x, y).wait(stream=0) is y  # of the host's memory, nothing is left to a stream
+    np.testing.assert_array_equal(y, wanted)
+    expect_error("argument", "give a stream of CuPy", lambda: halo.wait(stream="mine"))
     expect_error("argument", "does not lie in the memory of a GPU", lambda: halo.exchange(x, y, stream=0))
     expect_error("argument", "give a stream of CuPy", lambda: halo.exchange(x, y, stream="mine"))

@@ -125,3 +125,34 @@ def streams_are_followed(comm: MPI.Intracomm) -> None:
                 write(owned, float(number))
                 halo.exchange(owned, ghosts, stream=stream)
                 np.testing.assert_array_equal(of.get(ghosts), np.full(count, float(number)))
+
+
+def on(name: str, stream: Any) -> Any:
+    """The context in which a library works on a stream."""
+    if name == "cupy":
+        return stream
+    import torch
+
+    return torch.cuda.stream(stream)
+
+
+@case
+def streams_wait(comm: MPI.Intracomm) -> None:
+    """What a stream does after an exchange comes after what the GPU has still to write."""
+    streams = busy_streams()
+    if not comm.allreduce(len(streams) > 0, MPI.MIN):
+        skip("needs cupy or torch, and a GPU")
+    count = 1_000_000
+    needed = np.arange(count) + (comm.rank + 1) % comm.size * count
+    for way in ("staged", "shared"):
+        halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way)
+        for name, (stream, write) in streams.items():
+            of = LIBRARIES[name]
+            owned, ghosts = of.put(np.zeros(count)), of.put(np.zeros(count))
+            for number in range(1, 9):
+                write(owned, float(number))
+                assert halo.start(owned, ghosts, stream=stream).wait(stream) is ghosts
+                with on(name, stream):
+                    doubled = ghosts * 2
+                stream.synchronize()
+                np.testing.assert_array_equal(of.get(doubled), np.full(count, 2.0 * number))

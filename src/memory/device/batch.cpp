@@ -109,6 +109,13 @@ bool Batches::poll(Batch& batch) {
   return true;
 }
 
+void Batches::have_stream_await(Batch& batch, void* stream) {
+  const Lock lock(mutex_);
+  if (!batch.launched) launch_open();
+  if (batch.over || batch.fault) return;
+  device_.driver().call(device_.driver().calls.have_stream_await, stream, batch.event, 0U);
+}
+
 void Batches::leave(Place place) noexcept {
   const Lock lock(mutex_);
   Batch& batch = *place.batch;

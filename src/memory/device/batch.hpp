@@ -76,6 +76,8 @@ class Batches {
   void launch() noexcept;
   /// Whether it is over. Throws what it has failed with; whoever has got an answer but false has nothing to do with it any more.
   bool poll(Batch& batch);
+  /// Has what is put on a stream from now on come after it, which is launched for that.
+  void have_stream_await(Batch& batch, void* stream);
   /// Leaves it before it is known to be over; it touches the move's memory no more.
   void leave(Place place) noexcept;
 

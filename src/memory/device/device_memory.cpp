@@ -203,6 +203,22 @@ std::optional<Gpu> first_gpu(const Drivers& drivers) {
   return std::nullopt;
 }
 
+bool is_used() {
+  const auto has_context = [](const auto& driver) {
+    const Calls& calls = driver->calls;
+    int count = 0;
+    if (calls.count_devices.function(&count) != success) return false;
+    for (int number = 0; number < count; ++number) {
+      unsigned flags = 0;
+      int active = 0;
+      const Status status = calls.context_state.function(number, &flags, &active);
+      if (status == success && active != 0) return true;
+    }
+    return false;
+  };
+  return std::any_of(drivers().begin(), drivers().end(), has_context);
+}
+
 bool is_known(const void* address) {
   const auto knows = [address](const auto& driver) {
     return driver->locate(address).kind != Place::Kind::unknown;

@@ -61,6 +61,9 @@ struct Gpu {
 /// The kind of the first device of a vendor, as MPI calls it; null where there is none.
 [[nodiscard]] MemoryKind* first_device(std::string_view mpi_name);
 
+/// Whether somebody in this process uses a GPU, as far as that is known: the context of one that runtimes, CuPy, PyTorch and JAX
+/// have in common is there. Initialises no driver, but for AMD's, whose first call does.
+[[nodiscard]] bool is_used();
 /// Whether a driver knows an address, in whichever kind of memory.
 [[nodiscard]] bool is_known(const void* address);
 /// What exchanges do with memory of the device that an address lies on comes, from now on, after what its owner has put

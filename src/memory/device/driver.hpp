@@ -40,6 +40,7 @@ struct Calls {
   Entry<unsigned> initialize;
   Entry<int*> count_devices;
   Entry<char*, int, int> device_name;
+  Entry<int, unsigned*, int*> context_state;
   Entry<unsigned, int*, void**, void*> pointer_attributes;
   Entry<void**, std::size_t> allocate;
   Entry<void*> release;

@@ -50,6 +50,7 @@ void add_cuda(Drivers& found, const Library& library) {
   find(calls.initialize, "cuInit");
   find(calls.count_devices, "cuDeviceGetCount");
   find(calls.device_name, "cuDeviceGetName");
+  find(calls.context_state, "cuDevicePrimaryCtxGetState");
   find(calls.device_attribute, "cuDeviceGetAttribute");
   find(calls.pointer_attributes, "cuPointerGetAttributes");
   find(calls.retain_context, "cuDevicePrimaryCtxRetain");
@@ -90,6 +91,7 @@ void add_hip(Drivers& found, const Library& library) {
   find(calls.initialize, "hipInit");
   find(calls.count_devices, "hipGetDeviceCount");
   find(calls.device_name, "hipDeviceGetName");
+  find(calls.context_state, "hipDevicePrimaryCtxGetState");
   find(calls.pointer_attributes, "hipDrvPointerGetAttributes");
   find(calls.current_device, "hipGetDevice");
   find(calls.use_device, "hipSetDevice");

@@ -71,11 +71,25 @@ bool Job::begin(const std::byte* from, std::byte* to) {
 
 bool Job::poll() { return in_batch_.batch != nullptr ? poll_batch() : go_on(); }
 
+bool Job::have_stream_await(std::uintptr_t stream) {
+  auto* const waiting = reinterpret_cast<void*>(stream);
+  const Device::Current current(device_);
+  if (in_batch_.batch != nullptr) {
+    device_.batches().have_stream_await(*in_batch_.batch, waiting);
+    return true;
+  }
+  // All steps are put on its stream before the event is, unless the processor has one to do.
+  if (!event_is_set_ || next_ < steps_.size()) return !under_way_ && next_ == steps_.size();
+  device_.driver().call(device_.driver().calls.have_stream_await, waiting, event_, 0U);
+  return true;
+}
+
 bool Job::join_batch(const Move& move) {
   const Device::Current current(device_);
   const std::size_t threads =
       move.form == Move::Form::pieces ? move.count * Batches::team : move.count << move.parts;
   in_batch_ = device_.batches().add(move, threads, event_);
+  next_ = steps_.size();
   was_polled_ = false;
   return false;
 }

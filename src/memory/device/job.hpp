@@ -24,6 +24,7 @@ class Job final : public MemoryJob {
 
   bool begin(const std::byte* from, std::byte* to) override;
   bool poll() override;
+  bool have_stream_await(std::uintptr_t stream) override;
   /// What a device has begun cannot be taken back: waits until it is done.
   void drop() noexcept override;
 

@@ -173,9 +173,9 @@ struct Offer {
   static constexpr std::string_view name = "offer";
   Status status;
   Index count = 0;
-  std::int64_t tag = -1;
+  std::vector<std::int64_t> tags;  ///< of the messages into which it is divided (parts_of)
   std::optional<Portion> published;
 };
-void fields(auto&& take, Is<Offer> auto& it) { take(it.status, it.count, it.tag, it.published); }
+void fields(auto&& take, Is<Offer> auto& it) { take(it.status, it.count, it.tags, it.published); }
 
 }  // namespace vicinal

@@ -25,6 +25,7 @@
 #include <tuple>
 #include <vector>
 
+#include "cost/straight_way.hpp"
 #include "planners/ground.hpp"
 #include "planners/relay/leaders.hpp"
 #include "planners/relay/letters.hpp"
@@ -141,7 +142,9 @@ class RelayNegotiation : public Ground {
   void put_in_order_of_arrival(Letters& inbox) const;
   void hand_on(InPair& pair, InPair::Arriving& arriving, Letters& outbox);
   std::map<int, Portion> portions_of(Led& message, Entries entries);
+  [[nodiscard]] StraightData straight_data(const OutLink& link) const;
   [[nodiscard]] bool sharing_pays(const OutLink& link) const;
+  std::vector<std::int64_t> tags_for(const OutLink& link);
   void offer_straight(const OutLink& link, Letters& outbox);
   void offer_links(Letters& outbox);
   bool publish(const std::vector<const OutLink*>& links, Letters& outbox);

@@ -1,6 +1,7 @@
 // Superstep 5 of a negotiation: receiving leaders tell consumers where their items lie, and the ends
 // of straight edges compare their counts.
 #include <algorithm>
+#include <utility>
 
 #include "planners/relay/negotiation.hpp"
 
@@ -19,6 +20,26 @@ void append(std::vector<Portion::Entry>& entries, const Portion::Entry& entry) {
     }
   }
   entries.push_back(entry);
+}
+
+/// The first, and how many there are, of one of the equal parts into which so many items are divided.
+std::pair<Index, Index> part_of(Index count, std::size_t part, std::size_t parts) {
+  const auto begin_of = [&](std::size_t number) {
+    return count * static_cast<Index>(number) / static_cast<Index>(parts);
+  };
+  return {begin_of(part), begin_of(part + 1) - begin_of(part)};
+}
+
+/// What packs `count` items from the one on that is packed `first`.
+std::vector<CopyRun> part_of(const std::vector<CopyRun>& pack, Index first, Index count) {
+  std::vector<CopyRun> result;
+  for (const CopyRun& run : pack) {
+    const Index begin = std::max(run.target, first);
+    const Index end = std::min(run.target + run.count, first + count);
+    if (begin < end)
+      result.push_back({run.source + (begin - run.target), begin - first, end - begin});
+  }
+  return result;
 }
 
 std::vector<CopyRun> picks_of(const std::vector<Portion::Entry>& entries) {
@@ -196,25 +217,39 @@ void RelayNegotiation::offer_links(Letters& outbox) {
   for (const OutLink* link : published) offer_straight(*link, outbox);
 }
 
-/// Through a slot data are copied twice, which for many costs more than a message; but for those that are to stay in a GPU's
-/// memory.
+StraightData RelayNegotiation::straight_data(const OutLink& link) const {
+  return {link.count * options_.element_bytes, link.pack().size() > 1,
+          machine_.level(rank_, link.peer), options_.on_device, options_.device_way};
+}
+
 bool RelayNegotiation::sharing_pays(const OutLink& link) const {
-  if (policy_.decision != RelayPolicy::Decision::cheaper) return true;
-  if (options_.device_way && options_.device_way->shared) return true;
-  const Profile& profile = options_.profile;
-  const Index bytes = link.count * options_.element_bytes;
-  const double shared =
-      profile.handover + 2 * static_cast<double>(bytes) * profile.copy_seconds_per_byte;
-  return shared <= profile.at(machine_.level(rank_, link.peer)).seconds(bytes);
+  return policy_.decision != RelayPolicy::Decision::cheaper ||
+         slot_pays(options_.profile, straight_data(link));
+}
+
+/// As many as there are tags for; a fault where there is none for one.
+std::vector<std::int64_t> RelayNegotiation::tags_for(const OutLink& link) {
+  if (link.count == 0) return {};
+  Index parts = 1;
+  if (policy_.decision == RelayPolicy::Decision::cheaper) {
+    parts = std::min<Index>(message_parts(options_.profile, straight_data(link)), link.count);
+  }
+  std::vector<std::int64_t> tags;
+  for (Index part = 0; part < parts; ++part) tags.push_back(new_tag());
+  return tags;
 }
 
 void RelayNegotiation::offer_straight(const OutLink& link, Letters& outbox) {
   const bool local = same_region(link.peer);
-  const std::int64_t tag = link.count > 0 ? new_tag() : -1;
-  outbox.push_back(letter_to(link.peer, Offer{faults_.status(), link.count, tag, std::nullopt}));
+  const std::vector<std::int64_t> tags = tags_for(link);
+  outbox.push_back(letter_to(link.peer, Offer{faults_.status(), link.count, tags, std::nullopt}));
   if (link.count == 0) return;
-  transfers_.give(local ? Phase::local : Phase::direct, local, link.peer, tag, link.count,
-                  Part{Plan::source, link.pack()});
+  const std::vector<CopyRun> pack = link.pack();
+  for (std::size_t part = 0; part < tags.size(); ++part) {
+    const auto [first, count] = part_of(link.count, part, tags.size());
+    transfers_.give(local ? Phase::local : Phase::direct, local, link.peer, tags[part], count,
+                    Part{Plan::source, part_of(pack, first, count)});
+  }
 }
 
 /// Lays links of the own region open, without any message. Nothing where there is no room for that.
@@ -238,8 +273,10 @@ bool RelayNegotiation::publish(const std::vector<const OutLink*>& links, Letters
     const Passage passage{-1, *slots, index, stream.count,
                           windows[static_cast<std::size_t>(index)].offset};
     ++index;
-    outbox.push_back(letter_to(reader, Offer{faults_.status(), out_links_.at(reader).count, -1,
-                                             Portion{passage, std::move(its)}}));
+    outbox.push_back(letter_to(
+        reader,
+        Offer{
+            faults_.status(), out_links_.at(reader).count, {}, Portion{passage, std::move(its)}}));
   }
   const int slot = transfers_.add(Store::own_slot(Store::Kind::handing_out, Phase::local, *slots,
                                                   stream.count, std::move(windows)));
@@ -287,8 +324,14 @@ void RelayNegotiation::accept(int sender, const Offer& offer) {
   }
   covered_[sender] += offer.count;
   const bool local = same_region(sender);
-  transfers_.take(local ? Phase::local : Phase::direct, local, sender, offer.tag, offer.count,
-                  Part{Plan::target, std::move(link.slots)});
+  for (std::size_t part = 0; part < offer.tags.size(); ++part) {
+    const auto [first, count] = part_of(offer.count, part, offer.tags.size());
+    std::vector<CopyRun> slots;
+    append_slots(slots, link, first, count, 0);
+    transfers_.take(local ? Phase::local : Phase::direct, local, sender, offer.tags[part], count,
+                    Part{Plan::target, std::move(slots)});
+  }
+  link.slots = {};
 }
 
 void RelayNegotiation::check_covered() const {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cost/profile_json.hpp"
-#include "memory/device/device.hpp"
 #include "mpi/device_pointers.hpp"
 #include "unreachable_exchanges.hpp"
+#include "users_stream.hpp"
 
 namespace vicinal {
 namespace {
@@ -104,18 +104,12 @@ TEST(mpi_waits_for_streams_that_are_followed) {
   const auto owned = arrays_of(gpu.memory())(numbers(3, mesh.rank * 3));
   const auto later = arrays_of(gpu.memory())(numbers(3, mesh.rank * 3 + 1000));
   const auto into = arrays_of(gpu.memory())(repeated(mesh.ghosts(), untouched));
-  const auto& calls = gpu.driver().calls;
-  void* stream = nullptr;
+  UsersStream users(gpu);
   for (const int more : {0, 1000}) {
-    {
-      // All that is on it is done when somebody waits for it.
-      device::Device device(gpu.driver(), 0);
-      const device::Device::Current current(device);
-      gpu.set("hold", more > 0 ? 1 : 0);
-      if (stream == nullptr) gpu.driver().call(calls.create_stream, &stream, 0U);
-      if (more > 0) gpu.driver().copy(owned.data(), later.data(), 24, stream);
-    }
-    SUCCEEDS(vicinal_follow_stream(owned.data(), stream));
+    // All that is on it is done when somebody waits for it.
+    gpu.set("hold", more > 0 ? 1 : 0);
+    if (more > 0) users.copy(owned, later, 3);
+    SUCCEEDS(vicinal_follow_stream(owned.data(), users.stream()));
     vicinal_request request = nullptr;
     SUCCEEDS(vicinal_halo_start(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
     gpu.set("hold", 0);
@@ -125,7 +119,8 @@ TEST(mpi_waits_for_streams_that_are_followed) {
     CHECK(into.values() == expected);
   }
   const Forgiving forgiving;
-  FAILS(MPI_ERR_ARG, vicinal_follow_stream(&mesh, stream), "does not lie in the memory of a GPU");
+  FAILS(MPI_ERR_ARG, vicinal_follow_stream(&mesh, users.stream()),
+        "does not lie in the memory of a GPU");
 }
 
 TEST(mpi_is_not_given_device_memory_that_it_does_not_take) {

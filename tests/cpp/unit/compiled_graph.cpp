@@ -115,6 +115,42 @@ TEST(compiled_steps_and_places_count_each_kind_by_itself) {
   CHECK_EQUAL(graph.staging, 2);
 }
 
+TEST(what_comes_last_in_a_plan) {
+  const auto last_of = [](const Plan& plan) {
+    const CompiledGraph graph(plan);
+    std::vector<int> found;
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      if (graph.last[i]) found.push_back(graph.nodes[i].plan_operation);
+    }
+    CHECK_EQUAL(graph.last_nodes, found.size());
+    return found;
+  };
+  const Mixed mixed;
+  CHECK(last_of(mixed.plan) == (std::vector<int>{mixed.added, mixed.unpacked}));
+
+  // What reads another's slot, and tells that it has; what does for somebody else, too; what is sent on.
+  Plan plan = testing::empty_plans(1, 8, 8)[0];
+  const int view = add(plan, Buffer{Space::shared, 4, 5, 1, 0});
+  const int staging = add(plan, Buffer{Space::staging, 4});
+  const auto await = [&] { return add(plan, flagging(Kind::await, Phase::scatter, view, -1)); };
+  const auto copy = [&](int to, int after) {
+    return add(plan, moving(Kind::copy, Phase::scatter, view, to, {{0, 0, 4}}, {after}));
+  };
+  const auto signal = [&](std::vector<int> after) {
+    return add(plan, flagging(Kind::signal, Phase::scatter, view, 0, 0, std::move(after)));
+  };
+  const int taken = copy(Plan::target, await());
+  const int freed = signal({taken});
+  const int taken_too = copy(Plan::target, await()), passed_on = copy(staging, await());
+  signal({taken_too, passed_on});
+  const int sent_on = copy(Plan::target, await());
+  add(plan, message(Kind::send, Plan::target, 0, 4, 2, 1, {sent_on}));
+  const int twice = copy(Plan::target, await());
+  signal({twice});
+  add(plan, message(Kind::send, Plan::target, 0, 4, 2, 2, {twice}));
+  CHECK(last_of(plan) == (std::vector<int>{taken, freed}));
+}
+
 TEST(staged_messages_are_linked_to_their_copies) {
   const Mixed it;
   const Plan staged = with_staged(it.plan, Staged::messages);

@@ -5,38 +5,17 @@
 #include "arrays.hpp"
 #include "check.hpp"
 #include "driver_double.hpp"
-#include "memory/device/device.hpp"
+#include "users_stream.hpp"
 
 namespace vicinal {
 namespace {
 
+using testing::DelayedArray;
 using testing::DeviceArray;
 using testing::DriverDouble;
+using testing::UsersStream;
 
 constexpr CopyRun four{0, 0, 4};
-
-/// A stream of the user's, by the driver itself.
-class UsersStream {
- public:
-  explicit UsersStream(const DriverDouble& gpu) : gpu_(gpu), device_(gpu.driver(), 0) {
-    const device::Device::Current current(device_);
-    gpu_.driver().call(gpu_.driver().calls.create_stream, &stream_, 0U);
-  }
-  /// Begins to fill.
-  void fill(const DeviceArray& array, int byte) {
-    const device::Device::Current current(device_);
-    gpu_.driver().call(gpu_.driver().calls.fill, static_cast<void*>(array.data()), byte,
-                       std::size_t{32}, stream_);
-  }
-  void be_followed(const DeviceArray& array) const {
-    device::follow_stream(array.data(), reinterpret_cast<std::uintptr_t>(stream_));
-  }
-
- private:
-  const DriverDouble& gpu_;
-  device::Device device_;
-  void* stream_ = nullptr;
-};
 
 std::unique_ptr<MemoryJob> copy_of_four(MemoryKind& memory) {
   return memory.prepare_copy({&four, 1}, 8, {true, true});
@@ -109,11 +88,47 @@ TEST(who_gives_device_memory_to_mpi_waits_for_streams) {
   CHECK(source.values() == filled(9));
 }
 
+TEST(a_stream_comes_after_what_jobs_have_begun) {
+  const CopyRun odd[]{{1, 0, 1}, {3, 1, 1}, {0, 2, 1}};
+  for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
+    for (const bool with_kernels : {true, false}) {
+      const DriverDouble gpu(path);
+      gpu.set("no_compiler", with_kernels ? 0 : 1);
+      UsersStream users(gpu);
+      for (int round = 0; round < 20; ++round) {
+        const DeviceArray source(gpu.memory(), {1, 2, 3, 4}), target(gpu.memory(), filled(0)),
+            later(gpu.memory(), filled(0));
+        // Gathered, by a kernel that others may take part in or by copies, and in one piece.
+        const auto job = round % 2 == 0 ? gpu.memory().prepare_copy(odd, 8, {true, true})
+                                        : copy_of_four(gpu.memory());
+        gpu.set("hold", 1);
+        CHECK(!begin(*job, source, target));
+        for (int poll = 0; !job->have_stream_await(users.handle()); ++poll) {
+          CHECK(poll < 10);
+          CHECK(!job->poll());
+        }
+        users.copy(later, target);
+        gpu.set("hold", 0);
+        users.await();
+        CHECK(later.values() == (round % 2 == 0 ? std::vector<std::int64_t>{2, 4, 1, 0}
+                                                : std::vector<std::int64_t>{1, 2, 3, 4}));
+        finish(*job);
+        // What is over need not be waited for.
+        if (round % 2 == 1) CHECK(job->have_stream_await(users.handle()));
+      }
+      CHECK_EQUAL(gpu.get("misuses"), 0);
+    }
+  }
+}
+
 TEST(a_stream_of_no_gpu_is_refused) {
   const DriverDouble gpu;
   const int here = 0;
   CHECK_THROWS(Fault::argument, device::follow_stream(&here, 0),
                "does not lie in the memory of a GPU");
+  const DelayedArray source({1, 2, 3, 4}), target({0, 0, 0, 0});
+  const auto job = delayed_memory().prepare_copy({&four, 1}, 8, {true, true});
+  CHECK_THROWS(Fault::argument, job->have_stream_await(0), "is not that of a GPU's data");
 }
 
 }  // namespace vicinal

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "check.hpp"
+#include "gpu_profile.hpp"
 #include "plan/checks.hpp"
 #include "plan/staged.hpp"
 #include "planners/all.hpp"
@@ -34,6 +35,11 @@ void plan_and_verify(int size, unsigned first_seed, unsigned last_seed) {
       options.shared_memory = seed % 3 != 0;
       options.split_bytes = 16;
       options.leader_shift = random.between(0, 2);
+      if (seed % 5 == 0) {
+        options.on_device = true;
+        options.element_bytes = Index{1} << (10 + seed % 14);
+        options.profile = testing::with_a_gpu();
+      }
       if (!serves(planner, options)) continue;
       try {
         const auto plans = plan_virtually(planner, machine, patterns, options);

@@ -1,0 +1,120 @@
+// Exchanges of a GPU's data whose end a stream of the user's waits for in the place of the host.
+#include <cstring>
+#include <vector>
+
+#include "unreachable_exchanges.hpp"
+#include "users_stream.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+/// Rank 0 owns four numbers, which all others need.
+struct Given {
+  int rank = world_rank();
+  Duplicate comm;
+  DeviceArray owned, into, later;
+  HaloHandle halo;
+
+  explicit Given(const DriverDouble& gpu, const char* strategy, const char* in_flight)
+      : owned(gpu.memory(), numbers(4, 0)),
+        into(gpu.memory(), repeated(4, untouched)),
+        later(gpu.memory(), repeated(4, untouched)) {
+    const auto needed = numbers(rank == 0 ? 0 : 4, 0);
+    const Hints hints{{"vicinal_strategy", strategy},
+                      {"vicinal_in_flight", in_flight},
+                      {"vicinal_regions", "node"}};
+    SUCCEEDS(vicinal_halo_create(comm, 0, rank == 0 ? 4 : 0,
+                                 static_cast<std::int64_t>(needed.size()), needed.data(), hints,
+                                 &halo));
+  }
+  [[nodiscard]] vicinal_request start() {
+    vicinal_request request = nullptr;
+    SUCCEEDS(vicinal_halo_start(halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
+    return request;
+  }
+};
+
+}  // namespace
+
+TEST(a_stream_waits_for_an_exchange_and_the_host_does_not) {
+  for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
+    const DriverDouble gpu(path);
+    const long held = gpu.held();
+    // By messages and through slots; where a channel is used again at once, and where it is not.
+    for (const char* const strategy : {"direct", "aggregate"}) {
+      for (const char* const in_flight : {"1", "3"}) {
+        Given given(gpu, strategy, in_flight);
+        UsersStream users(gpu);
+        for (int round = 0; round < 6; ++round) {
+          if (given.rank == 0) users.fill(given.owned, round + 1);
+          if (given.rank == 0) users.await();
+          vicinal_request request = given.start();
+          // Now nothing is done before somebody waits for it.
+          if (given.rank != 0) gpu.set("hold", 1);
+          SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
+          CHECK(request == nullptr);
+          if (given.rank == 0) continue;
+          users.copy(given.later, given.into);
+          gpu.set("hold", 0);
+          users.await();
+          std::vector<std::int64_t> expected(4);
+          std::memset(expected.data(), round + 1, 32);
+          CHECK(given.later.values() == expected);
+        }
+        MPI_Barrier(given.comm);
+      }
+    }
+    settle(gpu, held);
+    CHECK_EQUAL(gpu.get("misuses"), 0);
+  }
+}
+
+TEST(a_fault_of_what_was_left_to_a_stream_is_told_of_by_the_next_start) {
+  const DriverDouble gpu;
+  const long held = gpu.held();
+  {
+    Given given(gpu, "direct", "1");
+    UsersStream users(gpu);
+    vicinal_request request = given.start();
+    SUCCEEDS(vicinal_wait(&request));
+    request = given.start();
+    const bool fails = given.rank == 1;
+    if (fails) gpu.set("hold", 1);
+    SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
+    if (fails) {
+      gpu.set("hold", 0);
+      gpu.set("fail_at", gpu.get("calls") + 2);  // after the device has been made current
+      const Forgiving forgiving;
+      FAILS(MPI_ERR_OTHER,
+            vicinal_halo_start(given.halo, given.owned.data(), given.into.data(), 1, MPI_INT64_T,
+                               &request),
+            "fail");
+      gpu.set("fail_at", 0);
+    } else {
+      request = given.start();
+      SUCCEEDS(vicinal_wait(&request));
+    }
+    request = given.start();
+    SUCCEEDS(vicinal_wait(&request));
+    if (given.rank != 0) CHECK(given.into.values() == numbers(4, 0));
+    MPI_Barrier(given.comm);
+  }
+  settle(gpu, held);
+}
+
+TEST(where_no_gpu_has_anything_left_to_do_the_host_waits) {
+  const Duplicate comm;
+  const Mesh mesh(comm, "direct");
+  HostArray owned(numbers(3, mesh.rank * 3)), into(repeated(mesh.ghosts(), untouched));
+  vicinal_request request = nullptr;
+  SUCCEEDS(vicinal_wait_on_stream(&request, nullptr));
+  if (!kind_of(owned.data()).is_reachable()) skip("needs the host's memory");
+  SUCCEEDS(vicinal_halo_start(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
+  SUCCEEDS(vicinal_wait_on_stream(&request, nullptr));
+  CHECK(request == nullptr);
+  CHECK(into.values() == mesh.needed);
+}
+
+}  // namespace vicinal
