@@ -96,9 +96,9 @@ gpu-test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## what can be teste
 	@$(NINJA)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) -m pytest -rs tests/test_gpu.py $(ARGS)
 
-gpu-bench: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## scatters between vectors on this machine's GPU, beside what applications do by hand
-	@$(NINJA)
-	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(MPI) $(RUN) tools/run_benches.py gpu_scatter $(ARGS)
+gpu-bench: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## vicinal bench gpu-scatter on 4, 8 and 16 ranks (ARGS=... for more of its options)
+	@$(NINJA) --target vicinal_python
+	@for ranks in 4 8 16; do VICINAL_MPI=$(MPI) .venv/bin/vicinal bench gpu-scatter --ranks $$ranks $(ARGS) || exit; done
 
 mutants: .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a time, and see which tests notice (ARGS=NAME for one)
 	@$(RUN) tools/mutants.py $(ARGS)

@@ -23,6 +23,7 @@ from .report import Report
 SIZES = (32, 400, 4096)
 BLOCKS = (8, 1024, 65536)
 ALL_TO_ALL = (8, 64, 1024, 16384)
+MESSAGES = (512, 65536, 2097152)
 VALUES = 64
 EXCHANGES, TURN_SECONDS = 1000, 0.2
 
@@ -37,6 +38,7 @@ def add_benches(commands: Any) -> None:
     _add_alltoallv(benches)
     _add_amg(benches)
     _add_choice(benches)
+    _add_gpu_scatter(benches)
 
 
 def _add_neighbor_allgather(benches: Any) -> None:
@@ -245,6 +247,31 @@ def _add_choice(benches: Any) -> None:
     )
     _add_turn_seconds(command)
     add_timing(command, iterations=50, repetitions=12)
+
+
+def _add_gpu_scatter(benches: Any) -> None:
+    command = benches.add_parser(
+        "gpu-scatter", help="scatters between vectors on a GPU",
+        description="Run scatters between vectors in the memory of this machine's GPUs (from a parallel vector to another, from "
+        "one rank's to all, and from all to one's) by an application that packs and stages by itself, with "
+        "MPI_Ineighbor_alltoallv and with messages, and as vicinal's halos, check what arrives, and time them in turn. The "
+        "ranks of a host share its GPUs in blocks.",
+    )
+    command.set_defaults(bench=cli_bench_runs.run_gpu_scatter)
+    command.add_argument("--ranks", type=positive, required=True, metavar="N", help="how many ranks")
+    add_common(command, launched=True)
+    add_profile(command)
+    command.add_argument(
+        "--ways", default="all", metavar="NAMES",
+        help="how vicinal moves what lies on a GPU: shared, staged and automatic (default), or some of these, direct and "
+        "direct-shared",
+    )
+    command.add_argument(
+        "--sizes", type=positives, default=list(MESSAGES), metavar="LIST",
+        help=f"bytes from a rank to another (default {_list(MESSAGES)})",
+    )
+    _add_turn_seconds(command)
+    add_timing(command, iterations=50, repetitions=14)
 
 
 def _add_turn_seconds(command: argparse.ArgumentParser) -> None:

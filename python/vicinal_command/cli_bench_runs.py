@@ -119,6 +119,16 @@ def run_choice(
     )
 
 
+def run_gpu_scatter(
+    options: argparse.Namespace, _: Sequence[str], json: Report | None, plot: OutputFile | None
+) -> int:
+    from .benchmarks.gpu_scatter import APPLICATION, KNOWN_WAYS, WAYS, Request, contestants_of, gpu_scatter
+
+    ways = _contestants(options.ways, "way to move what lies on a GPU", WAYS, KNOWN_WAYS)
+    terms = replace(_terms(options, contestants_of(ways), json, plot), own=APPLICATION, **_turns_of(options))
+    return gpu_scatter(Request(options.ranks, options.sizes, terms))
+
+
 def _check_counting(options: argparse.Namespace, plot: OutputFile | None) -> None:
     if options.count and plot:
         raise CommandError("--plot draws times, and --count takes none; give one of them")

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from .launch import LauncherError, Mpi, command, find_mpi
 from .outputs import CommandError, progress
-from .ranks.process import ELSEWHERE, HOLD, MPI_SAID
+from .ranks.process import ELSEWHERE, HOLD, SAID
 
 POLL_SECONDS = 0.1
 
@@ -80,18 +80,19 @@ def write_run(folder: Path, task: Mapping[str, Any], arrays: Mapping[str, npt.ND
         ) from error
 
 
-def mpi_of(folder: Path) -> dict[str, str]:
-    """The name and version of the MPI that the ranks found; `name` and `version` in JSON."""
-    said: dict[str, str] = json.loads((folder / MPI_SAID).read_text())
+def said_in(folder: Path) -> dict[str, Any]:
+    """What JSON says of where the ranks ran: `mpi`, which has a `name` and a `version`, and what else they have told."""
+    said: dict[str, Any] = json.loads((folder / SAID).read_text())
     return said
 
 
 def run_ranks(
-    folder: Path, program: str, ranks: int, mpi: Mpi, steps: int, doing: str = "exchanging"
+    folder: Path, program: str, ranks: int, mpi: Mpi, steps: int, doing: str = "exchanging", profile: str | None = None
 ) -> None:
     """Start ranks that run the module `program` of ranks/, and wait for their end, showing how far they are.
 
-    They are done after `steps` calls of RankProcess.report.
+    They are done after `steps` calls of RankProcess.report.  `profile` is the file by which plans are chosen, where it is
+    not the environment's.
     """
     argv = [sys.executable, "-m", f"{__package__}.ranks.{program}", str(folder)]
     line, environment = command(mpi, ranks, argv)
@@ -103,8 +104,10 @@ def run_ranks(
     # Virtual ranks have a core each unless the profile says otherwise; these are to choose as they do.
     environment.setdefault("VICINAL_CORES", "0")
     # What the command line says is meant, whatever the environment says.
-    for name in ("VICINAL_STRATEGY", "VICINAL_ALLGATHER", "VICINAL_EXCHANGE", "VICINAL_REGIONS"):
-        environment.pop(name, None)
+    for name in ("STRATEGY", "ALLGATHER", "EXCHANGE", "REGIONS", "DEVICE_WAY"):
+        environment.pop(f"VICINAL_{name}", None)
+    if profile:
+        environment["VICINAL_PROFILE"] = profile
 
     done = folder / "progress"
     done.touch()

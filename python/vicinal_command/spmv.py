@@ -24,7 +24,7 @@ from .ranks.process import COUNTED
 from .ranks.spmv import AGAIN
 from .report import Report, tables_beside
 from .rows import LOCAL_NOTE, Row, make_row
-from .runs import check_regions, find_launcher, mpi_of, run_folder, run_ranks, write_run
+from .runs import check_regions, find_launcher, run_folder, run_ranks, said_in, write_run
 from .tables import VERIFIED, Column, duration, in_bytes, ratio, show, timed, whole
 
 BUILDS = 3
@@ -116,7 +116,7 @@ def spmv(request: Request) -> int:
         _write_run(folder, request, matrix, starts)
         steps = len(request.contestants) * (BUILDS + 2 + request.repetitions)
         run_ranks(folder, "spmv", request.ranks, mpi, steps)
-        said = mpi_of(folder)
+        said = said_in(folder)
         rows = _read_results(folder, request, matrix, predicted)
 
     control = compare_control(rows)
@@ -125,14 +125,15 @@ def spmv(request: Request) -> int:
             "matrix": matrix.describe(),
             "ranks": request.ranks,
             "regions": request.regions,
-            "mpi": said,
+            **said,
             "iterations": request.iterations,
             "repetitions": request.repetitions,
             "control": control,
         }
         request.json.write(rows, facts)
+    name, version = said["mpi"]["name"], said["mpi"]["version"]
     title = (
-        f"{Path(matrix.name).name}: {matrix.rows:,} rows on {request.ranks:,} ranks ({said['name']} {said['version']}), "
+        f"{Path(matrix.name).name}: {matrix.rows:,} rows on {request.ranks:,} ranks ({name} {version}), "
         f"regions {request.regions}"
     )
     if request.plot:

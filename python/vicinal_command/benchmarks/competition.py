@@ -17,12 +17,14 @@ import numpy.typing as npt
 
 from ..launch import Mpi
 from ..outputs import CommandError, OutputFile
+from ..prices import profile_of
 from ..report import Report, tables_beside
-from ..runs import check_regions, find_launcher, mpi_of, run_folder, run_ranks, write_run
+from ..runs import check_regions, find_launcher, run_folder, run_ranks, said_in, write_run
 from ..tables import Column, show
 from .tables import WIDTH, Measured, Timed
 
-MPI_OWN, MPI_AGAIN = "MPI", "MPI again"
+MPI_OWN = "MPI"
+MPI_AGAIN = f"{MPI_OWN} again"
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,25 @@ class Terms:
     """How long a turn may last; one that would last longer has fewer iterations.  None: as long as it takes."""
     profile: str | None = None
     """The file by which plans are chosen; None: the environment's, or the built-in one."""
+    own: str = MPI_OWN
+    """What MPI's own way is called, with which all are compared."""
 
     @property
     def all_contestants(self) -> list[str]:
         """In the order of their turns."""
-        return [MPI_OWN, *self.contestants, MPI_AGAIN]
+        return [self.own, *self.contestants, self.again]
+
+    @property
+    def again(self) -> str:
+        """What it is called where it takes part for the second time."""
+        return f"{self.own} again"
 
     def notes(self, what: str, own: str) -> list[str]:
         """What there is to say of all times, those of `what`, and of MPI's `own`."""
         return [
             f"{what}: the slowest rank's mean of {self.iterations} in a row, the best and the median of "
             f"{self.repetitions} repetitions, contestants in turn",
-            f"{MPI_AGAIN}: the same as {MPI_OWN}, {own}, so that its ratio's distance from 1 is noise",
+            f"{self.again}: the same as {self.own}, {own}, so that its ratio's distance from 1 is noise",
         ]
 
 
@@ -64,7 +73,7 @@ class Results:
         self.facts = {
             "ranks": ranks,
             "regions": terms.regions,
-            "mpi": mpi_of(folder),
+            **said_in(folder),
             "iterations": terms.iterations,
             "repetitions": terms.repetitions,
         }
@@ -94,6 +103,11 @@ class Results:
         """The slowest rank's time in each turn."""
         turns: npt.NDArray[Any] = self._of["exchange"][:, case, contestant].max(axis=0) * 1e6
         return turns
+
+    def slowest(self, case: int, contestant: int) -> npt.NDArray[Any]:
+        """Which rank that is in each turn."""
+        ranks: npt.NDArray[Any] = self._of["exchange"][:, case, contestant].argmax(axis=0)
+        return ranks
 
     def correct(self, case: int, contestant: int) -> bool:
         """Whether every rank got what it should."""
@@ -129,7 +143,7 @@ def compete(
     with run_folder() as folder:
         write_run(folder, task, arrays)
         steps = len(cases) * len(terms.all_contestants) * (builds + 2 + terms.repetitions)
-        run_ranks(folder, program, ranks, mpi, steps)
+        run_ranks(folder, program, ranks, mpi, steps, profile=terms.profile)
         return Results(folder, ranks, terms, mpi)
 
 
@@ -142,7 +156,7 @@ def conclude(
     A figure has a panel for each of `panels`, with these rows under this name; `facts` are what JSON says of them.
     """
     if terms.json:
-        terms.json.write(rows, facts)
+        terms.json.write(rows, facts, profile_of(terms.profile).name)
     if terms.plot:
         from .plots import plot_bench
 

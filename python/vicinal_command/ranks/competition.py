@@ -44,19 +44,32 @@ class Case(Protocol):
 OneCase = TypeVar("OneCase", bound=Case)
 SetUp = Callable[[OneCase, "str | None"], Exchange]
 """Sets a contestant up for a case; None is MPI's own."""
+Turn = Callable[[OneCase, Any, int], float]
+"""Runs so many exchanges of a contestant's in a row, and returns the seconds that each takes."""
 
 
-def compete(process: RankProcess, case_of: Callable[[int], OneCase], set_up: SetUp[OneCase]) -> None:
+def in_a_row(case: Case, exchange: Exchange, iterations: int) -> float:
+    """The turn of exchanges that Python starts, with what a program does after each."""
+    begin = time.perf_counter()
+    for _ in range(iterations):
+        exchange.run()
+        case.compute()
+    return (time.perf_counter() - begin) / iterations
+
+
+def compete(
+    process: RankProcess, case_of: Callable[[int], OneCase], set_up: SetUp[OneCase], turn: Turn[OneCase] = in_a_row
+) -> None:
     """Run all contestants on all cases, which are made by their number, and leave the results."""
-    _Competition(process, case_of, set_up).run()
+    _Competition(process, case_of, set_up, turn).run()
 
 
 class _Competition(Generic[OneCase]):
     def __init__(
-        self, process: RankProcess, case_of: Callable[[int], OneCase], set_up: SetUp[OneCase]
+        self, process: RankProcess, case_of: Callable[[int], OneCase], set_up: SetUp[OneCase], turn: Turn[OneCase]
     ) -> None:
         self.process, self.task = process, process.task
-        self.case_of, self.set_up = case_of, set_up
+        self.case_of, self.set_up, self.turn = case_of, set_up, turn
         # MPI's own, each contestant, and MPI's own again.
         self.contestants = [None, *self.task["contestants"], None]
         shape = (len(self.task["cases"]), len(self.contestants))
@@ -113,11 +126,7 @@ class _Competition(Generic[OneCase]):
     def _time(self, case: OneCase, exchange: Exchange, iterations: int) -> float:
         """Seconds that each of so many exchanges in a row takes."""
         self.process.meet()
-        begin = time.perf_counter()
-        for _ in range(iterations):
-            exchange.run()
-            case.compute()
-        return (time.perf_counter() - begin) / iterations
+        return self.turn(case, exchange, iterations)
 
     def _check(self, case: OneCase, exchanges: list[Exchange], round_: int) -> npt.NDArray[np.bool_]:
         """Whether each delivers what MPI's own, the first of them, does."""

@@ -30,8 +30,8 @@ COUNTED = ("nonlocal_messages", "nonlocal_elements", "local_messages", "local_el
 FOLDER_CHECK_SECONDS = 1.0
 HOLD = "held"
 """A file in the folder that the command keeps locked; the system lets go of it when the command is killed."""
-MPI_SAID = "mpi.json"
-"""A file in the folder in which the first rank says which MPI it runs on."""
+SAID = "said.json"
+"""A file in the folder in which the first rank says what it runs on: which MPI, and what else there is to say."""
 ELSEWHERE = "elsewhere: "
 """Marks the fault of a rank that only reports another's."""
 
@@ -56,6 +56,8 @@ class RankProcess:
     def __init__(self, comm: MPI.Intracomm, folder: Path) -> None:
         self.comm = comm
         self.folder = folder
+        self.facts: dict[str, Any] = {}
+        """What the first rank says of where it runs, beside which MPI."""
         self.task: dict[str, Any] = json.loads((folder / "task.json").read_text())
         if comm.size != self.task["ranks"]:
             raise RuntimeError(
@@ -84,13 +86,13 @@ class RankProcess:
                 file.write(b".")
 
     def leave(self, **results: Any) -> None:
-        """Leave results to the command, and which MPI they are of."""
+        """Leave results to the command, and what they are of."""
         if self.comm.rank == 0:
             from mpi4py import MPI
 
             name, version = MPI.get_vendor()
-            said = {"name": name, "version": ".".join(map(str, version))}
-            (self.folder / MPI_SAID).write_text(json.dumps(said))
+            mpi = {"name": name, "version": ".".join(map(str, version))}
+            (self.folder / SAID).write_text(json.dumps({"mpi": mpi, **self.facts}))
         np.savez(self.folder / f"result-{self.comm.rank}.npz", **results)
 
 

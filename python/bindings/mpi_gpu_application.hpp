@@ -1,0 +1,159 @@
+// Scatters between vectors in the memory of GPUs, and an application that carries them out by itself, as PETSc's star
+// forests do with an MPI that knows nothing of GPUs: what is sent is packed on the GPU, copied to the host's pinned
+// memory, sent, and copied back. It calls MPI as an application does.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "memory/device/device.hpp"
+#include "memory/device/device_memory.hpp"
+
+namespace vicinal::python {
+
+/// The driver whose GPUs are taken, and how many it has. Throws a device fault where there is no GPU to be had.
+struct FoundGpus {
+  const device::Driver& driver;
+  int count;
+};
+[[nodiscard]] FoundGpus find_gpus();
+
+/// A GPU as an application has it: with a stream of its own.
+class ApplicationGpu {
+ public:
+  explicit ApplicationGpu(int number);
+
+  MemoryKind& memory;
+  /// Where its kernels are from.
+  enum class Kernels : std::uint8_t {
+    none,         ///< there are none: it copies, and the host packs
+    compiled,     ///< at run time
+    precompiled,  ///< with the library
+  };
+
+  [[nodiscard]] const device::Driver& driver() const { return device_.driver(); }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] Kernels kernels() const { return kernels_; }
+  [[nodiscard]] bool packs() const { return kernels_ != Kernels::none; }
+  /// On the stream: words of 8 bytes from the places that a list on the GPU has, one after the other.
+  void pack(const void* from, void* to, const std::int32_t* places, std::size_t count);
+  void copy(void* to, const void* from, std::size_t bytes);
+  void wait();
+
+ private:
+  [[nodiscard]] Kernels find_kernels();
+
+  device::Device device_;
+  std::string name_;
+  Kernels kernels_ = Kernels::none;
+  void* stream_ = nullptr;
+  void* pack_ = nullptr;
+};
+
+/// Numbers in a GPU's memory, or in the host's pinned memory.
+template <class Value>
+class Numbers {
+ public:
+  Numbers(MemoryKind& kind, std::size_t count)
+      : count_(count), block_(kind, count * sizeof(Value)) {}
+  Numbers(ApplicationGpu& gpu, const std::vector<Value>& values)
+      : Numbers(gpu.memory, values.size()) {
+    write(gpu, values);
+  }
+  [[nodiscard]] Value* data() const { return reinterpret_cast<Value*>(block_.data()); }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(Value); }
+  void write(ApplicationGpu& gpu, const std::vector<Value>& values) const {
+    gpu.copy(data(), values.data(), bytes());
+    gpu.wait();
+  }
+  [[nodiscard]] std::vector<Value> read(ApplicationGpu& gpu) const {
+    std::vector<Value> values(count_);
+    gpu.copy(values.data(), data(), bytes());
+    gpu.wait();
+    return values;
+  }
+
+ private:
+  std::size_t count_;
+  MemoryBlock block_;
+};
+
+/// One rank's side of a scatter: its vector has a part for each of those that it sends to, and every second value of the
+/// part is sent.
+struct Scatter {
+  std::vector<int> sources, targets;
+  std::size_t count = 0;   ///< of the values that go from one rank to another
+  std::int64_t first = 0;  ///< the number of the vector's first value among those of all ranks
+  std::vector<std::int64_t> needed;  ///< by these numbers, source after source
+
+  [[nodiscard]] std::size_t length() const { return 2 * count * targets.size(); }
+  [[nodiscard]] std::size_t sent() const { return count * targets.size(); }
+  [[nodiscard]] std::size_t received() const { return count * sources.size(); }
+};
+
+/// The vectors of a scatter, on a GPU.
+class ScatterVectors {
+ public:
+  ScatterVectors(MPI_Comm comm, ApplicationGpu& used, Scatter made);
+
+  const MPI_Comm communicator;
+  ApplicationGpu& gpu;
+  const Scatter scatter;
+  const Numbers<double> from, to;
+  const Numbers<double> there;  ///< what is to come, already on the GPU
+
+  /// Gives the vector its values, other ones in each round, and spoils what has come.
+  void fill(int round);
+  /// Whether what has come is what was to come.
+  [[nodiscard]] bool right(int round) const;
+
+ private:
+  [[nodiscard]] std::vector<double> expected(int round) const;
+};
+
+/// Who carries a scatter out.
+class ScatterContestant {
+ public:
+  ScatterContestant() = default;
+  ScatterContestant(const ScatterContestant&) = delete;
+  ScatterContestant& operator=(const ScatterContestant&) = delete;
+  virtual ~ScatterContestant() = default;
+  virtual void begin() = 0;
+  virtual void end() = 0;
+};
+
+/// An application that knows nothing of vicinal. Where its GPU has no kernels it copies whole vectors, and packs on the host.
+class ScatterApplication final : public ScatterContestant {
+ public:
+  enum class Way : std::uint8_t {
+    collective,      ///< MPI_Ineighbor_alltoallv
+    point_to_point,  ///< one message to each
+  };
+
+  /// Collective. The vectors must outlive it.
+  ScatterApplication(const ScatterVectors& vectors, Way way);
+  ~ScatterApplication() override;
+
+  void begin() override;
+  void end() override;
+
+ private:
+  void stage();
+  void post();
+
+  const ScatterVectors& vectors_;
+  Way way_;
+  Numbers<std::int32_t> places_;  ///< of what is sent, in bytes
+  Numbers<double> packed_;
+  Numbers<double> whole_, sent_, came_;
+  std::vector<int> send_counts_, send_offsets_, receive_counts_, receive_offsets_;
+  MPI_Comm graph_ = MPI_COMM_NULL;
+  std::vector<MPI_Request> requests_;
+};
+
+}  // namespace vicinal::python

@@ -1,0 +1,138 @@
+"""What one rank of `vicinal bench gpu-scatter` does.  Started by benchmarks/gpu_scatter.py.
+
+What is timed is compiled (python/bindings/mpi_gpu_scatter.cpp).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal._scatters import Contestant, Gpu, Vectors, count_gpus, gpu
+
+from .competition import Exchange, compete
+from .process import RankProcess, run
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+POINT_TO_POINT, COPY, VICINAL = "application, point to point", "copy on the GPU", "vicinal, "
+"""Contestants; those of vicinal's have a way after the comma."""
+MPS = "nvidia-cuda-mps"
+"""What the names of the processes of NVIDIA's service begin with that lets several others use a GPU at once."""
+
+
+class Scatter:
+    """One rank's side of a case."""
+
+    def __init__(self, process: RankProcess, number: int, device: Gpu) -> None:
+        rank, count = process.comm.rank, process.task["cases"][number]["values"]
+        starts, targets = process.load(f"{number}-starts"), process.load(f"{number}-targets")
+        # A rank's vector has a part of twice as many values for each of its edges, in the order of all.
+        mine = np.flatnonzero(targets == rank)
+        needed = 2 * count * mine[:, None] + 2 * np.arange(count)
+        self.vectors = Vectors(
+            process.comm, device, np.searchsorted(starts, mine, side="right") - 1, targets[starts[rank] : starts[rank + 1]],
+            count, 2 * count * int(starts[rank]), needed.ravel(),
+        )
+
+    def fill(self, round_: int) -> None:
+        self.vectors.fill(round_)
+
+    def delivered(self) -> None:
+        """Is compared with what there should be, not with what another contestant has delivered."""
+
+    def compute(self) -> None:
+        """The scatter is all that is timed."""
+
+    def right(self, round_: int) -> bool:
+        return self.vectors.right(round_)
+
+
+class Scattered:
+    """A contestant, which is timed in two parts."""
+
+    def __init__(self, contestant: Contestant, repetitions: int) -> None:
+        self.contestant, self._repetitions = contestant, repetitions
+        self.turns: list[tuple[float, float]] = []
+
+    def run(self) -> None:
+        self.contestant.run(1)
+
+    def counts(self) -> list[int]:
+        """Nanoseconds to begin one, by turn; what is left of its time has ended it."""
+        return [round(begun * 1e9) for begun, _ in self.turns[-self._repetitions :]]
+
+    def free(self) -> None:
+        self.contestant.free()
+
+
+def turn(_: Scatter, exchange: Any, iterations: int) -> float:
+    """So many scatters, started by what is compiled."""
+    exchange.turns.append(exchange.contestant.run(iterations))
+    return sum(exchange.turns[-1])
+
+
+def main(process: RankProcess) -> None:
+    """One rank, from its task to its results."""
+    device, process.facts["gpu"] = take_gpu(process.comm)
+    task = process.task
+
+    def set_up(case: Scatter, contestant: str | None) -> Exchange:
+        vectors = case.vectors
+        if contestant is None or contestant == POINT_TO_POINT:
+            made = vectors.application(contestant is not None)
+        elif contestant == COPY:
+            made = vectors.copy()
+        else:
+            way = contestant.removeprefix(VICINAL)
+            made = vectors.halo(device_way=way, regions=task["regions"], profile=task["profile"])
+        return Scattered(made, task["repetitions"])
+
+    compete(process, lambda number: Scatter(process, number, device), set_up, turn)
+
+
+def take_gpu(comm: MPI.Intracomm) -> tuple[Gpu, dict[str, Any]]:
+    """This rank's GPU, which ranks of a host share in blocks, and what there is to say of all."""
+    from mpi4py import MPI
+
+    host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    count = count_gpus()
+    number = host.rank * count // host.size
+    device = gpu(number)
+    # On a host with more GPUs than ranks, each rank has one of its own.
+    sharing = host.allgather(number).count(number)
+    host.Free()
+    return device, {
+        "name": device.name,
+        "driver": device.driver,
+        "of_each_host": count,
+        "ranks_on_each": max(comm.allgather(sharing)),
+        "kernels": device.kernels,
+        "mps": is_served(device.driver),
+    }
+
+
+def is_served(driver: str, processes: Path = Path("/proc")) -> bool | None:
+    """Whether NVIDIA's MPS serves this host's GPUs; None where that cannot be told, as for those of others.
+
+    Its processes may be out of sight, in a container beside this one: then a pipe of theirs is all there is to see.
+    """
+    if driver != "CUDA":
+        return None
+    for words in processes.glob("[0-9]*/cmdline"):
+        try:
+            program = words.read_bytes().partition(b"\0")[0].decode(errors="replace")
+        except OSError:  # it has ended meanwhile, or is somebody else's
+            continue
+        if Path(program).name.startswith(MPS):
+            return True
+    pipes = os.environ.get("CUDA_MPS_PIPE_DIRECTORY")
+    return None if Path(pipes or "/tmp/nvidia-mps", "control").exists() else False
+
+
+if __name__ == "__main__":
+    run(main)
