@@ -32,6 +32,9 @@ def test_nvidias_compiler_compiles_the_kernels() -> None:
     check_one(run_command(program, environment, 120))
 
 
+# For each of 5 widths two of words and one of pieces, and one of many; sums of 6 types, and minima and maxima of 10.
+KERNELS = 42
+
 # What AMD's compiler has from its headers.
 SURROUNDINGS = """
 #define __global__ __attribute__((global))
@@ -53,9 +56,24 @@ def test_clang_compiles_the_kernels_for_amd(tmp_path: Path) -> None:
     line = [clang, *options, "-include", str(tmp_path / "surroundings.hpp"), "-S", "-emit-llvm", str(source), "-o", str(code)]
     result = run_command(line, dict(os.environ), 120)
     assert result.code == 0 and "warning" not in result.output, result.output
-    # For each of 5 widths two of words and one of pieces, and one of many; sums of 6 types, and minima and maxima of 10.
     kernels = re.findall(r"^define .*amdgpu_kernel .*@(\w+)\(", code.read_text(), re.MULTILINE)
-    assert len(kernels) == 42, kernels
+    assert len(kernels) == KERNELS, kernels
+
+
+@pytest.mark.parametrize("architecture", ["gfx908", "gfx90a", "gfx1030"])
+def test_amds_compiler_compiles_the_kernels(architecture: str, tmp_path: Path) -> None:
+    """To code that a device loads, with the headers that hipRTC has by itself."""
+    hipcc = shutil.which("hipcc")
+    if hipcc is None:
+        pytest.skip("needs AMD's compiler: apt-get install hipcc libamdhip64-dev rocm-device-libs")
+    code = tmp_path / "kernels.hsaco"
+    source = ROOT / "src" / "memory" / "device" / "kernels.cu"
+    options = ["--genco", f"--offload-arch={architecture}", "-O3", "-std=c++17", "-Wall", "-x", "hip"]
+    line = [hipcc, *options, "-include", "hip/hip_runtime.h", str(source), "-o", str(code)]
+    result = run_command(line, dict(os.environ), 300)
+    assert result.code == 0 and "kernels.cu" not in result.output, result.output
+    kernels = set(re.findall(rb"(\w+)\.kd\0", code.read_bytes()))
+    assert len(kernels) == KERNELS, kernels
 
 
 def test_jobs_on_the_gpu_of_this_machine() -> None:
