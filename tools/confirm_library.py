@@ -173,10 +173,11 @@ def simulate(program: Path, name: str, cases: Sequence[Case], machine: _core.Mac
     (folder / "cases.txt").write_text("".join(f"{case.line()}\n" for case in cases))
     (folder / "profile.json").write_text(of.profile.to_json())
     (folder / TARGET).symlink_to(program.resolve())
-    # A rank is a thread of control in one process, to which all ranks are on one host: regions have to be named.
+    # A rank is a thread of control in one process, to which all ranks are on one host: regions have to be named. And what a rank
+    # does costs another nothing, on however few cores of this machine.
     environment = {
         **os.environ, "VICINAL_REGIONS": f"blocks:{REGION}", "VICINAL_SHARED_MEMORY": "0", "VICINAL_REPORT_WAITS": "0",
-        "VICINAL_PROFILE": str(folder / "profile.json"),
+        "VICINAL_PROFILE": str(folder / "profile.json"), "VICINAL_CORES": "0",
     }
     options = [
         "--cfg=smpi/tmpdir:.", "--cfg=smpi/privatization:dlopen", "--log=root.thresh:error",
