@@ -334,7 +334,7 @@ nb::dict map_of(const std::vector<int>& ranks, const std::vector<Index>& offsets
 void bind_halo(nb::module_& module) {
   nb::class_<Exchange, Pending>(module, "Exchange")
       .def("test", &Exchange::test)
-      .def("wait", &Exchange::wait, "stream"_a.none());
+      .def("wait", &Exchange::wait, "stream"_a = nb::none());
   nb::class_<PythonHalo>(module, "Halo")
       .def("start", &PythonHalo::start, "x"_a.none(), "ghosts"_a.none(), "stream"_a.none())
       .def("start_reverse", &PythonHalo::start_reverse, "x"_a.none(), "ghosts"_a.none(),
@@ -350,7 +350,7 @@ void bind_halo(nb::module_& module) {
           [](const PythonHalo& it, nb::handle stream) {
             return it.state().wait_all(read_stream(stream));
           },
-          "stream"_a.none())
+          "stream"_a = nb::none())
       .def("free", [](const PythonHalo& it) { it.state().free(); })
       .def_prop_ro("in_flight", [](const PythonHalo& it) { return it.state().in_flight(); })
       .def_prop_ro("owned_count", [](const PythonHalo& it) { return it.map().owned_count; })
