@@ -52,6 +52,8 @@ UNPREDICTED = "one-sided"
 """`automatic` does not choose it, so nothing predicts it: what it delivers is compared, and its time is shown."""
 # Of its own element, which part of an edge's is new: patterns_of.
 NEW = {"exchange": 0.5, "loop": 1.0, "halo": 0.0}
+# Calls in loops send with each edge's values how many bytes these are.
+LENGTHS = {"exchange": 0, "loop": 1, "halo": 0}
 ORDER = (*NEW, "sparse")
 LIMITS = {"exchange": 0.15, "loop": 0.15, "halo": 0.15, "sparse": 0.3}
 RESULT = re.compile(r"^case (\d+) (\S+)$", re.MULTILINE)
@@ -109,7 +111,7 @@ def without_copies(profile: str) -> _core.Profile:
 
 
 def price(kind: str, edges: Edges, count: int, strategy: str, machine: _core.Machine, of: smpi.Plain) -> float:
-    wanted = patterns_of(edges, count, NEW[kind], machine.size)
+    wanted = patterns_of(edges, count + LENGTHS[kind], NEW[kind], machine.size)
     plans = _core.PlanSet.plan(strategy, machine, wanted, shared_memory=False, element_bytes=smpi.ELEMENT_BYTES,
                                profile=of.profile)
     seconds: float = plans.price(without_copies(of.profile.to_json()), smpi.ELEMENT_BYTES)["seconds"]

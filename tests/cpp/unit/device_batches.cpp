@@ -41,6 +41,10 @@ class Copies {
     return jobs_[i]->begin(reinterpret_cast<const std::byte*>(source_.data()),
                            reinterpret_cast<std::byte*>(targets_[i].data()));
   }
+  /// As before the first.
+  void forget() {
+    for (DeviceArray& target : targets_) target.fill(std::vector<std::int64_t>(words, -1));
+  }
   MemoryJob& job(std::size_t i) { return *jobs_[i]; }
   [[nodiscard]] std::size_t count() const { return jobs_.size(); }
   void finish(std::size_t i) {
@@ -145,10 +149,11 @@ TEST(a_kernel_of_many_that_fails_is_told_to_all) {
   bool came_to_it = true;
   for (long ahead = 1; came_to_it; ++ahead) {
     CHECK(ahead < 200);
+    copies.forget();
     const long at = gpu.get("calls") + ahead;
     gpu.set("fail_at", at);
     std::size_t failed = 0;
-    std::vector<std::size_t> begun;
+    std::vector<std::size_t> begun, done;
     for (std::size_t i = 0; i < copies.count(); ++i) {
       try {
         CHECK(!copies.begin(i));
@@ -161,6 +166,7 @@ TEST(a_kernel_of_many_that_fails_is_told_to_all) {
     for (const std::size_t i : begun) {
       try {
         copies.finish(i);
+        done.push_back(i);
       } catch (const Error& error) {
         CHECK(error.fault() == Fault::device);
         ++failed;
@@ -169,6 +175,7 @@ TEST(a_kernel_of_many_that_fails_is_told_to_all) {
     came_to_it = gpu.get("calls") >= at;
     if (failed > 0) CHECK(came_to_it);
     gpu.set("fail_at", 0);
+    for (const std::size_t i : done) CHECK(copies.is_right(i, true));
     copies.begin();
     copies.finish();
     for (std::size_t i = 0; i < copies.count(); ++i) CHECK(copies.is_right(i, true));
