@@ -68,7 +68,7 @@ def test_a_long_wait_says_so_once(mpi: str, seconds: str, tmp_path: Path) -> Non
 
 def test_every_wait_names_whom_it_is_for(mpi: str, tmp_path: Path) -> None:
     names = {
-        "communicator": "all ranks of its communicator to come to a barrier",
+        "communicator": "all ranks of its communicator to set it up",
         "plan": "its plan, which waits for rank 1's",
         "planned": "an exchange planned by aggregate, with rank 1",
         "direct": "messages from rank 1",

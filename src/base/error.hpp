@@ -4,6 +4,7 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -45,6 +46,17 @@ class Error : public std::runtime_error {
 Error as_error(const std::exception& exception);
 /// The exception that is being handled, whatever it is, as an Error.
 Error current_fault();
+
+/// Runs a step of this rank alone, unless there is a fault already; what it throws becomes the fault.
+template <class Step>
+void attempt(std::optional<Error>& fault, Step step) {
+  if (fault) return;
+  try {
+    step();
+  } catch (...) {
+    fault = current_fault();
+  }
+}
 
 /// Throws an Error whose message is all the parts, streamed one after the other.
 template <class... Parts>

@@ -43,20 +43,10 @@ std::vector<Letter> letters_for(std::span<const NamedEdge> edges, int size) {
   return letters;
 }
 
-}  // namespace
-
-Adjacency adjacency_of(mpi::Communicator& communicator, std::span<const NamedEdge> edges,
-                       const Settings& settings, std::optional<Error> fault) {
-  std::optional<Finding> finding;
-  if (fault) finding.emplace(std::move(*fault));
-  std::vector<Letter> letters;
-  attempt(finding, [&] {
-    communicator.machine(settings.regions);
-    letters = letters_for(edges, communicator.size());
-  });
-  agree_on(communicator, given_settings(settings, communicator.default_regions()), finding);
+/// What this rank has been told.
+Adjacency adjacency_in(std::span<const Letter> letters) {
   std::vector<EdgeEnd> ends;
-  for (const Letter& letter : exchange_letters(communicator, letters, exchange_options(settings))) {
+  for (const Letter& letter : letters) {
     const auto told = contents_of<EdgeEnds>(letter).ends;
     ends.insert(ends.end(), told.begin(), told.end());
   }
@@ -68,6 +58,29 @@ Adjacency adjacency_of(mpi::Communicator& communicator, std::span<const NamedEdg
     (end.incoming ? mine.sources : mine.destinations).push_back(end.other);
     (end.incoming ? mine.source_weights : mine.destination_weights).push_back(end.weight);
   }
+  return mine;
+}
+
+}  // namespace
+
+Adjacency adjacency_of(mpi::Communicator& communicator, std::span<const NamedEdge> edges,
+                       const Settings& settings, std::optional<Error> fault) {
+  std::optional<Finding> finding;
+  if (fault) finding.emplace(std::move(*fault));
+  std::vector<Letter> letters;
+  std::vector<Given> given;
+  attempt(finding, [&] {
+    communicator.machine(settings.regions);
+    letters = letters_for(edges, communicator.size());
+    given = given_settings(settings, communicator.default_regions());
+  });
+  agree_on(communicator, given, finding);
+  const std::vector<Letter> told =
+      exchange_letters(communicator, letters, exchange_options(settings));
+  Adjacency mine;
+  attempt(finding, [&] { mine = adjacency_in(told); });
+  // The others go on to make a graph of it, which needs all ranks.
+  share_findings(communicator, finding);
   return mine;
 }
 

@@ -1,6 +1,9 @@
 // The complete graph of a communicator.
 #include "collectives/all_ranks.hpp"
 
+#include <optional>
+#include <utility>
+
 namespace vicinal {
 namespace {
 
@@ -14,7 +17,11 @@ std::shared_ptr<Graph> graph_of_all(MPI_Comm user) {
   const auto communicator = mpi::Communicator::of(user);
   auto& graph = communicator->extension_until_freed<GraphOfAll>().graph;
   if (!graph || graph->neighborhood().machine != communicator->machine(graph->settings().regions)) {
-    graph = Graph::complete(user, read_settings(MPI_INFO_NULL));
+    std::optional<Error> fault;
+    std::optional<Settings> settings;
+    attempt(fault, [&] { settings = read_settings(MPI_INFO_NULL); });
+    if (!settings) settings.emplace();
+    graph = Graph::complete(communicator, std::move(*settings), std::move(fault));
   }
   return graph;
 }

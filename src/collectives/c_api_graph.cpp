@@ -1,5 +1,7 @@
 // The C interface: the library itself, regions, and graphs.
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "collectives/c_api_arguments.hpp"
@@ -15,14 +17,16 @@ template <class Read, class Make>
 int create_graph(MPI_Comm comm, MPI_Info info, vicinal_graph* graph, Read read,
                  Make make) noexcept {
   return guarded(comm, [&] {
-    auto made = std::make_unique<vicinal_graph_s>();
-    vicinal::Settings settings;
+    std::unique_ptr<vicinal_graph_s> made;
+    std::optional<vicinal::Settings> settings;
     auto fault = fault_of([&] {
       require_handle(graph, "graph");
+      made = std::make_unique<vicinal_graph_s>();
       read();
       settings = vicinal::read_settings(info);
     });
-    made->graph = make(std::move(settings), std::move(fault));
+    if (!settings) settings.emplace();
+    made->graph = make(std::move(*settings), std::move(fault));
     *graph = made.release();
   });
 }
@@ -69,14 +73,14 @@ int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources
   static_cast<void>(sourceweights);
   static_cast<void>(destweights);
   static_cast<void>(reorder);
-  std::vector<int> from, to;
+  vicinal::Ends from, to;
   const auto read = [&] {
-    from = list(sources, indegree, "sources");
-    to = list(destinations, outdegree, "destinations");
+    from = vicinal::Ends(list(sources, indegree, "sources"));
+    to = vicinal::Ends(list(destinations, outdegree, "destinations"));
   };
   return create_graph(comm, info, graph, read, [&](auto settings, auto fault) {
-    return std::make_shared<vicinal::Graph>(comm, std::move(from), std::move(to),
-                                            std::move(settings), std::move(fault));
+    return vicinal::Graph::make(vicinal::mpi::Communicator::of(comm), std::move(from),
+                                std::move(to), std::move(settings), std::move(fault));
   });
 }
 

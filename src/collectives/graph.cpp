@@ -1,5 +1,7 @@
 // Graph creation, and agreeing on plans for a graph. Creation is collective: a fault goes with the letters
-// of all, and only a rank that cannot write any tells every other one.
+// of all, and only a rank that cannot write any tells every other one. In the end all meet, whatever they have come to:
+// what befalls a rank behind its last letter is in no letter, and nobody may use what another one lacks. They meet by an
+// allreduce that takes no memory.
 #include "collectives/graph.hpp"
 
 #include <algorithm>
@@ -11,7 +13,9 @@
 #include "choose/choose.hpp"
 #include "collectives/adjacency.hpp"
 #include "collectives/call_queue.hpp"
+#include "discovery/findings.hpp"
 #include "execute/progress_thread.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal {
@@ -40,14 +44,56 @@ Ends::Ends(std::vector<int> all) : ranks(std::move(all)), entry_of(ranks.size())
   std::iota(entry_of.begin(), entry_of.end(), 0);
 }
 
-Graph::Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends destinations,
-             Settings settings, std::optional<Error> fault)
+struct Graph::Unmade {};
+
+Graph::Graph(const Unmade& /*unmade*/, std::shared_ptr<mpi::Communicator> communicator,
+             Ends sources, Ends destinations, Settings settings)
     : settings_(std::move(settings)),
       sources_(std::move(sources)),
       destinations_(std::move(destinations)),
-      communicator_(std::move(communicator)) {
+      communicator_(std::move(communicator)) {}
+
+Graph::Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends destinations,
+             Settings settings, std::optional<Error> fault)
+    : Graph(Unmade(), std::move(communicator), std::move(sources), std::move(destinations),
+            std::move(settings)) {
+  create(std::move(fault), nullptr, {});
+}
+
+std::shared_ptr<Graph> Graph::make(std::shared_ptr<mpi::Communicator> communicator, Ends sources,
+                                   Ends destinations, Settings settings, std::optional<Error> fault,
+                                   const Besides& besides) {
+  using Place = std::optional<Graph>;
+  std::shared_ptr<Place> place;
+  attempt(fault, [&] { place = std::make_shared<Place>(); });
+  // At fault, this rank takes part with a graph that it does not keep.
+  Place unkept;
+  Graph& graph = (place ? *place : unkept)
+                     .emplace(Unmade(), std::move(communicator), std::move(sources),
+                              std::move(destinations), std::move(settings));
+  std::shared_ptr<Graph> self(place, &graph);
+  graph.create(std::move(fault), self, besides);
+  return self;
+}
+
+void Graph::create(std::optional<Error> fault, const std::shared_ptr<Graph>& self,
+                   const Besides& besides) {
   id_ = next_graph_number(*communicator_);
   neighborhood_.rank = communicator_->rank();
+  std::optional<Finding> finding;
+  attempt(finding, [&] {
+    negotiate(std::move(fault));
+    if (besides.prepare) besides.prepare(self);
+  });
+  std::array<std::int64_t, mpi::most_reduced> room{vote(*communicator_, finding)};
+  const std::span<std::int64_t> theirs = std::span(room).subspan(1, besides.least.size());
+  std::copy(besides.least.begin(), besides.least.end(), theirs.begin());
+  mpi::allreduce_min(communicator_->handle(), std::span(room).first(1 + theirs.size()));
+  settle(*communicator_, room.front(), finding);
+  std::copy(theirs.begin(), theirs.end(), besides.least.begin());
+}
+
+void Graph::negotiate(std::optional<Error> fault) {
   try {
     std::vector<int> from = peers(sources_), to = peers(destinations_);
     std::shared_ptr<const Machine> machine;
@@ -83,7 +129,7 @@ Graph::Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends
   }
 }
 
-Graph::Graph(const Graph& original, std::int64_t number, std::shared_ptr<const GraphTags> tags)
+Graph::Graph(const Graph& original, std::int64_t number)
     : settings_(original.settings_),
       complete_(original.complete_),
       waits_for_repetition_(original.waits_for_repetition_),
@@ -92,65 +138,60 @@ Graph::Graph(const Graph& original, std::int64_t number, std::shared_ptr<const G
       communicator_(original.communicator_),
       id_(number),
       neighborhood_(original.neighborhood_),
-      tags_(std::move(tags)) {}
+      tags_(std::make_shared<const GraphTags>(communicator_, number)) {}
 
 Graph::~Graph() = default;
 
-bool Graph::keep_for_twin() noexcept {
-  try {
-    number_of_twin_ = next_graph_number(*communicator_);
-    tags_of_twin_ = std::make_shared<const GraphTags>(communicator_, number_of_twin_);
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
-std::shared_ptr<Graph> Graph::make_twin() {
-  if (!tags_of_twin_) return nullptr;
-  return std::shared_ptr<Graph>(
-      new Graph(*this, number_of_twin_, std::exchange(tags_of_twin_, nullptr)));
+std::shared_ptr<Graph> Graph::make_twin(std::int64_t number) const {
+  return std::shared_ptr<Graph>(new Graph(*this, number));
 }
 
 std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
                                             std::optional<Error> fault) {
+  auto communicator = mpi::Communicator::of(user);
   Ends sources, destinations;
-  try {
+  attempt(fault, [&] {
     mpi::Topology topology = mpi::topology_of(user);
     sources = {std::move(topology.sources.ranks), std::move(topology.sources.order)};
     destinations = {std::move(topology.destinations.ranks), std::move(topology.destinations.order)};
-  } catch (const std::exception&) {
-    if (user == MPI_COMM_NULL) throw;
-    fault = current_fault();
-  }
-  return std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
-                                 std::move(settings), std::move(fault));
+  });
+  return make(std::move(communicator), std::move(sources), std::move(destinations),
+              std::move(settings), std::move(fault));
 }
 
 std::shared_ptr<Graph> Graph::from_one_side(MPI_Comm user, std::vector<int> known, bool are_sources,
                                             Settings settings, std::optional<Error> fault) {
-  const auto communicator = mpi::Communicator::of(user);
+  auto communicator = mpi::Communicator::of(user);
   const int self = communicator->rank();
   std::vector<NamedEdge> edges;
-  try {
+  attempt(fault, [&] {
     check_neighbours(known, communicator->size(), are_sources ? "source" : "destination");
     for (const int rank : known)
       edges.push_back(are_sources ? NamedEdge{rank, self} : NamedEdge{self, rank});
-  } catch (...) {
-    if (!fault) fault = current_fault();
-  }
+  });
   Adjacency all = adjacency_of(*communicator, edges, settings, std::move(fault));
   (are_sources ? all.sources : all.destinations) = std::move(known);  // in the user's order
-  return std::make_shared<Graph>(user, std::move(all.sources), std::move(all.destinations),
-                                 std::move(settings));
+  std::optional<Error> lacking;
+  Ends sources, destinations;
+  attempt(lacking, [&] {
+    sources = Ends(std::move(all.sources));
+    destinations = Ends(std::move(all.destinations));
+  });
+  return make(std::move(communicator), std::move(sources), std::move(destinations),
+              std::move(settings), std::move(lacking));
 }
 
-std::shared_ptr<Graph> Graph::complete(const std::shared_ptr<mpi::Communicator>& communicator,
-                                       Settings settings, std::optional<Error> fault) {
-  std::vector<int> all(static_cast<std::size_t>(communicator->size()));
-  std::iota(all.begin(), all.end(), 0);
-  auto graph = std::make_shared<Graph>(communicator, Ends(all), Ends(all), std::move(settings),
-                                       std::move(fault));
+std::shared_ptr<Graph> Graph::complete(std::shared_ptr<mpi::Communicator> communicator,
+                                       Settings settings, std::optional<Error> fault,
+                                       const Besides& besides) {
+  Ends sources, destinations;
+  attempt(fault, [&] {
+    std::vector<int> all(static_cast<std::size_t>(communicator->size()));
+    std::iota(all.begin(), all.end(), 0);
+    sources = destinations = Ends(std::move(all));
+  });
+  auto graph = make(std::move(communicator), std::move(sources), std::move(destinations),
+                    std::move(settings), std::move(fault), besides);
   graph->complete_ = true;
   return graph;
 }

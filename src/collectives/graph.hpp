@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,6 +25,7 @@
 namespace vicinal {
 
 class CallQueue;
+class Graph;
 
 /// A warning that goes on after what was asked for.
 inline constexpr std::string_view strict_goes_direct =
@@ -50,6 +52,14 @@ struct Ends {
   std::vector<int> entry_of;  ///< by edge, in the order in which edges between two ranks pair
 };
 
+/// What the ranks that make a graph agree on besides. `prepare` is called where this rank has its own; what that throws is
+/// a fault in making the graph. Then each number of `least` becomes the least that any rank has there.
+struct Besides {
+  std::function<void(const std::shared_ptr<Graph>& graph)> prepare;
+  std::span<std::int64_t> least;
+};
+
+/// All ranks have one, or none has: whatever befalls a rank while it is made, for want of memory too, is thrown on all.
 class Graph {
  public:
   ~Graph();
@@ -65,6 +75,13 @@ class Graph {
         std::optional<Error> fault = std::nullopt)
       : Graph(user, Ends(std::move(sources)), Ends(std::move(destinations)), std::move(settings),
               std::move(fault)) {}
+  /// The same where a rank may have no memory for the graph itself: the others hear of that as well.
+  struct Unmade;  ///< says that create() is still to come
+  Graph(const Unmade& unmade, std::shared_ptr<mpi::Communicator> communicator, Ends sources,
+        Ends destinations, Settings settings);
+  static std::shared_ptr<Graph> make(std::shared_ptr<mpi::Communicator> communicator, Ends sources,
+                                     Ends destinations, Settings settings,
+                                     std::optional<Error> fault, const Besides& besides = {});
   /// The edges of the topology that `user` has. Collective over `user`. A topology fault where it
   /// has none.
   static std::shared_ptr<Graph> from_topology(MPI_Comm user, Settings settings,
@@ -81,8 +98,9 @@ class Graph {
                                          std::optional<Error> fault = std::nullopt) {
     return complete(mpi::Communicator::of(user), std::move(settings), std::move(fault));
   }
-  static std::shared_ptr<Graph> complete(const std::shared_ptr<mpi::Communicator>& communicator,
-                                         Settings settings, std::optional<Error> fault);
+  static std::shared_ptr<Graph> complete(std::shared_ptr<mpi::Communicator> communicator,
+                                         Settings settings, std::optional<Error> fault,
+                                         const Besides& besides = {});
 
   /// Plans a pattern whose edges are this graph's, in its order, for executions in so many channels.
   /// Collective over the ranks that have neighbours, and waits for them. `fault`: what this rank already
@@ -141,13 +159,9 @@ class Graph {
   /// Whose error handler hears of faults.
   [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
 
-  /// Keeps a number and tags for a twin. At the same point on all ranks; false where this rank has no tags left. Unless all
-  /// ranks have, they are to be given up.
-  bool keep_for_twin() noexcept;
-  void give_up_twin() noexcept { tags_of_twin_ = nullptr; }
-  /// A graph with the same edges and settings and calls of its own, made without a word to other ranks; null where
-  /// nothing was kept for it, or it has been made. On all ranks, at any time.
-  std::shared_ptr<Graph> make_twin();
+  /// A graph of that number (next_graph_number) with the same edges and settings and calls of its own, made without a word
+  /// to other ranks. They have to agree that each has one: a memory fault where this one has no memory or tags left.
+  [[nodiscard]] std::shared_ptr<Graph> make_twin(std::int64_t number) const;
 
   /// Nothing is planned before the program is seen to call again and again, for a program that knows nothing of plans.
   /// Before the first call; on all ranks.
@@ -156,7 +170,12 @@ class Graph {
 
  private:
   /// The twin.
-  Graph(const Graph& original, std::int64_t number, std::shared_ptr<const GraphTags> tags);
+  Graph(const Graph& original, std::int64_t number);
+  /// Makes what is nobody's yet. `self`: who is to have it.
+  void create(std::optional<Error> fault, const std::shared_ptr<Graph>& self,
+              const Besides& besides);
+  /// The letters of it.
+  void negotiate(std::optional<Error> fault);
   /// Warns that what a person has said for a key does not have the effect that was wanted.
   void warn_of(const Settings& settings, std::string_view key, std::string_view value,
                std::string_view what) const;
@@ -173,8 +192,6 @@ class Graph {
   std::int64_t plans_ = 0;
   Neighborhood neighborhood_;
   std::shared_ptr<const GraphTags> tags_;
-  std::int64_t number_of_twin_ = 0;
-  std::shared_ptr<const GraphTags> tags_of_twin_;
   Mutex mutex_;
   std::array<std::unique_ptr<CallQueue>, call_kinds> calls_ VICINAL_GUARDED_BY(mutex_);
 };

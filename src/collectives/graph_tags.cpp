@@ -15,16 +15,13 @@ static_assert(GraphTags::kinds * GraphTags::turns <= mpi::planless_block);
 /// The graphs of a communicator.
 struct Graphs {
   Mutex mutex;
-  std::int64_t made VICINAL_GUARDED_BY(mutex) = 0;
   std::unordered_set<std::int64_t> live_blocks VICINAL_GUARDED_BY(mutex);
 };
 
 }  // namespace
 
-std::int64_t next_graph_number(mpi::Communicator& communicator) {
-  auto& graphs = communicator.extension<Graphs>();
-  const Lock lock(graphs.mutex);
-  return communicator.number() * mpi::graphs_per_communicator + graphs.made++;
+std::int64_t next_graph_number(mpi::Communicator& communicator) noexcept {
+  return communicator.number() * mpi::graphs_per_communicator + communicator.count_graph();
 }
 
 GraphTags::GraphTags(std::shared_ptr<mpi::Communicator> communicator, std::int64_t graph)

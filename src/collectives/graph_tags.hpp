@@ -11,8 +11,8 @@ namespace vicinal {
 
 /// The number of another graph: the same on all ranks when graphs are created in the same order, as they
 /// must be; and used on no other communicator of this process, so that a letter that comes late meets
-/// nobody.
-std::int64_t next_graph_number(mpi::Communicator& communicator);
+/// nobody. Needs no memory.
+std::int64_t next_graph_number(mpi::Communicator& communicator) noexcept;
 
 /// Tags for the messages of calls that have no plan. No other live graph of this rank on the communicator
 /// has them.

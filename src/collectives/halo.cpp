@@ -95,15 +95,21 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
   });
   agree_on(*communicator, given_settings(settings, communicator->default_regions()), finding);
   map_ = form(*communicator, owned, needed, owners, settings);
-  std::vector<int> sources, destinations;
-  for (const InEdge& edge : map_.pattern.in) sources.push_back(edge.rank);
-  for (const OutEdge& edge : map_.pattern.out) destinations.push_back(edge.rank);
+  std::optional<Error> lacking;
+  Ends sources, destinations;
+  attempt(lacking, [&] {
+    std::vector<int> from, to;
+    for (const InEdge& edge : map_.pattern.in) from.push_back(edge.rank);
+    for (const OutEdge& edge : map_.pattern.out) to.push_back(edge.rank);
+    sources = Ends(std::move(from));
+    destinations = Ends(std::move(to));
+  });
   PlanOptions options = settings.options;
   options.element_bytes = 8;
   options.with_reverse = true;
   const int channels = settings.in_flight;
-  graph_ = std::make_shared<Graph>(user, std::move(sources), std::move(destinations),
-                                   std::move(settings));
+  graph_ = Graph::make(communicator, std::move(sources), std::move(destinations),
+                       std::move(settings), std::move(lacking));
   const Named named = environment_value("vicinal_strategy") ? Named::for_all : Named::for_this;
   const Chosen chosen = graph_->plan_persistent(map_.pattern, graph_->settings(), options,
                                                 std::nullopt, named, channels);

@@ -231,6 +231,8 @@ void write(JsonWriter& json, const DeviceCost& device) {
 /// The whole, in one line.
 std::string canonical(const Profile& profile) {
   std::ostringstream out;
+  out.exceptions(
+      std::ios::badbit);  // without memory, half of it would be taken for another profile
   JsonWriter json(out);
   json.begin_object().key("kind").value(kind).key("format").value(format);
   json.key("name").value(profile.name).key("source").value(profile.source);
@@ -355,6 +357,7 @@ std::string write_profile(const Profile& profile) { return in_lines(canonical(pr
 
 std::string identity(const Profile& profile) {
   std::ostringstream text;
+  text.exceptions(std::ios::badbit);  // as above
   text << profile.name << " (fingerprint " << std::hex << std::setw(16) << std::setfill('0')
        << fingerprint(canonical(profile)) << ')';
   return std::move(text).str();

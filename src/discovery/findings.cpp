@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <vector>
 
 #include "mpi/collectives.hpp"
 #include "mpi/difference.hpp"
@@ -45,8 +44,9 @@ void share_findings(mpi::Communicator& communicator, const std::optional<Finding
 void agree_on(mpi::Communicator& communicator, std::span<const Given> given,
               const std::optional<Finding>& mine, std::span<std::int64_t> numbers) {
   const std::int64_t mark = fingerprint(given);
-  std::vector<std::int64_t> least{vote(communicator, mine), mark, -mark};
-  least.insert(least.end(), numbers.begin(), numbers.end());
+  std::array<std::int64_t, mpi::most_reduced> room{vote(communicator, mine), mark, -mark};
+  const std::span<std::int64_t> least = std::span(room).first(3 + numbers.size());
+  std::copy(numbers.begin(), numbers.end(), least.begin() + 3);
   mpi::allreduce_min(communicator.handle(), least);
   settle(communicator, least[0], mine);
   if (least[1] != -least[2]) mpi::throw_difference(communicator.handle(), given);

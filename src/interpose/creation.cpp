@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +24,6 @@
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
-#include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/topology.hpp"
 
@@ -31,7 +32,6 @@ namespace {
 
 constexpr const char* nothing_to_join =
     "no two of its regions have more than one edge between them in a direction";
-constexpr const char* no_memory = "a rank has no memory left for what serves it";
 
 /// `name`: as its version begins.
 bool runs_on(const char* name) {
@@ -66,62 +66,68 @@ bool has_edges_to_join(const Neighborhood& ground) {
   return several(ground.out(), ground.destinations) || several(ground.in(), ground.sources);
 }
 
-/// What serves a communicator, attached to it already while its ranks still have to agree that it does. Null where this rank has
-/// no memory for it.
+/// What serves a communicator, attached to it already while its ranks still have to agree that it does.
 class Candidate {
  public:
-  Candidate(const std::shared_ptr<Graph>& graph, MPI_Comm made, bool wrong) noexcept : made_(made) {
-    try {
-      auto served = std::make_unique<Served>(made, graph, wrong);
-      Served* const attached = served.get();
-      mpi::attach(made, mpi::Attached::neighbors, std::move(served));
-      served_ = attached;
-    } catch (const std::exception&) {
-      // Which the others are told of.
-    }
+  Candidate(const std::shared_ptr<Graph>& graph, MPI_Comm made, bool wrong) : made_(made) {
+    auto served = std::make_unique<Served>(made, graph, wrong);
+    Served* const attached = served.get();
+    mpi::attach(made, mpi::Attached::neighbors, std::move(served));
+    served_ = attached;
   }
   Candidate(const Candidate&) = delete;
   Candidate& operator=(const Candidate&) = delete;
   ~Candidate() {
     if (served_ != nullptr) mpi::detach(made_, mpi::Attached::neighbors);
   }
-  [[nodiscard]] bool is_there() const { return served_ != nullptr; }
-  void keep(const char* made_by) { std::exchange(served_, nullptr)->begin_ledger(made_by); }
+  bool keep_duplicate(std::int64_t number) noexcept { return served_->keep_duplicate(number); }
+  void keep(const char* made_by, bool with_duplicate) noexcept {
+    if (!with_duplicate) served_->give_up_duplicate();
+    std::exchange(served_, nullptr)->begin_ledger(made_by);
+  }
 
  private:
   MPI_Comm made_;
   Served* served_ = nullptr;
 };
 
-/// From now on the graph serves the communicator, if it can on all ranks and anything is gained by it, or MPI would do it
+/// What a graph is made of. `fault`: what this rank knows to be wrong with it.
+struct Ingredients {
+  Ends sources;
+  Ends destinations;
+  Settings settings;
+  std::optional<Error> fault;
+};
+
+/// Makes a graph, which from now on serves the communicator if it can on all ranks and anything is gained by it, or MPI would do it
 /// `wrong`. Else MPI does on all of them, also where only some have nobody who progresses, or no memory. Keeps what MPI_Comm_idup
 /// needs, which may ask nobody. Collective over the graph.
-void serve_by(const std::shared_ptr<Graph>& graph, MPI_Comm made, const char* how, bool wrong) {
-  Candidate candidate(graph, made, wrong);
-  bool joins = false, can = candidate.is_there();
-  try {
-    joins = has_edges_to_join(graph->neighborhood());
-  } catch (const std::exception&) {
-    can = false;  // which the others are told of
-  }
-  const bool strict = graph->settings().options.strict_progress;
-  std::array<std::int64_t, 4> least{can ? 1 : 0, strict ? 0 : 1, joins ? 0 : 1,
-                                    graph->keep_for_twin() ? 1 : 0};
-  mpi::allreduce_min(graph->shared_communicator()->handle(), least);
-  const auto [all_can, all_progress, nothing_joins, all_have_kept] = least;
-  if (all_have_kept == 0) graph->give_up_twin();
-  if (all_can == 0) return note_left(how, no_memory);
-  if (all_progress == 0) return note_left(how, nobody_progresses);
-  if (nothing_joins != 0 && !wrong) return note_left(how, nothing_to_join);
-  graph->wait_for_repetition();
-  candidate.keep(how);
+void serve_by(const std::shared_ptr<mpi::Communicator>& communicator, Ingredients of, MPI_Comm made,
+              const char* how, bool wrong) {
+  enum Number : std::size_t { progresses, joins_nothing, has_duplicate, numbers };
+  std::array<std::int64_t, numbers> least{};
+  least[progresses] = of.settings.options.strict_progress ? 0 : 1;
+  std::optional<Candidate> candidate;
+  // Taken on all ranks, whatever befalls one of them.
+  const std::int64_t of_duplicate = next_graph_number(*communicator);
+  const auto prepare = [&](const std::shared_ptr<Graph>& graph) {
+    graph->wait_for_repetition();
+    candidate.emplace(graph, made, wrong);
+    least[joins_nothing] = has_edges_to_join(graph->neighborhood()) ? 0 : 1;
+    least[has_duplicate] = candidate->keep_duplicate(of_duplicate) ? 1 : 0;
+  };
+  Graph::make(communicator, std::move(of.sources), std::move(of.destinations),
+              std::move(of.settings), std::move(of.fault), {std::ref(prepare), least});
+  if (least[progresses] == 0) return note_left(how, nobody_progresses);
+  if (least[joins_nothing] != 0 && !wrong) return note_left(how, nothing_to_join);
+  candidate->keep(how, least[has_duplicate] != 0);
 }
 
 /// Serves a communicator that MPI has made from `parent`, unless nothing is to be gained: all its ranks are in one region, or
 /// there are no edges to join. There MPI's own exchanges are as fast; unless they are `wrong`. `fault`: what this rank knows to be
 /// wrong with the neighbours. Collective over the parent.
 void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool wrong, Ends sources,
-           Ends destinations, std::optional<Error> fault = std::nullopt) noexcept {
+           Ends destinations, std::optional<Error> fault) noexcept {
   or_leave_to_mpi(how, [&] {
     if (!wrong && is_on_one_host(parent)) return note_left(how, on_one_host);
     if (made == MPI_COMM_NULL) return;
@@ -129,10 +135,9 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
     const auto communicator =
         mpi::same_ranks(parent, made) ? home_of(parent) : mpi::Communicator::of(made);
     if (!wrong && communicator->machine()->regions() == 1) return note_left(how, on_one_host);
-    const auto graph =
-        std::make_shared<Graph>(communicator, std::move(sources), std::move(destinations),
-                                std::move(settings), std::move(fault));
-    serve_by(graph, made, how, wrong);
+    serve_by(communicator,
+             {std::move(sources), std::move(destinations), std::move(settings), std::move(fault)},
+             made, how, wrong);
   });
 }
 
@@ -147,11 +152,11 @@ bool mixes_sides_up(int dimensions, const int* sizes, const int* periodic) {
 void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how, bool wrong = false) noexcept {
   mpi::Topology topology;
   std::optional<Error> fault;
-  try {
+  attempt(fault, [&] {
     if (made != MPI_COMM_NULL) topology = mpi::topology_of(made);
-  } catch (...) {
-    fault.emplace(Fault::unsupported, current_fault().what());  // by vicinal: MPI allows it
-  }
+  });
+  // By vicinal: MPI allows it.
+  if (fault) fault.emplace(Fault::unsupported, std::string(fault->what()));
   serve(parent, made, MPI_INFO_NULL, how, wrong,
         {std::move(topology.sources.ranks), std::move(topology.sources.order)},
         {std::move(topology.destinations.ranks), std::move(topology.destinations.order)},
@@ -165,11 +170,16 @@ int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources
       own<&dist_graph_create_adjacent>(parent, indegree, sources, sourceweights, outdegree,
                                        destinations, destweights, info, reorder, made);
   if (code == MPI_SUCCESS) {
+    std::optional<Error> fault;
+    Ends from, to;
+    attempt(fault, [&] {
+      from = Ends(std::vector<int>(sources, sources + indegree));
+      to = Ends(std::vector<int>(destinations, destinations + outdegree));
+    });
     // Open MPI takes a graph that is made of a grid for a grid, and crashes.
     serve(parent, *made, info, "MPI_Dist_graph_create_adjacent",
-          is_open_mpi() && mpi::has_topology(parent),
-          Ends(std::vector<int>(sources, sources + indegree)),
-          Ends(std::vector<int>(destinations, destinations + outdegree)));
+          is_open_mpi() && mpi::has_topology(parent), std::move(from), std::move(to),
+          std::move(fault));
   }
   return code;
 }
@@ -256,10 +266,20 @@ void serve_duplicate(MPI_Comm original, MPI_Comm made) noexcept {
   constexpr const char* how = "MPI_Comm_dup";
   or_leave_to_mpi(how, [&] {
     const Graph& graph = *served->graph();
-    const auto copy = std::make_shared<Graph>(
-        mpi::thread_multiple() ? mpi::Communicator::of(made) : graph.shared_communicator(),
-        graph.sources(), graph.destinations(), graph.settings());
-    serve_by(copy, made, how, served->mpi_is_wrong());
+    std::optional<Error> fault;
+    Ends sources, destinations;
+    std::optional<Settings> settings;
+    attempt(fault, [&] {
+      sources = graph.sources();
+      destinations = graph.destinations();
+      settings = graph.settings();
+    });
+    if (!settings) settings.emplace();
+    const auto communicator =
+        mpi::thread_multiple() ? mpi::Communicator::of(made) : graph.shared_communicator();
+    serve_by(communicator,
+             {std::move(sources), std::move(destinations), std::move(*settings), std::move(fault)},
+             made, how, served->mpi_is_wrong());
   });
 }
 
@@ -303,16 +323,24 @@ void Served::begin_ledger(const char* made_by) noexcept {
   }
 }
 
-std::unique_ptr<mpi::Attachment> Served::for_duplicate() {
+bool Served::keep_duplicate(std::int64_t number) noexcept {
+  try {
+    duplicate_ = std::make_unique<Served>(MPI_COMM_NULL, graph_->make_twin(number), mpi_is_wrong_);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+std::unique_ptr<mpi::Attachment> Served::for_duplicate() noexcept {
   const char* const how = Duplicating::made_by_;
   if (how == nullptr) return nullptr;  // serve_duplicate does it
-  if (auto twin = graph_->make_twin()) {
-    auto served = std::make_unique<Served>(MPI_COMM_NULL, std::move(twin), mpi_is_wrong_);
-    served->begin_ledger(how);
-    return served;
+  if (duplicate_) {
+    duplicate_->begin_ledger(how);
+  } else {
+    note_left(how, "one of each communicator can be, and none of a duplicate");
   }
-  note_left(how, "one of each communicator can be, and none of a duplicate");
-  return nullptr;
+  return std::move(duplicate_);
 }
 
 std::span<const Row> creation() {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <functional>
 #include <optional>
 
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
-#include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal::interpose {
@@ -89,15 +89,23 @@ void Gathered::set_up() {
                                 ? served->graph()->shared_communicator()
                                 : mpi::Communicator::of(user_);
   if (communicator->machine()->regions() == 1) return note_left(all_gathers, on_one_host);
-  const auto graph = Graph::complete(communicator, std::move(settings), std::move(fault));
-  std::array<std::int64_t, 1> least{graph->settings().options.strict_progress ? 0 : 1};
-  mpi::allreduce_min(communicator->handle(), least);
+  std::shared_ptr<GatherLoops> loops;
+  const auto prepare = [&](const std::shared_ptr<Graph>& mine) {
+    loops = std::make_shared<GatherLoops>(mine);
+  };
+  std::array<std::int64_t, 1> least{settings.options.strict_progress ? 0 : 1};
+  const auto graph = Graph::complete(communicator, std::move(settings), std::move(fault),
+                                     {std::ref(prepare), least});
   if (least.front() == 0) return note_left(all_gathers, nobody_progresses);
   if (graph->settings().allgather == "direct") return note_left(all_gathers, named_direct);
-  loops_ = std::make_shared<GatherLoops>(graph);
-  ledger_ = Ledger::of(*graph, all_gathers,
-                       [loops = std::weak_ptr(loops_)] { return plans_of(loops.lock()); });
+  loops_ = std::move(loops);
   stage_ = Stage::served;
+  try {
+    ledger_ = Ledger::of(*graph, all_gathers,
+                         [it = std::weak_ptr(loops_)] { return plans_of(it.lock()); });
+  } catch (const std::exception&) {
+    // It serves all the same.
+  }
 }
 
 }  // namespace vicinal::interpose

@@ -178,10 +178,14 @@ CommunicatorRecord Ledger::record() {
   return record;
 }
 
-void note_left(const char* made_by, std::string_view why) {
-  if (!is_asked_for()) return;
-  const Lock lock(books().mutex);
-  ++books().left[{made_by, std::string(why)}];
+void note_left(const char* made_by, std::string_view why) noexcept {
+  try {
+    if (!is_asked_for()) return;
+    const Lock lock(books().mutex);
+    ++books().left[{made_by, std::string(why)}];
+  } catch (const std::exception&) {
+    // It is left all the same.
+  }
 }
 
 void note_progress(std::string_view who) {

@@ -134,8 +134,8 @@ class Noted {
   std::chrono::steady_clock::time_point begin_;
 };
 
-/// A communicator is left to MPI.
-void note_left(const char* made_by, std::string_view why);
+/// A communicator is left to MPI; without memory for that, it is not told.
+void note_left(const char* made_by, std::string_view why) noexcept;
 /// Who brings on what others depend on.
 void note_progress(std::string_view who);
 

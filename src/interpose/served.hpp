@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "collectives/graph.hpp"
@@ -46,7 +47,11 @@ class Served final : public mpi::Attachment {
     friend Served;
     static inline thread_local const char* made_by_ = nullptr;
   };
-  [[nodiscard]] std::unique_ptr<mpi::Attachment> for_duplicate() override;
+  [[nodiscard]] std::unique_ptr<mpi::Attachment> for_duplicate() noexcept override;
+  /// Keeps what is to serve a duplicate that is there only later, by a graph of that number: then nobody can be asked. False
+  /// where this rank has no memory or message numbers for it. Unless all ranks have, it is to be given up.
+  bool keep_duplicate(std::int64_t number) noexcept;
+  void give_up_duplicate() noexcept { duplicate_ = nullptr; }
 
   [[nodiscard]] const std::shared_ptr<Graph>& graph() const { return graph_; }
   [[nodiscard]] std::shared_ptr<const ErrorHandling> errors() const { return errors_; }
@@ -62,6 +67,7 @@ class Served final : public mpi::Attachment {
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<ErrorHandling> errors_;
   std::shared_ptr<Ledger> ledger_;
+  std::unique_ptr<Served> duplicate_;
 };
 
 }  // namespace vicinal::interpose

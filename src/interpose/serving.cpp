@@ -1,6 +1,10 @@
 // Who progresses is found out once for the process.
 #include "interpose/serving.hpp"
 
+#include <exception>
+#include <optional>
+#include <utility>
+
 #include "base/log.hpp"
 #include "base/setting.hpp"
 #include "execute/activity.hpp"
@@ -35,19 +39,24 @@ Progress progress_of_process() {
 }  // namespace
 
 Settings settings_from(MPI_Info info, std::optional<Error>& fault) {
-  Settings settings;
+  std::optional<Settings> settings;
   try {
     settings = read_settings(info);
+    if (progress_of_process() == Progress::none) settings->options.strict_progress = true;
   } catch (...) {
     fault = current_fault();
+    settings.emplace();
   }
-  if (progress_of_process() == Progress::none) settings.options.strict_progress = true;
-  return settings;
+  return std::move(*settings);
 }
 
-bool has_regions_of_its_own() {
-  // Where some ranks lack a variable that others have, setting up says so.
-  return environment_value("vicinal_regions").has_value();
+bool has_regions_of_its_own() noexcept {
+  try {
+    // Where some ranks lack a variable that others have, setting up says so.
+    return environment_value("vicinal_regions").has_value();
+  } catch (const std::exception&) {
+    return true;  // for all that is known: then all ranks set up
+  }
 }
 
 void leave_to_mpi(const char* how, const std::exception& reason) noexcept {

@@ -22,7 +22,7 @@ inline constexpr const char* nobody_progresses =
 [[nodiscard]] Settings settings_from(MPI_Info info, std::optional<Error>& fault);
 
 /// Whether the environment says where regions are, so that being on one host says nothing.
-[[nodiscard]] bool has_regions_of_its_own();
+[[nodiscard]] bool has_regions_of_its_own() noexcept;
 
 /// A communicator stays with MPI since it cannot be served: for the report, for people, and for the log.
 void leave_to_mpi(const char* how, const std::exception& reason) noexcept;

@@ -15,8 +15,9 @@ class Attachment {
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
   virtual ~Attachment() = default;
-  /// What a duplicate is to have that MPI is making now; null: nothing. Local. Where it throws, making the duplicate fails.
-  [[nodiscard]] virtual std::unique_ptr<Attachment> for_duplicate() { return nullptr; }
+  /// What a duplicate is to have that MPI is making now; null: nothing. Local. What it takes is there already: a rank
+  /// cannot fail in it alone.
+  [[nodiscard]] virtual std::unique_ptr<Attachment> for_duplicate() noexcept { return nullptr; }
 };
 
 /// What it is for.

@@ -1,9 +1,11 @@
-// A queue: who polls a chore takes it out, and puts it back at the end unless it is done.
+// A queue: who polls a chore takes it out, and puts it back at the end unless it is done. Neither takes memory, so none is
+// lost.
 #include "mpi/chores.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <exception>
 #include <limits>
+#include <list>
 #include <thread>
 #include <utility>
 
@@ -15,7 +17,7 @@ namespace {
 
 struct Queue {
   Mutex mutex;
-  std::deque<std::function<bool()>> waiting VICINAL_GUARDED_BY(mutex);
+  std::list<std::function<bool()>> waiting VICINAL_GUARDED_BY(mutex);
   int polled VICINAL_GUARDED_BY(mutex) = 0;       ///< how many are out, being polled
   bool closed VICINAL_GUARDED_BY(mutex) = false;  ///< what comes is kept, and never polled
 };
@@ -28,20 +30,24 @@ Queue& queue() {
 
 /// False where there was none to be had.
 bool do_next_chore() {
-  std::function<bool()> chore;
+  std::list<std::function<bool()>> chore;
   {
     const Lock lock(queue().mutex);
     if (queue().closed || queue().waiting.empty()) return false;
-    chore = std::move(queue().waiting.front());
-    queue().waiting.pop_front();
+    chore.splice(chore.end(), queue().waiting, queue().waiting.begin());
     ++queue().polled;
   }
-  const bool done = chore();
-  if (done) chore = nullptr;
+  bool done = false;
+  try {
+    done = chore.front()();
+  } catch (const std::exception&) {
+    // Without memory, it is tried again.
+  }
+  if (done) chore.clear();
   const Lock lock(queue().mutex);
   --queue().polled;
   if (!done) {
-    queue().waiting.push_back(std::move(chore));
+    queue().waiting.splice(queue().waiting.end(), chore);
   } else if (!queue().closed) {
     detail::chores_left.fetch_sub(1, std::memory_order_relaxed);
   }

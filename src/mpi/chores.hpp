@@ -14,8 +14,8 @@
 
 namespace vicinal::mpi {
 
-/// Polled from now on until it returns true, then destroyed. It must not throw, and must not wait for
-/// another rank.
+/// Polled from now on until it returns true, then destroyed. Where it throws, it is polled again later. It must not wait
+/// for another rank.
 void leave_chore(std::function<bool()> done);
 
 namespace detail {

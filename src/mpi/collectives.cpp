@@ -70,25 +70,30 @@ void barrier(MPI_Comm communicator) {
 }
 
 std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::int64_t> mine) {
+  int size = 0;
+  check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
+  std::vector<std::int64_t> all(mine.size() * static_cast<std::size_t>(size));
+  allgather(communicator, mine, all);
+  return all;
+}
+
+void allgather(MPI_Comm communicator, std::span<const std::int64_t> mine,
+               std::span<std::int64_t> all) {
   int rank = 0;
   int size = 0;
   check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
   const std::size_t block = mine.size();
   // Own block first, then those of the next ranks, wrapping around.
-  std::vector<std::int64_t> gathered(block * static_cast<std::size_t>(size));
-  std::copy(mine.begin(), mine.end(), gathered.begin());
+  std::copy(mine.begin(), mine.end(), all.begin());
   for (int have = 1; have < size; have *= 2) {
     const auto words = block * static_cast<std::size_t>(std::min(have, size - have));
     const auto begin = block * static_cast<std::size_t>(have);
-    const std::span<std::int64_t> all = gathered;
     take({(rank + have) % size, std::as_writable_bytes(all.subspan(begin, words)),
           (rank - have + size) % size, std::as_bytes(all.first(words))},
          communicator, tag_allgather, "take part in an allgather");
   }
-  std::rotate(gathered.begin(), gathered.end() - static_cast<std::ptrdiff_t>(block) * rank,
-              gathered.end());
-  return gathered;
+  std::rotate(all.begin(), all.end() - static_cast<std::ptrdiff_t>(block) * rank, all.end());
 }
 
 void allreduce_min(MPI_Comm communicator, std::span<std::int64_t> values) {

@@ -32,6 +32,9 @@ void barrier(MPI_Comm communicator);
 /// our own only. In ceil(log2 p) messages per rank (Bruck's algorithm): MPI_Iallgather may send to every
 /// rank, and over TCP the connections alone then take a third of a second.
 std::vector<std::int64_t> allgather(MPI_Comm communicator, std::span<const std::int64_t> mine);
+/// The same into `all`, which has room for as much. Allocates nothing: no rank can leave the others waiting.
+void allgather(MPI_Comm communicator, std::span<const std::int64_t> mine,
+               std::span<std::int64_t> all);
 /// The least that any rank has, value by value and in place, by ceil(log2 size) messages from each
 /// rank: a fraction of what a nonblocking MPI_Iallreduce takes over TCP. Allocates nothing; of so many values at most.
 inline constexpr std::size_t most_reduced = 64;

@@ -56,6 +56,32 @@ int drop(MPI_Comm user, int, void* attribute, void*) {
   return MPI_SUCCESS;
 }
 
+/// Where some rank could not do its part: throws what this one has, or what it hears of the lowest of them.
+void settle(std::int64_t lowest, int size, const std::optional<Error>& fault) {
+  if (fault) throw Error(*fault);
+  require(lowest >= size, Fault::elsewhere, "setting up a communicator failed on rank ", lowest,
+          "; the message on that rank says more");
+}
+
+/// Before the ranks have one of ours: waits until all have come. Throws on all of them where one is at fault. Nobody
+/// waits inside MPI, where active plans make no progress.
+void meet(MPI_Comm user, const std::optional<Error>& fault) {
+  int rank = 0, size = 0;
+  check(MPI_Comm_rank(user, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(user, &size), "MPI_Comm_size");
+  std::int64_t lowest = fault ? rank : size;
+  PendingOperation all = iallreduce(user, std::span(&lowest, 1), Reduction::min);
+  poll_until([&] { return all.test(); }, "all ranks of its communicator to set it up");
+  settle(lowest, size, fault);
+}
+
+/// The same where they have.
+void meet(const Communicator& made, const std::optional<Error>& fault) {
+  std::int64_t lowest = fault ? made.rank() : made.size();
+  allreduce_min(made.handle(), std::span(&lowest, 1));
+  settle(lowest, made.size(), fault);
+}
+
 /// As long as it lives, errors of freeing end no program: MPI reports those of an object that is no more on one
 /// of these two. MPICH takes it for an error that messages have come which nobody received.
 class ErrorsReturn {
@@ -133,12 +159,30 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
           "which MPI_Intercomm_merge makes of it");
   claim_process();
   do_chores(chores_left());
-  Handle made(new Communicator, retire);
-  made->make(user);
-  announce_if_alone();
-  auto kept = std::make_unique<Handle>(made);
-  check(MPI_Comm_set_attr(user, user_key(), kept.get()), "MPI_Comm_set_attr");
-  static_cast<void>(kept.release());
+  // A rank without memory has the others know: they may not be left alone, now or in the first use of what they have.
+  std::optional<Error> fault;
+  std::unique_ptr<Handle> kept;
+  std::vector<std::int64_t> gathered;
+  attempt(fault, [&] {
+    int size = 0;
+    check(MPI_Comm_size(user, &size), "MPI_Comm_size");
+    gathered.resize(words_gathered * static_cast<std::size_t>(size));
+    kept = std::make_unique<Handle>(Handle(new Communicator, retire));
+  });
+  meet(user, fault);
+  const Handle made = *kept;
+  made->make(user, gathered, fault);
+  attempt(fault, [&] {
+    announce_if_alone();
+    check(MPI_Comm_set_attr(user, user_key(), kept.get()), "MPI_Comm_set_attr");
+    static_cast<void>(kept.release());
+  });
+  try {
+    meet(*made, fault);
+  } catch (const std::exception&) {
+    if (!kept) MPI_Comm_delete_attr(user, user_key());
+    throw;
+  }
   return made;
 }
 
@@ -161,24 +205,23 @@ Communicator::~Communicator() {
 }
 
 void Communicator::retire(Communicator* unused) noexcept {
-  const std::shared_ptr<Communicator> last(unused);
-  if (last->handle_ == MPI_COMM_NULL || !last->mailbox_ || !is_alive()) return;
   try {
-    leave_chore([last] {
-      last->begin_retirement();
-      return true;
+    std::shared_ptr<Communicator> last(unused);
+    if (last->handle_ == MPI_COMM_NULL || !last->mailbox_ || !is_alive()) return;
+    leave_chore([last, retirement = std::shared_ptr<Retirement>()]() mutable {
+      if (last) retirement = last->begin_retirement();
+      last = nullptr;
+      return !retirement || retirement->poll();
     });
   } catch (const std::exception&) {
     // Without memory to remember it, the private communicator stays.
   }
 }
 
-void Communicator::begin_retirement() {
+std::shared_ptr<Retirement> Communicator::begin_retirement() {
   // The end of MPI may have come in between.
-  if (handle_ == MPI_COMM_NULL) return;
-  auto retirement = std::make_shared<Retirement>(std::exchange(handle_, MPI_COMM_NULL),
-                                                 std::move(mailbox_), troubled_);
-  leave_chore([retirement = std::move(retirement)] { return retirement->poll(); });
+  if (handle_ == MPI_COMM_NULL) return nullptr;
+  return std::make_shared<Retirement>(handle_, mailbox_, troubled_);
 }
 
 void Communicator::close() noexcept {
@@ -204,11 +247,9 @@ void Communicator::user_freed(MPI_Comm user) noexcept {
   until_freed_.clear();
 }
 
-void Communicator::make(MPI_Comm user) {
+void Communicator::make(MPI_Comm user, std::span<std::int64_t> gathered,
+                        std::optional<Error>& fault) {
   error_communicator_ = user;
-  // Making a communicator blocks inside MPI, where active plans make no progress. Wait outside,
-  // until every rank has come.
-  barrier(user);
   // Not a duplicate: that would run the copy callbacks of other libraries' attributes, and inherit
   // hints such as a promise not to receive from any source.
   check(MPI_Comm_rank(user, &rank_), "MPI_Comm_rank");
@@ -227,7 +268,7 @@ void Communicator::make(MPI_Comm user) {
   }
   check(MPI_Comm_set_errhandler(handle_, errors_return()), "MPI_Comm_set_errhandler");
   check(MPI_Comm_size(handle_, &size_), "MPI_Comm_size");
-  mailbox_ = std::make_unique<Mailbox>(handle_, tag_mailbox);
+  attempt(fault, [&] { mailbox_ = std::make_unique<Mailbox>(handle_, tag_mailbox); });
 
   int* largest_tag = nullptr;
   int found = 0;
@@ -247,14 +288,20 @@ void Communicator::make(MPI_Comm user) {
     const Lock lock(registry().mutex);
     number_ = registry().next_number;
   }
-  number_ = learn_places(number_);
+  std::optional<Error> unlearned;
+  attempt(unlearned, [&] { number_ = learn_places(number_, gathered); });
+  if (!fault) fault = std::move(unlearned);
+  meet(*this, fault);
   {
     const Lock lock(registry().mutex);
     registry().next_number = std::max(registry().next_number, number_ + 1);
   }
-  join_host();
-  joined_ = true;
-  log_places();
+  join_host(gathered, fault);
+  attempt(fault, [&] {
+    machine();
+    joined_ = true;
+    log_places();
+  });
 }
 
 std::shared_ptr<const Machine> Communicator::machine(std::string_view regions) {

@@ -12,10 +12,13 @@
 #include <iosfwd>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/guarded.hpp"
 #include "base/number_pool.hpp"
 #include "base/setting.hpp"
@@ -57,10 +60,12 @@ constexpr std::int64_t plans_per_graph = std::int64_t{1} << 32U;
 /// How many MPI tags are given at a time to messages that have no plan.
 constexpr int planless_block = 48;
 
+class Retirement;
+
 class Communicator {
  public:
   /// Collective over `user` the first time, then local. Throws a communicator fault for
-  /// MPI_COMM_NULL and inter-communicators.
+  /// MPI_COMM_NULL and inter-communicators; where a rank cannot, for want of memory say, on all of them.
   static std::shared_ptr<Communicator> of(MPI_Comm user);
   /// What of() has made; null where nothing is made yet. Local.
   static std::shared_ptr<Communicator> known(MPI_Comm user);
@@ -132,6 +137,8 @@ class Communicator {
 
   /// The same on all ranks, and higher than that of any communicator before it on any of them.
   [[nodiscard]] std::int64_t number() const { return number_; }
+  /// How many graphs there have been, by those who count each with this.
+  std::int64_t count_graph() noexcept { return graphs_++; }
 
   /// This rank has left exchanges that other ranks may still be in, so that messages may be under way to
   /// it that nobody will receive. The duplicate is freed the later for it.
@@ -153,14 +160,19 @@ class Communicator {
 
  private:
   Communicator();
-  void make(MPI_Comm user);
+  /// `gathered`: room for what ranks tell each other, `words_gathered` for each. A fault that befalls this rank alone is
+  /// noted; who has one goes on taking part, or all throw.
+  void make(MPI_Comm user, std::span<std::int64_t> gathered, std::optional<Error>& fault);
+  static const std::size_t words_gathered;
   /// Tells all ranks where each of them lives, and makes sure that they agree on what must be the
   /// same. Returns the highest of the numbers that the ranks give.
-  std::int64_t learn_places(std::int64_t number);
+  std::int64_t learn_places(std::int64_t number, std::span<std::int64_t> gathered);
   /// Makes the arena of the host, and tells all ranks who could join theirs.
-  void join_host();
+  void join_host(std::span<std::int64_t> gathered, std::optional<Error>& fault);
   /// An arena of this rank's host, made by the host's lowest rank; null where this rank cannot join.
-  std::unique_ptr<Arena> try_arena(Arena::Backing backing);
+  std::unique_ptr<Arena> try_arena(Arena::Backing backing, std::span<std::int64_t> gathered);
+  /// Takes note of who has joined this rank's arena, where it has one.
+  void note_joined(std::span<const std::int64_t> joined, std::unique_ptr<Arena> arena);
   /// What the log says of the communicator once it is made.
   void log_places() const;
   /// Which ranks of this rank's node share no memory with it, in words; "" where all do.
@@ -168,8 +180,8 @@ class Communicator {
   friend void describe_communicators(std::ostream& out);
   /// What is done with a communicator when its last owner lets go.
   static void retire(Communicator* unused) noexcept;
-  /// Hands the duplicate over to be freed when all ranks have let go of it.
-  void begin_retirement();
+  /// Hands the duplicate over to be freed when all ranks have let go of it; null where it is freed already.
+  std::shared_ptr<Retirement> begin_retirement();
   std::shared_ptr<const Machine> machine_of(std::string_view regions) VICINAL_REQUIRES(mutex_);
 
   MPI_Comm handle_ = MPI_COMM_NULL;
@@ -196,6 +208,7 @@ class Communicator {
   NumberPool plan_tags_ VICINAL_GUARDED_BY(mutex_);
   std::int64_t planless_blocks_ = 0;
   std::int64_t number_ = 0;
+  std::atomic<std::int64_t> graphs_ = 0;
   std::atomic<bool> troubled_ = false;
 };
 

@@ -2,13 +2,15 @@
 // this, but builds without hwloc answer it with MPI_COMM_NULL.
 #include "mpi/detect.hpp"
 
+#include <dirent.h>
 #include <sched.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <fstream>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -64,15 +66,19 @@ int detect_numa_node(const std::string& root) {
   const std::vector<bool> allowed = allowed_cpus();
   int best = 0;
   int best_count = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
-    const std::string name = entry.path().filename().string();
+  // Not by std::filesystem, which ends the program where there is no memory.
+  struct Close {
+    void operator()(DIR* folder) const { closedir(folder); }
+  };
+  const std::unique_ptr<DIR, Close> folder(opendir(root.c_str()));
+  while (const dirent* const entry = folder ? readdir(folder.get()) : nullptr) {
+    const std::string name = entry->d_name;
     int node = 0;
     constexpr std::string_view prefix = "node";
     if (name.size() <= prefix.size() || !name.starts_with(prefix)) continue;
     const char* const end = name.data() + name.size();
     if (std::from_chars(name.data() + prefix.size(), end, node).ptr != end) continue;
-    std::ifstream file(entry.path() / "cpulist");
+    std::ifstream file(root + "/" + name + "/cpulist");
     std::string list;
     std::getline(file, list);
     const int count = count_allowed(list, allowed);

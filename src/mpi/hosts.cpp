@@ -44,41 +44,65 @@ std::optional<Error> fault_of_environment() {
 static_assert(std::is_trivially_copyable_v<Arena::Invitation>);
 constexpr std::size_t invitation_words = (sizeof(Arena::Invitation) + 7) / 8;
 
+/// What a rank tells of itself.
+enum Word : std::size_t {
+  host_word,
+  numa_word,
+  settings_word,
+  wish_word,
+  number_word,
+  cpus_word,
+  cpu_set_word,
+  cores_word,
+  words
+};
+/// Whether it wants shared memory; or that it has no memory to tell the rest, or an environment that cannot be read.
+enum Wish : std::int64_t { lacks, unreadable, refuses, agrees };
+
 }  // namespace
 
-std::int64_t Communicator::learn_places(std::int64_t number) {
-  enum Word : std::size_t {
-    host_word,
-    numa_word,
-    settings_word,
-    wish_word,
-    number_word,
-    cpus_word,
-    cpu_set_word,
-    cores_word,
-    words
-  };
-  enum Wish : std::int64_t { unreadable, refuses, agrees };
-  const std::optional<std::string> regions = environment_value("vicinal_regions");
-  const std::optional<Error> fault = fault_of_environment();
+const std::size_t Communicator::words_gathered = std::max<std::size_t>(words, invitation_words);
+
+std::int64_t Communicator::learn_places(std::int64_t number, std::span<std::int64_t> gathered) {
   std::array<std::int64_t, words> mine{};
-  mine[host_word] = fingerprint(detect_host());
-  mine[numa_word] = detect_numa_node();
-  const std::vector<Given> given = given_by_process();
-  mine[settings_word] = fingerprint(given);
-  mine[wish_word] = fault                                            ? unreadable
-                    : is_yes(process_value("vicinal_shared_memory")) ? agrees
-                                                                     : refuses;
-  mine[number_word] = number;
-  const std::vector<bool> cpus = allowed_cpus();
-  mine[cpus_word] = std::count(cpus.begin(), cpus.end(), true);
-  mine[cpu_set_word] = fingerprint(std::string(cpus.begin(), cpus.end()));
-  const std::optional<double> told = read_amount(process_value("vicinal_cores"));
-  mine[cores_word] = std::bit_cast<std::int64_t>(told.value_or(-1));
-  const std::vector<std::int64_t> all = allgather(handle_, mine);
+  std::optional<std::string> regions;
+  std::vector<Given> given;
+  std::optional<Error> unread = fault_of_environment(), lacking;
+  if (unread && unread->fault() == Fault::memory) lacking = std::exchange(unread, std::nullopt);
+  attempt(lacking, [&] {
+    regions = environment_value("vicinal_regions");
+    given = given_by_process();
+    mine[host_word] = fingerprint(detect_host());
+    mine[numa_word] = detect_numa_node();
+    mine[settings_word] = fingerprint(given);
+    mine[number_word] = number;
+    const std::vector<bool> cpus = allowed_cpus();
+    mine[cpus_word] = std::count(cpus.begin(), cpus.end(), true);
+    mine[cpu_set_word] = fingerprint(std::string(cpus.begin(), cpus.end()));
+    const std::optional<double> told = read_amount(process_value("vicinal_cores"));
+    mine[cores_word] = std::bit_cast<std::int64_t>(told.value_or(-1));
+    mine[wish_word] = unread                                           ? unreadable
+                      : is_yes(process_value("vicinal_shared_memory")) ? agrees
+                                                                       : refuses;
+  });
+  const std::span<std::int64_t> all = gathered.first(words * static_cast<std::size_t>(size_));
+  allgather(handle_, mine, all);
+  if (lacking) throw Error(*lacking);
+  const auto word = [&](int rank, Word which) {
+    return all[static_cast<std::size_t>(rank) * words + which];
+  };
   for (int rank = 0; rank < size_; ++rank) {
-    const std::int64_t settings = all[static_cast<std::size_t>(rank) * words + settings_word];
-    if (settings != all[settings_word]) throw_difference(handle_, given);
+    require(word(rank, wish_word) != lacks, Fault::elsewhere, "rank ", rank,
+            " could not tell where it lives; the message on that rank says more");
+  }
+  for (int rank = 0; rank < size_; ++rank) {
+    if (word(rank, settings_word) != all[settings_word]) throw_difference(handle_, given);
+  }
+  for (int rank = 0; rank < size_; ++rank) {
+    if (word(rank, wish_word) != unreadable) continue;
+    throw_told(
+        handle_, rank,
+        unread ? std::string(unread->what()) + " (on rank " + std::to_string(rank) + ")" : "");
   }
 
   std::map<std::int64_t, int> lowest_rank;  // of each host
@@ -86,11 +110,6 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
   std::vector<CpuClaim> claims;
   for (int rank = 0; rank < size_; ++rank) {
     const auto theirs = std::span(all).subspan(static_cast<std::size_t>(rank) * words, words);
-    if (theirs[wish_word] == unreadable) {
-      throw_told(
-          handle_, rank,
-          fault ? std::string(fault->what()) + " (on rank " + std::to_string(rank) + ")" : "");
-    }
     number = std::max(number, theirs[number_word]);
     places_.node_of.push_back(lowest_rank.try_emplace(theirs[host_word], rank).first->second);
     const auto next_label = static_cast<int>(numa_labels.size());
@@ -114,41 +133,44 @@ std::int64_t Communicator::learn_places(std::int64_t number) {
     default_regions_ = *regions;
     regions_forced_ = true;
   }
-  return number;
-}
-
-void Communicator::join_host() {
   host_of_.resize(static_cast<std::size_t>(size_));
   std::iota(host_of_.begin(), host_of_.end(), size_);
   if (!share_memory_) arena_fault_ = "switched off by VICINAL_SHARED_MEMORY=0";
-  std::map<int, int> in_host;
-  for (const int node : places_.node_of) ++in_host[node];
-  std::map<int, int> best;
+  return number;
+}
+
+void Communicator::join_host(std::span<std::int64_t> gathered, std::optional<Error>& fault) {
   for (const Arena::Backing backing : {Arena::Backing::nameless, Arena::Backing::named}) {
-    std::unique_ptr<Arena> arena = try_arena(backing);
+    std::unique_ptr<Arena> arena = try_arena(backing, gathered);
     const std::int64_t mine = arena ? 1 : 0;
-    const std::vector<std::int64_t> joined = allgather(handle_, std::span(&mine, 1));
+    const std::span<std::int64_t> joined = gathered.first(static_cast<std::size_t>(size_));
+    allgather(handle_, std::span(&mine, 1), joined);
     if (arena) arena->seal();
-    std::map<int, int> now;
-    for (std::size_t rank = 0; rank < joined.size(); ++rank) {
-      if (joined[rank] != 0) ++now[places_.node_of[rank]];
-    }
-    bool all = true;
-    for (std::size_t rank = 0; rank < joined.size(); ++rank) {
-      const int node = places_.node_of[rank];
-      all = all && now[node] == in_host[node];
-      if (now[node] <= best[node]) continue;
-      host_of_[rank] = joined[rank] != 0 ? node : size_ + static_cast<int>(rank);
-    }
-    const int own = places_.node_of[static_cast<std::size_t>(rank_)];
-    if (now[own] > best[own]) arena_ = std::move(arena);
-    for (const auto& [node, count] : now) best[node] = std::max(best[node], count);
-    if (all) break;
+    attempt(fault, [&] { note_joined(joined, std::move(arena)); });
+    if (std::ranges::all_of(joined, [](std::int64_t has) { return has != 0; })) break;
   }
-  if (arena_) arena_fault_ = missing();
-  if (is_yes(environment_value("vicinal_shared_memory").value_or(""))) {
-    warn_of_shared_memory("VICINAL_SHARED_MEMORY is '1'");
+  attempt(fault, [&] {
+    if (arena_) arena_fault_ = missing();
+    if (is_yes(environment_value("vicinal_shared_memory").value_or(""))) {
+      warn_of_shared_memory("VICINAL_SHARED_MEMORY is '1'");
+    }
+  });
+}
+
+void Communicator::note_joined(std::span<const std::int64_t> joined, std::unique_ptr<Arena> arena) {
+  std::map<int, int> now, before;  // how many of a node share memory
+  for (std::size_t rank = 0; rank < joined.size(); ++rank) {
+    const int node = places_.node_of[rank];
+    if (joined[rank] != 0) ++now[node];
+    if (host_of_[rank] == node) ++before[node];
   }
+  for (std::size_t rank = 0; rank < joined.size(); ++rank) {
+    const int node = places_.node_of[rank];
+    if (now[node] <= before[node]) continue;
+    host_of_[rank] = joined[rank] != 0 ? node : size_ + static_cast<int>(rank);
+  }
+  const int own = places_.node_of[static_cast<std::size_t>(rank_)];
+  if (now[own] > before[own]) arena_ = std::move(arena);
 }
 
 void Communicator::warn_of_shared_memory(const char* asked) const {
@@ -196,7 +218,8 @@ std::string Communicator::missing() const {
   return ranks.empty() ? ranks : "of this node's ranks, these could not join:" + ranks;
 }
 
-std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
+std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing,
+                                               std::span<std::int64_t> gathered) {
   const int creator = places_.node_of[static_cast<std::size_t>(rank_)];
   int members = 0;
   int index = 0;
@@ -206,17 +229,19 @@ std::unique_ptr<Arena> Communicator::try_arena(Arena::Backing backing) {
     ++members;
   }
   std::unique_ptr<Arena> arena;
-  std::array<std::int64_t, invitation_words> words{};
+  std::array<std::int64_t, invitation_words> sent{};
   try {
     if (rank_ == creator && share_memory_) {
       arena = Arena::create(members, backing);
       const Arena::Invitation invitation = arena->invitation();
-      std::memcpy(words.data(), &invitation, sizeof(invitation));
+      std::memcpy(sent.data(), &invitation, sizeof(invitation));
     }
   } catch (const std::exception& error) {
     arena_fault_ = error.what();
   }
-  const std::vector<std::int64_t> all = allgather(handle_, words);
+  const std::span<std::int64_t> all =
+      gathered.first(invitation_words * static_cast<std::size_t>(size_));
+  allgather(handle_, sent, all);
   if (rank_ == creator || !share_memory_) return arena;
   Arena::Invitation invitation;
   std::memcpy(static_cast<void*>(&invitation),

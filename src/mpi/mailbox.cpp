@@ -62,21 +62,27 @@ bool Mailbox::collect() {
   return finish_messages();
 }
 
+bool Mailbox::find_arrival() {
+  if (arrival_.message != MPI_MESSAGE_NULL) return true;
+  int found = 0;
+  MPI_Status status;
+  check(MPI_Improbe(MPI_ANY_SOURCE, tag_, communicator_, &found, &arrival_.message, &status),
+        "MPI_Improbe for letters");
+  if (found == 0) return false;
+  arrival_.peer = status.MPI_SOURCE;
+  check(MPI_Get_count(&status, MPI_INT64_T, &arrival_.count), "MPI_Get_count of a letter");
+  return true;
+}
+
 void Mailbox::receive_arrivals() {
-  while (true) {
-    int found = 0;
-    MPI_Message matched = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    check(MPI_Improbe(MPI_ANY_SOURCE, tag_, communicator_, &found, &matched, &status),
-          "MPI_Improbe for letters");
-    if (found == 0) return;
-    int count = 0;
-    check(MPI_Get_count(&status, MPI_INT64_T, &count), "MPI_Get_count of a letter");
+  while (find_arrival()) {
+    Words words(static_cast<std::size_t>(arrival_.count));
     Message& message = receives_.emplace_back();
-    message.words.resize(static_cast<std::size_t>(count));
-    message.peer = status.MPI_SOURCE;
+    message.words = std::move(words);
+    message.peer = arrival_.peer;
     message.order = arrivals_++;
-    check(MPI_Imrecv(message.words.data(), count, MPI_INT64_T, &matched, &message.request),
+    check(MPI_Imrecv(message.words.data(), arrival_.count, MPI_INT64_T, &arrival_.message,
+                     &message.request),
           "MPI_Imrecv of a letter");
   }
 }
@@ -89,12 +95,11 @@ bool Mailbox::finish_messages() {
       ++message;
       continue;
     }
-    Words& words = message->words;
+    const Words& words = message->words;
     require(words.size() >= address_words, Fault::internal, "a letter of ", words.size(),
             " words from rank ", message->peer);
     const Address address{{words[1], words[2], words[0]}, static_cast<int>(words[3])};
-    words.erase(words.begin(), words.begin() + address_words);
-    file(address, {message->peer, std::move(words)}, message->order);
+    file(address, {message->peer, {words.begin() + address_words, words.end()}}, message->order);
     message = receives_.erase(message);
     filed = true;
   }
@@ -103,8 +108,13 @@ bool Mailbox::finish_messages() {
 
 void Mailbox::file(Address address, Letter letter, std::uint64_t order) {
   Box& box = boxes_[address];
-  box.letters.push_back(std::move(letter));
   box.order.push_back(order);
+  try {
+    box.letters.push_back(std::move(letter));
+  } catch (...) {
+    box.order.pop_back();
+    throw;
+  }
 }
 
 std::size_t Mailbox::count(ConversationKey key, int superstep) const {

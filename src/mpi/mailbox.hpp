@@ -43,7 +43,8 @@ class Mailbox {
   /// words. A synchronous one counts as unsent until its receiver has it.
   void post(ConversationKey key, int superstep, Letter letter, bool synchronous = false);
 
-  /// Progresses sends and files what has arrived. Never blocks. True where something was filed.
+  /// Progresses sends and files what has arrived. Never blocks. True where something was filed. What this rank has no memory
+  /// for, which is thrown, is received by a later one.
   bool collect();
 
   /// How many letters of a superstep are there.
@@ -74,8 +75,16 @@ class Mailbox {
   };
   using Address = std::pair<ConversationKey, int>;
 
+  /// A letter that MPI has given out, and that this rank had no memory for when it did.
+  struct Arrival {
+    MPI_Message message = MPI_MESSAGE_NULL;
+    int count = 0;
+    int peer = 0;
+  };
+
   void file(Address address, Letter letter, std::uint64_t order) VICINAL_REQUIRES(mutex_);
   void receive_arrivals() VICINAL_REQUIRES(mutex_);
+  bool find_arrival() VICINAL_REQUIRES(mutex_);
   bool finish_messages() VICINAL_REQUIRES(mutex_);
 
   MPI_Comm communicator_;
@@ -86,6 +95,7 @@ class Mailbox {
   std::map<Address, Box> boxes_ VICINAL_GUARDED_BY(mutex_);
   std::list<Message> sends_ VICINAL_GUARDED_BY(mutex_);
   std::list<Message> receives_ VICINAL_GUARDED_BY(mutex_);
+  Arrival arrival_ VICINAL_GUARDED_BY(mutex_);  ///< the next to be received
   std::uint64_t arrivals_ VICINAL_GUARDED_BY(mutex_) = 0;
 };
 

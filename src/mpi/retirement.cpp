@@ -28,8 +28,11 @@ bool UnreadMessages::take(MPI_Comm communicator) {
   return unfinished_.empty();
 }
 
-Retirement::Retirement(MPI_Comm communicator, std::unique_ptr<Mailbox> mailbox, bool troubled)
-    : communicator_(communicator), mailbox_(std::move(mailbox)), troubled_(troubled) {}
+Retirement::Retirement(MPI_Comm& communicator, std::unique_ptr<Mailbox>& mailbox,
+                       bool troubled) noexcept
+    : communicator_(std::exchange(communicator, MPI_COMM_NULL)),
+      mailbox_(std::move(mailbox)),
+      troubled_(troubled) {}
 
 bool Retirement::poll() noexcept {
   try {

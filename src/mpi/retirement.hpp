@@ -44,9 +44,9 @@ class UnreadMessages {
 
 class Retirement {
  public:
-  /// `troubled`: this rank has left exchanges that others were still in, so messages may have been sent
-  /// to it that no receive of its own has met.
-  Retirement(MPI_Comm communicator, std::unique_ptr<Mailbox> mailbox, bool troubled);
+  /// Takes the communicator and its mailbox over. `troubled`: this rank has left exchanges that others were still in, so
+  /// messages may have been sent to it that no receive of its own has met.
+  Retirement(MPI_Comm& communicator, std::unique_ptr<Mailbox>& mailbox, bool troubled) noexcept;
   /// Does what can be done now. True once the communicator is freed, or can never be.
   bool poll() noexcept;
 

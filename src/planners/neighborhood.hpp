@@ -32,12 +32,15 @@ struct RegionLinks {
   std::vector<RegionLink> in;
 };
 
+/// Those of a rank that takes part in nothing.
+inline const RegionLinks no_links;
+
 struct Neighborhood {
   std::shared_ptr<const Machine> machine;
   int rank = 0;
   std::vector<int> sources;       ///< in the user's order, with repetitions
   std::vector<int> destinations;  ///< in the user's order, with repetitions
-  std::shared_ptr<const RegionLinks> links = std::make_shared<const RegionLinks>();
+  std::shared_ptr<const RegionLinks> links = {std::shared_ptr<const void>(), &no_links};
   RankTree tree;  ///< this rank's place in a tree of all ranks of its component
 
   [[nodiscard]] const std::vector<int>& active() const { return links->active; }

@@ -44,9 +44,9 @@ void gather_again(MPI_Comm comm, int count, int turn, int failing_object) {
   }
 }
 
-void exchange_on(MPI_Comm comm) {
+void exchange_on(MPI_Comm comm, int turns) {
   Exchange it = make_exchange();
-  for (int turn = 0; turn < 12; ++turn) {
+  for (int turn = 0; turn < turns; ++turn) {
     fill(&it, turn);
     MPI_Neighbor_alltoallv(SENT(it), GOT(it), comm);
     check_exchange(&it, turn);
@@ -54,16 +54,56 @@ void exchange_on(MPI_Comm comm) {
   free_exchange(&it);
 }
 
-/// Makes a communicator while the MPI of one rank, each in turn, has no memory for what is attached to it; `make`: of the
-/// given one.
-template <class Make>
-void make_again(MPI_Comm of, Make make) {
-  for (int turn = -1; turn < ranks; ++turn) {
-    failing_attributes = rank == turn ? 1 : 0;
-    MPI_Comm made = make(of);
-    failing_attributes = 0;
-    exchange_on(made);
+/// Makes a communicator of a given one.
+using Make = MPI_Comm (*)(MPI_Comm of);
+
+MPI_Comm duplicate(MPI_Comm of) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(of, &copy);
+  return copy;
+}
+
+MPI_Comm duplicate_later(MPI_Comm of) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Comm_idup(of, &copy, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  return copy;
+}
+
+/// Makes one while the MPI of one rank, each in turn, has no memory for what is attached to it.
+void make_without_attributes(MPI_Comm of, Make make, int attributes) {
+  for (int attribute = 1; attribute <= attributes; ++attribute) {
+    for (int turn = -1; turn < ranks; ++turn) {
+      failing_attributes = rank == turn ? attribute : 0;
+      MPI_Comm made = make(of);
+      failing_attributes = 0;
+      exchange_on(made, 12);
+      MPI_Comm_free(&made);
+    }
+  }
+}
+
+/// Makes one again and again while a rank, each in turn, has no memory for one of the objects that it takes; until it has
+/// for all of them. `make_parent`: of what, for each anew.
+void make_without_objects(Make make_parent, Make make) {
+  const int step = ranks > 4 ? 3 : 1;  // many ranks on a few cores take their time
+  for (int object = 1, spared = 0; spared < ranks; object += step) {
+    const int poor = object % ranks;
+    MPI_Comm parent = make_parent(MPI_COMM_WORLD);
+    failing = rank == poor ? object : 0;
+    MPI_Comm made = make(parent);
+    int was_wanted = failing == 0;
+    failing = 0;
+    MPI_Bcast(&was_wanted, 1, MPI_INT, poor, MPI_COMM_WORLD);
+    spared = was_wanted ? 0 : spared + 1;
+    // What a later duplicate needs is kept on all ranks, or on none.
+    MPI_Comm copy = duplicate_later(made);
+    exchange_on(made, 2);
+    exchange_on(copy, 2);
+    MPI_Comm_free(&copy);
     MPI_Comm_free(&made);
+    MPI_Comm_free(&parent);
   }
 }
 
@@ -104,16 +144,13 @@ int main(int argc, char** argv) {
     }
   }
   MPI_Comm_free(&comm);
-  // With threads, a communicator has another one of the library's own first, whose attribute all ranks need.
-  if (getenv("THREADS") == nullptr) {
-    make_again(MPI_COMM_WORLD, [](MPI_Comm) { return all_with_all(); });
-    MPI_Comm original = all_with_all();
-    make_again(original, [](MPI_Comm of) {
-      MPI_Comm copy = MPI_COMM_NULL;
-      MPI_Comm_dup(of, &copy);
-      return copy;
-    });
-    MPI_Comm_free(&original);
-  }
+  // With threads, a duplicate has another communicator of the library's own, which is an attribute as well.
+  MPI_Comm original = all_with_all();
+  make_without_attributes(MPI_COMM_WORLD, all_with_all_of, 1);
+  make_without_attributes(original, duplicate, getenv("THREADS") != nullptr ? 2 : 1);
+  MPI_Comm_free(&original);
+  make_without_objects(duplicate, all_with_all_of);
+  make_without_objects(all_with_all_of, duplicate);
+  make_without_objects(all_with_all_of, duplicate_later);
   return end_program();
 }

@@ -40,16 +40,17 @@ static inline int end_program(void) {
 }
 
 /* Everybody with everybody else: whatever is relayed goes through every rank that leads. */
-static inline MPI_Comm all_with_all(void) {
+static inline MPI_Comm all_with_all_of(MPI_Comm of) {
   int* others = (int*)malloc(sizeof(int) * (size_t)(ranks > 0 ? ranks : 1));
   int count = 0;
   for (int i = 1; i < ranks; ++i) others[count++] = (rank + i) % ranks;
   MPI_Comm made;
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, count, others, MPI_UNWEIGHTED, count, others,
-                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+  MPI_Dist_graph_create_adjacent(of, count, others, MPI_UNWEIGHTED, count, others, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &made);
   free(others);
   return made;
 }
+static inline MPI_Comm all_with_all(void) { return all_with_all_of(MPI_COMM_WORLD); }
 
 /* An alltoallv of all with all, of blocks whose sizes differ, and what must come of it. */
 typedef struct {
