@@ -4,10 +4,12 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "locality/machine.hpp"
 #include "pattern/pattern.hpp"
+#include "plan/placement.hpp"
 
 namespace vicinal::python {
 
@@ -20,6 +22,10 @@ struct SharedMachine {
 struct Patterns {
   std::vector<Pattern> by_rank;
 };
+
+/// What Python says of where buffers lie, 'host' or 'device', and by which way they are moved. Throw argument faults.
+bool lies_on_device(std::string_view memory);
+DeviceWay device_way_called(std::string_view name);
 
 void bind_exchanges(nanobind::module_& module);
 void bind_patterns(nanobind::module_& module);

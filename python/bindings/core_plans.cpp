@@ -3,7 +3,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include <algorithm>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -49,20 +48,6 @@ void give_freed_memory_back() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
-}
-
-bool lies_on_device(std::string_view memory) {
-  const bool there = memory == "device";
-  require(there || memory == "host", Fault::argument, "memory is '", memory,
-          "', but 'host' or 'device' is expected");
-  return there;
-}
-
-DeviceWay device_way_called(std::string_view name) {
-  const auto way = std::ranges::find(device_ways, name, &DeviceWay::name);
-  require(way != device_ways.end(), Fault::argument, "device_way is '", name,
-          "', but 'staged', 'direct', 'shared' or 'direct-shared' is expected");
-  return *way;
 }
 
 PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
@@ -327,9 +312,8 @@ void bind_plans(nb::module_& module) {
           "all of its edges, as in an allgather. `complete`: each rank has an edge to and from "
           "each other, of an allgather also to itself. `element_bytes` and `split_bytes` are for "
           "decisions by cost only; plans are in elements. `group_size`: most ranks of a "
-          "common-neighbor group, 0 for as many as the cost model finds best. `radix`: that with "
-          "which tuna, tuna-hierarchical and cascade store and forward, 0 for the cost model's. "
-          "`idle_ranks_lead`: ranks without edges take part, and may lead for their region. "
+          "common-neighbor group, `radix`: that of tuna, tuna-hierarchical and cascade, 0 for the "
+          "cost model's. `idle_ranks_lead`: ranks without edges take part, and may lead there. "
           "`memory`: 'host' or 'device', where the buffers will lie on all ranks; `device_way`: "
           "how what lies on a device is to be moved, None for whichever is fastest.")
       .def_prop_ro(

@@ -2,9 +2,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
+#include "base/error.hpp"
 #include "core.hpp"
 #include "cost/profile_json.hpp"
-#include "plan/placement.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -32,6 +34,20 @@ std::vector<std::string> device_ways_of(const Profile& profile) {
 }
 
 }  // namespace
+
+bool lies_on_device(std::string_view memory) {
+  const bool there = memory == "device";
+  require(there || memory == "host", Fault::argument, "memory is '", memory,
+          "', but 'host' or 'device' is expected");
+  return there;
+}
+
+DeviceWay device_way_called(std::string_view name) {
+  const auto way = std::ranges::find(device_ways, name, &DeviceWay::name);
+  require(way != device_ways.end(), Fault::argument, "device_way is '", name,
+          "', but 'staged', 'direct', 'shared' or 'direct-shared' is expected");
+  return *way;
+}
 
 void bind_profile(nb::module_& module) {
   nb::class_<LevelCost>(module, "LevelCost", "Messages between ranks that are so near, in seconds.")
