@@ -57,8 +57,11 @@ TEST(who_waits_for_a_leader_without_edges_is_told_so) {
       if (is_idle) continue;
       std::ostringstream text;
       reinterpret_cast<Request*>(static_cast<vicinal_request>(request))->name_awaited(text);
-      const std::string awaited = text.str();
-      if (awaited.find("rank " + std::to_string(world.idle)) != std::string::npos) named = 1;
+      // ", with rank 1" or ", with ranks 0 1".
+      const std::string awaited = text.str() + ' ';
+      const std::size_t ranks = awaited.find(", with rank");
+      const std::string idle = ' ' + std::to_string(world.idle) + ' ';
+      if (ranks != std::string::npos && awaited.find(idle, ranks) != std::string::npos) named = 1;
     }
     MPI_Allreduce(MPI_IN_PLACE, &named, 1, MPI_INT, MPI_MAX, world.comm);
     CHECK_EQUAL(named, 1);
