@@ -97,7 +97,7 @@ class _Explanation:
             for index, strategy in enumerate(request.strategies):
                 plans = plan(
                     strategy, self.problem, self.machine, self.profile, idle_ranks_lead=request.idle_ranks_lead,
-                    memory=request.memory, device_way=request.device_way,
+                    memory=request.memory, device_way=None if request.device_way == "automatic" else request.device_way,
                 )
                 advance(2 * index + 1)
                 self._keep(strategy, plans)
