@@ -6,9 +6,13 @@
 #include <mpi.h>
 #include <sched.h>
 
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <new>
 #include <ostream>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "base/guarded.hpp"
 #include "base/log.hpp"
@@ -25,11 +29,12 @@ constexpr auto nap = std::chrono::microseconds(50);
 /// The waits that sleep. Never destroyed: somebody may wait in the destructor of a static object.
 struct Sleepers {
   Mutex mutex;
-  std::vector<const Wait*> waits VICINAL_GUARDED_BY(mutex);
+  Wait* first VICINAL_GUARDED_BY(mutex) = nullptr;
 };
 
-Sleepers& sleepers() {
-  static auto* const all = new Sleepers;
+Sleepers& sleepers() noexcept {
+  alignas(Sleepers) static std::array<std::byte, sizeof(Sleepers)> place;
+  static auto* const all = new (place.data()) Sleepers;
   return *all;
 }
 
@@ -72,27 +77,37 @@ void Reason::write_text(const void* context, std::ostream& out) {
   out << static_cast<const char*>(context);
 }
 
-void Wait::announce() {
+void Wait::announce() noexcept {
   const auto now = std::chrono::steady_clock::now();
   if (!listed_) {
     since_ = now;
     const Lock lock(sleepers().mutex);
-    sleepers().waits.push_back(this);
+    next_ = std::exchange(sleepers().first, this);
     listed_ = true;
   }
   long_wait_hook();
-  // Whoever waits for flags alone calls MPI seldom, and the program's own messages may need it.
-  if (is_alive()) progress(MPI_COMM_SELF);
-  const double limit = patience();
-  if (announced_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
-  announced_ = true;
+  try {
+    // Whoever waits for flags alone calls MPI seldom, and the program's own messages may need it.
+    if (is_alive()) progress(MPI_COMM_SELF);
+    const double limit = patience();
+    if (announced_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
+    report();
+    announced_ = true;
+  } catch (const std::exception&) {
+    // Without memory, it is tried again.
+  }
+}
+
+void Wait::report() const {
   sign_log(world_rank());  // it may be a wait for the log to be opened
   log_line(LogLevel::warn, [this](std::ostream& line) { name_awaited(line); });
 }
 
 void Wait::leave() {
   const Lock lock(sleepers().mutex);
-  std::erase(sleepers().waits, this);
+  Wait** link = &sleepers().first;
+  while (*link != this) link = &(*link)->next_;
+  *link = next_;
 }
 
 void Wait::name_awaited(std::ostream& out) const {
@@ -112,7 +127,9 @@ void describe_waits(std::ostream& out) {
   // Nobody waits for the lock to say this: better nothing than a deadlock.
   if (!sleepers().mutex.try_lock()) return;
   const Lock lock(sleepers().mutex, std::adopt_lock);
-  for (const Wait* wait : sleepers().waits) wait->describe(out);
+  for (const Wait* wait = sleepers().first; wait != nullptr; wait = wait->next()) {
+    wait->describe(out);
+  }
 }
 
 }  // namespace vicinal::mpi

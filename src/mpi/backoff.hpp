@@ -52,7 +52,8 @@ class Reason {
   void (*write_)(const void*, std::ostream&);
 };
 
-/// One wait of a thread: pauses that grow, and a voice. It stays out of the way until it sleeps.
+/// One wait of a thread: pauses that grow, and a voice. It stays out of the way until it sleeps. It takes no memory, and throws
+/// nothing: who waits would leave others alone.
 class Wait {
  public:
   explicit Wait(Reason reason) : reason_(reason) {}
@@ -61,16 +62,19 @@ class Wait {
   ~Wait() {
     if (listed_) leave();
   }
-  void pause() {
+  void pause() noexcept {
     if (backoff_.sleeps()) announce();
     backoff_.pause();
   }
   [[nodiscard]] bool yields() const { return backoff_.yields(); }
   /// "vicinal: rank 3 of MPI_COMM_WORLD waits for ..., 31 s".
   void describe(std::ostream& out) const;
+  /// Among those that sleep.
+  [[nodiscard]] const Wait* next() const { return next_; }
 
  private:
-  void announce();
+  void announce() noexcept;
+  void report() const;
   void name_awaited(std::ostream& out) const;
   void leave();
 
@@ -78,6 +82,7 @@ class Wait {
   Backoff backoff_;
   bool listed_ = false;
   bool announced_ = false;
+  Wait* next_ = nullptr;
   std::chrono::steady_clock::time_point since_;
 };
 

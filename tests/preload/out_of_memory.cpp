@@ -1,6 +1,7 @@
 // A rank that has no memory left, for a moment. To remember an allgather by: its call fails, and the others wait until it calls
 // again, whoever carries the call out. For what serves a communicator that is made: all have MPI serve it.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <new>
 
@@ -91,6 +92,8 @@ void make_without_objects(Make make_parent, Make make) {
   for (int object = 1, spared = 0; spared < ranks; object += step) {
     const int poor = object % ranks;
     MPI_Comm parent = make_parent(MPI_COMM_WORLD);
+    // The others come late to what is set up first, so that this one waits long enough to sleep.
+    if (rank != poor && object <= 60) usleep(30000);
     failing = rank == poor ? object : 0;
     MPI_Comm made = make(parent);
     int was_wanted = failing == 0;
