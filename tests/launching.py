@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -111,12 +111,14 @@ def end_run(process: subprocess.Popen[str], token: str) -> None:
     process.kill()
 
 
-def as_from_a_terminal() -> None:
-    """For Popen's preexec_fn: heed SIGINT, which a parent in the background ignores and bequeaths, and end with
-    this process, should that be killed."""
+def as_from_a_terminal(parent: int) -> None:
+    """In a process that `parent` starts: heed SIGINT, which a parent in the background ignores and bequeaths, and end with
+    it, should it be killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it was, before this process could ask for the signal
+            os._exit(1)
 
 
 def run_apart(argv: Sequence[str], env: Mapping[str, str], timeout: float, errors: int = subprocess.PIPE) \
@@ -125,7 +127,7 @@ def run_apart(argv: Sequence[str], env: Mapping[str, str], timeout: float, error
     token = uuid.uuid4().hex
     process = subprocess.Popen(
         list(argv), env={**env, TOKEN: token}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
-        text=True, errors="replace", start_new_session=True, cwd=ROOT, preexec_fn=as_from_a_terminal,
+        text=True, errors="replace", start_new_session=True, cwd=ROOT, preexec_fn=partial(as_from_a_terminal, os.getpid()),
     )
     try:
         said = process.communicate(timeout=timeout * PATIENCE)

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -188,7 +189,7 @@ def start_endless(mpi: str, matrix: Path, folder: Path) -> subprocess.Popen[str]
         [sys.executable, "-m", "vicinal_command", "spmv", matrix, "--ranks", "2", "--mpi", mpi,
          "--iterations", "100000000"],
         env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=as_from_a_terminal,
+        preexec_fn=partial(as_from_a_terminal, os.getpid()),
     )
     if not wait_until(lambda: any(file.stat().st_size > 10 for file in folder.glob("vicinal-*/progress")), 90):
         process.kill()
