@@ -96,7 +96,7 @@ bool Run::leave_to(std::uintptr_t stream) {
   for (std::size_t node = 0; node < remaining_.size(); ++node) {
     if (remaining_[node] != done && !graph_->last[node]) return false;
   }
-  if (!has_ended_unlinked()) return false;
+  if (!has_ended_unlinked() || fault_) return false;  // messages may have brought one
   return std::all_of(pending_.begin(), pending_.end(), [&](int node) {
     return bound_.job(graph_->node(node)).have_stream_await(stream);
   });
