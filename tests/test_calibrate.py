@@ -12,11 +12,12 @@ from vicinal import _core
 
 from commanding import refused, vicinal
 from launching import BUILD
-from vicinal_command import calibrate, gpus
+from vicinal_command import calibrate, gpus, measured
+from vicinal_command.fits import Piece
 
 TASK: dict[str, Any] = {
     "ranks": 4, "sizes": [0, *(1 << power for power in range(21))], "small": 8, "counts": [1, 8, 16, 32],
-    "queues": [0, 100, 200], "stream": 1 << 18, "copied": 1 << 17, "repetitions": 5,
+    "few": [1, 4, 8], "handled": [1 << 12, 1 << 18], "queues": [0, 100, 200], "stream": 1 << 18, "copied": 1 << 17, "repetitions": 5,
     "device_sizes": [16, 1024, 65536, 1 << 20],
 }
 
@@ -42,7 +43,9 @@ def test_a_machine_is_measured_and_the_file_serves(mpi: str, tmp_path: Path) -> 
     assert [content["levels"][name]["measured"] for name in ("domain", "node", "network")] == [False, True, False]
     node = content["levels"]["node"]
     assert content["levels"]["network"]["protocols"] == node["protocols"]
-    assert node["protocols"][-1]["seconds_per_byte"] > 0 and node["send_overhead"] + node["receive_overhead"] > 0
+    largest = node["protocols"][-1]
+    assert largest["seconds_per_byte"] + 2 * largest.get("processor_seconds_per_byte", 0) > 0
+    assert node["send_overhead"] + node["receive_overhead"] > 0
     assert content["handover"] > 0 and content["copy_seconds_per_byte"] > 0 and content["port_seconds_per_byte"] > 0
     assert "no two ranks were so near: domain, network" in result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["profile.json"]
@@ -119,7 +122,11 @@ def test_a_profile_that_cannot_be_read_ends_a_run(mpi: str, tmp_path: Path) -> N
             f"VICINAL_PROFILE: profile '{file}', line", "perhaps it was cut off")
 
 
-def leave(folder: Path, repetitions: int = 5, strays: bool = False) -> None:
+PACE = 5e5
+"""Pieces of work in a second, of a rank with a core of its own."""
+
+
+def leave(folder: Path, repetitions: int = 5, strays: bool = False, share: float = 0.25) -> None:
     """What four ranks on two hosts would leave that are as the numbers below say, but for some noise."""
     generator = np.random.default_rng(11)
 
@@ -134,7 +141,9 @@ def leave(folder: Path, repetitions: int = 5, strays: bool = False) -> None:
     near = 0.8e-6 + np.where(sizes <= 4096, 1e-9, 2e-10) * sizes + np.where(sizes <= 4096, 0, 6e-6)
     far = 9e-6 + 1e-9 * sizes
     common = {"unit": np.array([2e-6] * 5 + [1.0]), "mpi": np.array("An MPI 1.0"), "machine": np.array("somewhere")}
-    ranks: list[dict[str, Any]] = [{"host": np.array([rank // 2]), "paces": np.array([1.25e5] * 3)} for rank in range(4)]
+    ranks: list[dict[str, Any]] = [
+        {"host": np.array([rank // 2]), "paces": np.array([1, 0, 2]) * PACE * share} for rank in range(4)
+    ]
     ranks[0] |= common | {
         "node_pair": np.array([0, 1]), "node_one_way": samples(near), "node_eager": np.array([4096]),
         "node_sends": samples(1e-6 + 2e-7 * counts), "network_pair": np.array([0, 2]),
@@ -147,6 +156,19 @@ def leave(folder: Path, repetitions: int = 5, strays: bool = False) -> None:
     ranks[1] |= {"device_peer": samples([time for size in range(4) for time in (3e-6, 7e-6 + 4e-12 * moved[size])])}
     ranks[1] |= {"node_receives": samples(3e-7 * counts), "copy": samples([1e-10 * TASK["copied"]])}
     ranks[2] |= {"network_receives": samples(3e-6 * counts)}
+    few = np.array(TASK["few"])
+    for size in TASK["handled"]:
+        ranks[0] |= {f"node_sends_{size}": samples((2e-7 + 1e-11 * size) * few),
+                     f"network_sends_{size}": samples(1e-6 + (2e-6 + 1e-10 * size) * few)}
+        ranks[1] |= {f"node_receives_{size}": samples((3e-7 + 5e-11 * size) * few)}
+        ranks[2] |= {f"network_receives_{size}": samples((3e-6 + 2e-10 * size) * few)}
+    # All at once, two ranks of a host take turns: what each takes of a processor for another message, and for itself.
+    for rank in ranks:
+        rank["network_all_counts"], rank["node_all_counts"] = np.array([1, 2]), np.array([1])
+        for size in (TASK["small"], *TASK["handled"]):
+            rank[f"node_all_{size}_1"] = samples([1.0])
+            for count in (1, 2):
+                rank[f"network_all_{size}_{count}"] = samples([2 / 0.5 * (20e-6 + count * (9e-6 + 8e-10 * size))])
     works = [(2e-6, 9e-6 + 4e-11 * moved), (3e-6, 8e-6 + 1e-12 * moved), (2.5e-6, 7e-6 + 5e-11 * moved)]
     ranks[0] |= {
         "gpu": np.array(["A GPU", "4", "kernels"]),
@@ -159,7 +181,7 @@ def leave(folder: Path, repetitions: int = 5, strays: bool = False) -> None:
 @pytest.mark.parametrize("strays", [False, True])
 def test_times_become_the_numbers_they_were_made_of(tmp_path: Path, strays: bool) -> None:
     leave(tmp_path, strays=strays)
-    results, levels, figures = calibrate.read_results(tmp_path, TASK)
+    results, levels, figures = measured.read_results(tmp_path, TASK)
     profile = calibrate.profile_of(results, levels, figures, "tests")
     assert list(levels) == ["node", "network"]
     node, network = profile["levels"]["node"], profile["levels"]["network"]
@@ -168,8 +190,14 @@ def test_times_become_the_numbers_they_were_made_of(tmp_path: Path, strays: bool
     eager, rendezvous = node["protocols"]
     assert (eager["up_to"], eager["rendezvous"], rendezvous["rendezvous"]) == (4096, False, True)
     assert (eager["latency"], rendezvous["latency"]) == pytest.approx((3e-7, 6.3e-6), rel=0.1)
-    assert (eager["seconds_per_byte"], rendezvous["seconds_per_byte"]) == pytest.approx((1e-9, 2e-10), rel=0.05)
-    assert network["protocols"][-1]["seconds_per_byte"] == pytest.approx(1e-9, rel=0.05)
+    assert (eager["seconds_per_byte"], rendezvous["seconds_per_byte"]) == pytest.approx((9.4e-10, 1.4e-10), rel=0.05)
+    assert [each["processor_seconds_per_byte"] for each in (eager, rendezvous)] == pytest.approx([3e-11] * 2, rel=0.1)
+    # Sent in 3e-10 a byte by the processors of two ranks; those of all take more, and more for a message.
+    assert network["protocols"][-1]["seconds_per_byte"] == pytest.approx(7e-10, rel=0.05)
+    assert network["protocols"][-1]["processor_seconds_per_byte"] == pytest.approx(4e-10, rel=0.05)
+    overheads = [network["send_overhead"], network["receive_overhead"]]
+    assert overheads == pytest.approx([9e-6 * 2 / 5, 9e-6 * 3 / 5], rel=0.05)
+    assert network["protocols"][0]["latency"] == pytest.approx(4e-6, rel=0.1)
     assert profile["port_seconds_per_byte"] == pytest.approx(0.8e-9, rel=0.05)
     assert profile["search"] == pytest.approx(4e-9, rel=0.1)
     assert profile["handover"] == pytest.approx(1.5e-7, rel=0.05)
@@ -185,21 +213,30 @@ def test_times_become_the_numbers_they_were_made_of(tmp_path: Path, strays: bool
     _core.Profile.from_json(json.dumps(profile))
 
 
+def test_on_cores_of_their_own_two_ranks_tell_what_messages_cost(tmp_path: Path) -> None:
+    leave(tmp_path, share=1)
+    results, levels, figures = measured.read_results(tmp_path, TASK)
+    network = calibrate.profile_of(results, levels, figures, "tests")["levels"]["network"]
+    assert figures["cores"].value == 0
+    assert (network["send_overhead"], network["receive_overhead"]) == pytest.approx((2e-6, 3e-6), rel=0.05)
+    assert network["protocols"][-1]["processor_seconds_per_byte"] == pytest.approx(1.5e-10, rel=0.05)
+
+
 def test_a_handover_is_the_least_and_no_more_than_a_message() -> None:
     shared_now_and_then, always = np.array([[1.4e-6], [2e-7], [1.4e-6]]), np.array([[1.4e-6], [1.4e-6]])
-    least, bound = calibrate.handover_of(shared_now_and_then, 7e-7), calibrate.handover_of(always, 7e-7)
+    least, bound = measured.handover_of(shared_now_and_then, 7e-7), measured.handover_of(always, 7e-7)
     assert least.value == 2e-7
     assert (bound.value, bound.quality) == (7e-7, pytest.approx(1.0))
 
 
 def test_a_busy_machine_and_poor_fits_are_warned_of(tmp_path: Path) -> None:
     leave(tmp_path)
-    results, levels, figures = calibrate.read_results(tmp_path, TASK)
+    results, levels, figures = measured.read_results(tmp_path, TASK)
     assert calibrate.warnings_of(results, levels, figures, load=0.0) == []
     [warning] = calibrate.warnings_of(results, levels, figures, load=0.8)
     assert "load 80%" in warning and "measure again" in warning
     poor = levels["node"].pieces[0]
-    worse = {"node": calibrate.Level(0, 0, [calibrate.Piece(None, poor.latency, 0, 0.4)], 0.6, (0, 1))}
-    found = " ".join(calibrate.warnings_of(results, worse, {"handover": calibrate.Figure(1e-7, 0.5)}, load=0.0))
+    worse = {"node": measured.Level(0, 0, [Piece(None, poor.latency, 0, 0.4)], 0.6, (0, 1))}
+    found = " ".join(calibrate.warnings_of(results, worse, {"handover": measured.Figure(1e-7, 0.5)}, load=0.0))
     assert "times lie 40% from their lines" in found and "repetitions lie 60% apart" in found
     assert "handover: measured times lie 50% apart" in found

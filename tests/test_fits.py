@@ -14,6 +14,8 @@ from vicinal_command.fits import (
     fit_pieces,
     fit_port,
     fit_slope,
+    processor_by_piece,
+    split_bytes,
     split_overheads,
     spread,
     typical,
@@ -130,6 +132,24 @@ def test_overheads_are_taken_out_of_latencies() -> None:
     assert [piece.latency for piece in rest] == pytest.approx([0, 2e-6], abs=1e-12)
     assert [piece.latency for piece in split_overheads(2e-7, 3e-7, 1e-6, [Piece(None, 0, 1, 0)])[2]] == [0]
     assert split_overheads(0, 0, 1e-6, pieces)[2] == pieces
+
+
+def test_bytes_of_processors_are_taken_out_of_pieces() -> None:
+    pieces = [Piece(1000, 1e-6, 1e-9, 0.0), Piece(5000, 1e-6, 4e-10, 0.0), Piece(None, 2e-6, 3e-10, 0.0)]
+    seconds = {8: 2e-6} | {size: 2e-6 + rate * (size - 8) for size, rate in
+                           {4096: 2e-10, 1 << 14: 5e-10, 1 << 16: 9e-10, 1 << 18: 6e-10}.items()}
+    # None is measured in the first, one in the second, and of three in the last the middle one counts.
+    of_both = processor_by_piece(pieces, seconds)
+    assert of_both == pytest.approx([2e-10, 2e-10, 6e-10])
+    assert processor_by_piece(pieces[:1], {8: 2e-6, 16: 1e-6}) == [0]
+    assert processor_by_piece([Piece(None, 0, 0, 0)], {8: 2e-6, 1008: 3e-6}) == pytest.approx([1e-9])
+    beyond = [Piece(5000, 0, 0, 0), Piece(1 << 20, 0, 0, 0), Piece(None, 0, 0, 0)]
+    assert processor_by_piece(beyond, seconds)[2] == pytest.approx(6e-10)
+
+    apart = split_bytes(pieces, of_both)
+    assert [piece.processor for piece in apart] == pytest.approx([1e-10, 1e-10, 1.5e-10])
+    assert [piece.per_byte for piece in apart] == pytest.approx([8e-10, 2e-10, 0], abs=1e-15)
+    assert [piece.latency for piece in apart] == [piece.latency for piece in pieces]
 
 
 def test_default_profile_says_what_was_published() -> None:

@@ -4,7 +4,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "arrays.hpp"
+#include "base/error.hpp"
 #include "choose/calibrate.hpp"
 #include "cost/profile_json.hpp"
 #include "mpi.hpp"
@@ -25,6 +28,12 @@ nb::ndarray<nb::numpy, double> without_lock(Measure measure) {
     samples = measure();
   }
   return new_array(std::move(samples));
+}
+
+Level level_called(const std::string& name) {
+  const auto found = std::find(level_names.begin(), level_names.end(), name);
+  require(found != level_names.end(), Fault::argument, "there is no level '", name, "'");
+  return static_cast<Level>(found - level_names.begin());
 }
 
 MessagesOf memory(bool of_gpu) { return of_gpu ? MessagesOf::gpu : MessagesOf::host; }
@@ -85,6 +94,12 @@ void bind_calibrate(nb::module_& module) {
            [](Calibrator& it, const std::vector<RankPair>& pairs, std::int64_t bytes,
               Effort effort) {
              return without_lock([&] { return it.together(pairs, bytes, effort); });
+           })
+      .def("all_at_once",
+           [](Calibrator& it, const std::string& level, int messages, std::int64_t bytes,
+              Effort effort) {
+             const Level its = level_called(level);
+             return without_lock([&] { return it.all_at_once(its, messages, bytes, effort); });
            })
       .def("queued",
            [](Calibrator& it, RankPair pair, int third, const std::vector<int>& counts,

@@ -7,7 +7,7 @@ lies far off little weight, since something else may have run meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +34,13 @@ class Piece:
     residual: float
     """The median of the relative errors."""
     rendezvous: bool = False
+    processor: float = 0.0
+    """Seconds of the processor at each end for each byte, beside `per_byte`."""
+
+    @property
+    def in_all(self) -> float:
+        """Seconds for each byte from one end to the other."""
+        return self.per_byte + 2 * self.processor
 
 
 def fit_line(sizes: npt.ArrayLike, seconds: npt.ArrayLike) -> tuple[float, float]:
@@ -124,6 +131,37 @@ def split_overheads(
     share = min(1.0, least / (send + receive)) if send + receive > 0 else 1.0
     send, receive = send * share, receive * share
     return send, receive, [replace(piece, latency=max(0.0, piece.latency - send - receive)) for piece in pieces]
+
+
+def processor_by_piece(pieces: Sequence[Piece], seconds: Mapping[int, float]) -> list[float]:
+    """What each byte takes of the processors at both ends together, by piece.
+
+    `seconds` has what a message of each of some sizes takes of both, ascending; the first is of the smallest.  Of several sizes in a
+    piece the middle one counts; where there is none, the nearest beyond it, or before.
+    """
+    least, *sizes = seconds
+    rates = [max(0.0, (seconds[size] - seconds[least]) / (size - least)) for size in sizes]
+    found: list[float] = []
+    begin = -1.0
+    for piece in pieces:
+        end = np.inf if piece.up_to is None else piece.up_to
+        inside = [rate for size, rate in zip(sizes, rates, strict=True) if begin < size <= end]
+        beyond = [rate for size, rate in zip(sizes, rates, strict=True) if size > end]
+        found.append(float(np.median(inside)) if inside else (beyond or rates[::-1])[0])
+        begin = end
+    return found
+
+
+def split_bytes(pieces: Sequence[Piece], of_both: Sequence[float]) -> list[Piece]:
+    """The pieces with the processors' part of bytes apart: `of_both` ends together, by piece.
+
+    As of overheads, no more than there is: both ends may work at once.
+    """
+    parts = [min(piece.per_byte, both) for piece, both in zip(pieces, of_both, strict=True)]
+    return [
+        replace(piece, per_byte=piece.per_byte - part, processor=part / 2)
+        for piece, part in zip(pieces, parts, strict=True)
+    ]
 
 
 def typical(samples: npt.ArrayLike) -> Floats:

@@ -60,11 +60,10 @@ std::uint64_t work(std::uint64_t seed) {
   return seed;
 }
 
-/// Works for so long; how many pieces.
-double work_for(double seconds) {
+/// Works until then; how many pieces.
+double work_until(double end) {
   std::uint64_t seed = 1;
   double pieces = 0;
-  const double end = now() + seconds;
   while (now() < end) {
     for (int i = 0; i < 16; ++i) seed = work(seed);
     pieces += 16;
@@ -155,7 +154,7 @@ Samples Calibrator::unit(Effort effort) {
     double part = 1;
     for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
       const double begin = processor_time();
-      const double pieces = work_for(effort.seconds);
+      const double pieces = work_until(now() + effort.seconds);
       const double spent = processor_time() - begin;
       samples.push_back(spent / pieces);
       part = spent / effort.seconds;
@@ -168,7 +167,14 @@ Samples Calibrator::unit(Effort effort) {
 Samples Calibrator::paces(Effort effort) {
   Samples samples;
   for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
-    measure([&] { samples.push_back(work_for(effort.seconds) / effort.seconds); });
+    // Ranks that share a core begin one after another, each when it first has it. What is counted is what they do while
+    // all are at it: in the second of three parts of the time.
+    measure([&] {
+      const double begin = now();
+      static_cast<void>(work_until(begin + effort.seconds));
+      samples.push_back(work_until(begin + 2 * effort.seconds) / effort.seconds);
+      static_cast<void>(work_until(begin + 3 * effort.seconds));
+    });
   }
   return samples;
 }

@@ -51,7 +51,8 @@ class Calibrator {
   /// else -1. Found by halving, so it takes for granted that smaller ones do, too.
   std::int64_t eager_limit(RankPair pair, std::int64_t largest, MessagesOf memory);
 
-  /// Processor time of the first rank for so many sends of so many bytes to the second, to their completion.
+  /// Processor time of the first rank for so many sends of so many bytes to the second, to their completion. Those that
+  /// wait for it sleep meanwhile.
   Samples sends(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort,
                 MessagesOf memory);
 
@@ -61,6 +62,10 @@ class Calibrator {
 
   /// One way of a message of so many bytes where the pairs send at once, on each first rank; what answers is empty.
   Samples together(std::span<const RankPair> pairs, std::int64_t bytes, Effort effort);
+
+  /// An exchange in which each rank sends so many bytes to each of so many others at the level, and gets as much from as
+  /// many; on all ranks. Empty where some rank has fewer such others.
+  Samples all_at_once(Level level, int messages, std::int64_t bytes, Effort effort);
 
   /// A round trip of 8 bytes whose receive on the first rank stands behind so many others, which `third` will serve.
   Samples queued(RankPair pair, int third, std::span<const int> counts, Effort effort);
@@ -91,7 +96,8 @@ class Calibrator {
   /// Processor time of a fixed piece of work, on rank 0 while all others sleep; and behind these, what part of the
   /// last repetition it had a core.
   Samples unit(Effort effort);
-  /// How many such pieces each rank does in a second where all compute at once; on all ranks.
+  /// How many such pieces each rank does in a second where all compute at once; on all ranks. Of three times as long as
+  /// is asked for, only the part in the middle is counted: it should be long enough for each to have had its turn.
   Samples paces(Effort effort);
 
  private:

@@ -183,7 +183,11 @@ Samples Calibrator::many(RankPair pair, std::int64_t bytes, std::span<const int>
           measuring::sleep(until_all_have_come);
         }
         const double resumed = sends ? begin : processor_time();
-        finish(operations);
+        if (sends == of_sender) {
+          finish_asleep(operations);
+        } else {
+          finish(operations);
+        }
         spent += processor_time() - resumed;
         if (sends == of_sender) samples.push_back(spent);
       }
@@ -226,6 +230,70 @@ Samples Calibrator::together(std::span<const RankPair> pairs, std::int64_t bytes
       line.tell(turns);
       const std::vector<double> times = ping(line, data, nothing, turns);
       of_one = (times.back() - times.front()) / static_cast<double>(turns);
+      if (repetition >= 0) samples.push_back(of_one);
+    }
+  });
+  return samples;
+}
+
+/// By turns with the next rank after it at the level and the next before it, so that mostly messages go both ways between two:
+/// a connection that is used in one direction waits for receipts.
+Samples Calibrator::all_at_once(Level level, int messages, std::int64_t bytes, Effort effort) {
+  const int size = communicator_->size();
+  const auto targets_of = [&](int rank) {
+    std::vector<int> targets;
+    const auto take = [&](int other) {
+      const bool is_new = std::find(targets.begin(), targets.end(), other) == targets.end();
+      const bool is_wanted = is_new && other != rank && std::ssize(targets) < messages;
+      if (is_wanted && machine_->level(rank, other) == level) targets.push_back(other);
+    };
+    for (int step = 1; step <= size / 2; ++step) {
+      take((rank + step) % size);
+      take((rank + size - step) % size);
+    }
+    return targets;
+  };
+  bool all_have_enough = true;
+  std::vector<int> sources;
+  for (int other = 0; other < size; ++other) {
+    const std::vector<int> targets = targets_of(other);
+    all_have_enough = all_have_enough && std::ssize(targets) == messages;
+    if (std::find(targets.begin(), targets.end(), rank()) != targets.end()) {
+      sources.push_back(other);
+    }
+  }
+  Samples samples;
+  if (!all_have_enough) return samples;
+  measure([&] {
+    const std::vector<int> targets = targets_of(rank());
+    const Payload out(bytes * std::ssize(targets), MessagesOf::host);
+    const Payload in(bytes * std::ssize(sources), MessagesOf::host);
+    const auto part = [&](const Payload& whole, std::size_t i) {
+      const auto length = static_cast<std::size_t>(bytes);
+      return whole.all().subspan(i * length, length);
+    };
+    const auto exchange = [&] {
+      std::vector<mpi::PendingOperation> operations;
+      for (std::size_t i = 0; i < sources.size(); ++i) {
+        const Line source(*communicator_, sources[i]);
+        operations.push_back(source.receive(part(in, i), tag_data));
+      }
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        const Line target(*communicator_, targets[i]);
+        operations.push_back(target.send(part(out, i), tag_data));
+      }
+      finish(operations);
+    };
+    double of_one = first_guess * messages;
+    for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
+      std::int64_t turns = turns_for(effort.seconds, of_one);
+      for (int other = 1; rank() == 0 && other < size; ++other) {
+        Line(*communicator_, other).tell(turns);
+      }
+      if (rank() != 0) turns = Line(*communicator_, 0).hear();
+      const double begin = now();
+      for (std::int64_t turn = 0; turn < turns; ++turn) exchange();
+      of_one = (now() - begin) / static_cast<double>(turns);
       if (repetition >= 0) samples.push_back(of_one);
     }
   });

@@ -35,6 +35,9 @@ void sleep(double seconds);
 void finish(std::span<mpi::PendingOperation> operations);
 inline void finish(mpi::PendingOperation& operation) { finish(std::span(&operation, 1)); }
 
+/// The same, but sleeps between its looks: what it takes of the processor is what the operations do.
+void finish_asleep(std::span<mpi::PendingOperation> operations);
+
 /// The messages of this rank, to and from another one.
 class Line {
  public:

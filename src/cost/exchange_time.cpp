@@ -58,7 +58,7 @@ class Sum {
   /// Messages that a rank sends, and as many that it receives. Only one of so many ranks may do so.
   void messages(std::int64_t count, Level level, std::int64_t bytes, std::int64_t one_of = 1) {
     const LevelCost& cost = profile_.at(level);
-    work(count * (picoseconds(cost.send_overhead) + picoseconds(cost.receive_overhead)), one_of);
+    work(count * (picoseconds(cost.sending(bytes)) + picoseconds(cost.receiving(bytes))), one_of);
     on_the_way_ += picoseconds(count * bytes, cost.seconds_per_byte());
   }
   void latency(std::int64_t times, Level level) {

@@ -152,8 +152,8 @@ class TimedRun {
   double begin_work(int id) {
     const Step& step = steps_[id];
     switch (step.kind) {
-      case OperationKind::send: return steps_.cost(id).send_overhead;
-      case OperationKind::receive: return steps_.cost(id).receive_overhead + search(id);
+      case OperationKind::send: return steps_.cost(id).sending(step.bytes);
+      case OperationKind::receive: return steps_.cost(id).receiving(step.bytes) + search(id);
       case OperationKind::copy:
       case OperationKind::reduce:
         if (is_gpus(step.device)) return devices_.processor_seconds(step.device);

@@ -10,7 +10,7 @@
 //    for it; of what becomes ready at one time, the operation that stands first in the plan is first. Where a
 //    host has fewer cores than ranks (cores.hpp), the ranks share that many processors in turn, and of
 //    several ranks the lower one is first.
-//  - Sending occupies it for the overhead at the message's level. The message then leaves, at the rate of its protocol,
+//  - Sending occupies it for the overhead at the message's level and what its protocol has for each byte. The message then leaves, at the rate of its protocol,
 //    which it shares with those that its rank is sending to others (to one rank they leave one after another), or,
 //    between hosts, at the share of both hosts' ports that is its own, where that is less. It takes its share of both ports from
 //    when it begins to leave until it is through, the receiver's too, a latency before anything arrives there; shares
@@ -19,7 +19,7 @@
 //  - With rendezvous a message may leave one latency after its sending has been paid for and its receive is
 //    posted, whichever is later. Sending is complete when the bytes have left, which is when they arrive: the
 //    latency of a protocol is all that a message takes besides its bytes.
-//  - Receiving what has arrived and was posted occupies the processor for the overhead, and for the
+//  - Receiving what has arrived and was posted occupies the processor for the overhead and the bytes likewise, and for the
 //    search of the receives that were posted before and are not taken yet.
 //  - Copying and reducing occupies it for the bytes. A signal takes no time; an await of it is over one handover later.
 //    Where processors are shared the handover is the awaiting rank's processor time, from when the

@@ -13,7 +13,7 @@ const Protocol& LevelCost::protocol(std::int64_t bytes) const {
 
 double LevelCost::seconds(std::int64_t bytes) const {
   const Protocol& its = protocol(bytes);
-  return overhead() + its.latency + static_cast<double>(bytes) * its.seconds_per_byte;
+  return handling(bytes) + its.latency + static_cast<double>(bytes) * its.seconds_per_byte;
 }
 
 // Lassen (LLNL): two POWER9 of 20 ranks each and two EDR rails per node, Spectrum MPI. The measurements are published

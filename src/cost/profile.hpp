@@ -1,6 +1,6 @@
-// What a machine costs, in the terms of the LogGP and max-rate models: for each level at which two ranks may
-// be near each other, what a message costs the processors at its ends and how long it is on its way; what a
-// node can inject; what a handover through shared memory and a copy take. Times are in seconds.
+// What a machine costs, in the terms of the LogGOPS (Hoefler, Schneider and Lumsdaine 2010) and max-rate models: for each
+// level at which two ranks may be near each other, what a message and each of its bytes cost the processors at its ends and
+// how long they are on their way; what a node can inject; what a handover through shared memory and a copy take. Times are in seconds.
 #pragma once
 
 #include <array>
@@ -23,6 +23,7 @@ struct Protocol {
   double seconds_per_byte = 0;    ///< where two ranks have the way to themselves
   bool rendezvous = false;        ///< nothing moves before the receive is posted
   double residual = 0;            ///< how far measured times lie from these, in parts of them
+  double processor_seconds_per_byte = 0;  ///< of the processor at each end, beside the overhead
 
   bool operator==(const Protocol&) const = default;
 };
@@ -39,12 +40,27 @@ struct LevelCost {
   [[nodiscard]] double latency() const { return protocols.front().latency; }
   /// Of the largest ones.
   [[nodiscard]] double seconds_per_byte() const { return protocols.back().seconds_per_byte; }
-  /// Of both ends together.
+  /// Of both ends together, beside the bytes.
   [[nodiscard]] double overhead() const { return send_overhead + receive_overhead; }
+  /// Of the sender's processor for a message of so many bytes; of the receiver's; and of both.
+  [[nodiscard]] double sending(std::int64_t bytes) const {
+    return send_overhead + handling_bytes(bytes);
+  }
+  [[nodiscard]] double receiving(std::int64_t bytes) const {
+    return receive_overhead + handling_bytes(bytes);
+  }
+  [[nodiscard]] double handling(std::int64_t bytes) const {
+    return sending(bytes) + receiving(bytes);
+  }
   /// From the begin of a send to the end of its receive, where nobody else sends.
   [[nodiscard]] double seconds(std::int64_t bytes) const;
 
   bool operator==(const LevelCost&) const = default;
+
+ private:
+  [[nodiscard]] double handling_bytes(std::int64_t bytes) const {
+    return static_cast<double>(bytes) * protocol(bytes).processor_seconds_per_byte;
+  }
 };
 
 /// A kind of work that a GPU does for a rank.

@@ -27,6 +27,7 @@ constexpr std::string_view kind = "vicinal profile";
 constexpr int format = 1;
 /// Far more than any profile; what is larger is something else, given by mistake.
 constexpr std::uintmax_t largest_file = 1U << 20U;
+constexpr const char* seconds_or_none = "a number of seconds, not negative,";
 constexpr const char* relative_error = "a relative error, not negative,";
 constexpr const char* number_of_gpus = "a whole number of GPUs, or 0 where each rank has its own,";
 constexpr double most_gpus = 1 << 20;
@@ -58,7 +59,7 @@ class Members {
     if (found.truth() == nullptr) refuse(full(name), found, "true or false");
     return *found.truth();
   }
-  double amount(const char* name, const char* of_what = "a number of seconds, not negative,") {
+  double amount(const char* name, const char* of_what = seconds_or_none) {
     const JsonValue& found = value(name);
     if (found.number() == nullptr || *found.number() < 0) refuse(full(name), found, of_what);
     return *found.number() + 0.0;  // which is no negative zero
@@ -122,6 +123,8 @@ Protocol read_protocol(Members members, bool is_last) {
   protocol.latency = members.amount("latency");
   protocol.seconds_per_byte = members.amount("seconds_per_byte");
   protocol.rendezvous = members.truth("rendezvous");
+  protocol.processor_seconds_per_byte =
+      members.amount_or_none("processor_seconds_per_byte", seconds_or_none);
   protocol.residual = members.amount_or_none("residual", relative_error);
   members.finish();
   return protocol;
@@ -157,6 +160,10 @@ void write(JsonWriter& json, const Protocol& protocol) {
   json.key("latency").value(protocol.latency);
   json.key("seconds_per_byte").value(protocol.seconds_per_byte);
   json.key("rendezvous").value(protocol.rendezvous);
+  // Profiles without stay what they were, their fingerprints too.
+  if (protocol.processor_seconds_per_byte > 0) {
+    json.key("processor_seconds_per_byte").value(protocol.processor_seconds_per_byte);
+  }
   json.key("residual").value(protocol.residual).end_object();
 }
 

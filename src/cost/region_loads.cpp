@@ -72,9 +72,11 @@ double RegionLoads::latency(const RegionPair& pair, Index elements, Index messag
       .latency;
 }
 
-double RegionLoads::overhead(const RegionPair& pair) const {
+/// Of the own end's processor, for a message of so many bytes.
+double RegionLoads::handling(const RegionPair& pair, double bytes) const {
   const LevelCost& cost = profile_.at(pair.level);
-  return pair.outgoing ? cost.send_overhead : cost.receive_overhead;
+  const auto whole = static_cast<std::int64_t>(bytes);
+  return pair.outgoing ? cost.sending(whole) : cost.receiving(whole);
 }
 
 /// Larger messages are longer on their way, and by other protocols.
@@ -92,10 +94,11 @@ void RegionLoads::find_latencies(std::size_t number) {
 void RegionLoads::add_bytes(Additions& to, const RegionPair& pair, int member, double bytes,
                             Index messages) const {
   const LevelCost& cost = profile_.at(pair.level);
-  add_work(to, Stage::messages, member, overhead(pair) * static_cast<double>(messages));
+  const double each = messages > 0 ? bytes / static_cast<double>(messages) : 0;
+  add_work(to, Stage::messages, member, handling(pair, each) * static_cast<double>(messages));
   if (bytes <= 0) return;
-  const auto each = static_cast<std::int64_t>(bytes / static_cast<double>(messages));
-  to.push_back({link(member, pair.outgoing), bytes * cost.protocol(each).seconds_per_byte});
+  const Protocol& protocol = cost.protocol(static_cast<std::int64_t>(each));
+  to.push_back({link(member, pair.outgoing), bytes * protocol.seconds_per_byte});
   if (pair.level != Level::network) return;
   to.push_back({port(pair.outgoing), bytes * profile_.port_seconds_per_byte});
 }
@@ -143,8 +146,8 @@ RegionLoads::Additions RegionLoads::led(const RegionPair& pair, const std::vecto
   return result;
 }
 
-/// Nobody hands anything in, but the other region gets more messages than it reckons with. It is taken to reckon as this
-/// one does: so they count here, for as many ranks as want them there.
+/// Nobody hands anything in, but the other region gets more messages than it reckons with, each of which is handed out to all
+/// who want some of it. It is taken to reckon as this one does: so they count here, for as many ranks as want them there.
 RegionLoads::Additions RegionLoads::by_contributor(const RegionPair& pair) const {
   Additions result;
   Index messages = 0;
@@ -156,27 +159,38 @@ RegionLoads::Additions RegionLoads::by_contributor(const RegionPair& pair) const
   }
   const int receivers = std::clamp(pair.receivers, 1, static_cast<int>(members_));
   const double each = static_cast<double>(messages - 1) / receivers;
+  const double handed = each * (receivers - 1) * (attend_ + signalling * profile_.handover);
   for (int member = 0; member < receivers; ++member) {
     add_work(result, Stage::messages, member, each * profile_.at(pair.level).receive_overhead);
+    add_work(result, Stage::scatter, member, handed);
   }
   return result;
 }
 
-/// Seconds for which each member's link would be busy if all of them carried as much, or the port is anyway.
+/// Seconds for which a leader is busy with so many bytes in one message: its link, or its processor.
+double RegionLoads::busy_with(const RegionPair& pair, double bytes) const {
+  const Protocol& its = profile_.at(pair.level).protocol(static_cast<std::int64_t>(bytes));
+  return bytes * std::max(its.seconds_per_byte, its.processor_seconds_per_byte / speed_);
+}
+
+/// Seconds for which each member would be busy with bytes if all of them carried as much, or the port or the processors
+/// that they share are anyway.
 double RegionLoads::even_share(bool outgoing) const {
-  double links = 0, port = 0;
+  double members = 0, port = 0, processors = 0;
   for (const RegionPair& pair : pairs_) {
     if (pair.outgoing != outgoing) continue;
     const LevelCost& cost = profile_.at(pair.level);
     const Index whole = pair.distinct() * rules_.element_bytes;
     const auto bytes = static_cast<double>(whole);
-    links += bytes * cost.protocol(whole).seconds_per_byte;
+    members += busy_with(pair, bytes);
+    processors += bytes * cost.protocol(whole).processor_seconds_per_byte / speed_;
     if (pair.level == Level::network) port += bytes * profile_.port_seconds_per_byte;
   }
-  return std::max(links / static_cast<double>(members_), port);
+  return std::max({members / static_cast<double>(members_), port,
+                   processors / static_cast<double>(processors_)});
 }
 
-/// A pair is divided where its bytes would keep one leader's link busy for longer than an even share of all does, but
+/// A pair is divided where its bytes would keep one leader busy for longer than an even share of all does, but
 /// never so finely that a part costs less than what every further part adds.
 int RegionLoads::part_count(const RegionPair& pair, double share) const {
   const auto available = static_cast<double>(members_);
@@ -194,9 +208,8 @@ int RegionLoads::part_count(const RegionPair& pair, double share) const {
   }
   const LevelCost& cost = profile_.at(pair.level);
   const double least = cost.overhead() + 2 * profile_.handover;
-  const double busy = bytes * cost.protocol(static_cast<std::int64_t>(bytes)).seconds_per_byte;
-  return static_cast<int>(
-      std::clamp(std::ceil(busy / std::max({least, share, 1e-12})), 1.0, available));
+  return static_cast<int>(std::clamp(
+      std::ceil(busy_with(pair, bytes) / std::max({least, share, 1e-12})), 1.0, available));
 }
 
 void RegionLoads::plan(std::vector<RegionPair> pairs, std::vector<char> idle) {
@@ -215,7 +228,9 @@ void RegionLoads::plan(std::vector<RegionPair> pairs, std::vector<char> idle) {
   }
   one_message_ = 1e-12;
   for (const RegionPair& pair : pairs_) {
-    one_message_ = std::max(one_message_, overhead(pair) / speed_);
+    const Index edges = std::max<Index>(1, pair.edges());
+    const auto each = static_cast<double>(pair.elements() * rules_.element_bytes / edges);
+    one_message_ = std::max(one_message_, handling(pair, each) / speed_);
   }
   choose_leaders();
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) find_latencies(pair);
@@ -286,7 +301,7 @@ void RegionLoads::lead(std::size_t number) {
   const int parts = parts_[number];
   const auto all = static_cast<double>(pair.distinct());
   const double bytes = all * static_cast<double>(rules_.element_bytes) / parts;
-  const double work_of_one = overhead(pair) / speed_;
+  const double work_of_one = handling(pair, bytes) / speed_;
   const double busy = bytes * cost.protocol(static_cast<std::int64_t>(bytes)).seconds_per_byte;
   const bool saves_nothing = is_one_for_one(pair.edges(), parts) && all > 0;
   std::vector<double> own(members_);

@@ -117,12 +117,13 @@ class RegionLoads {
   [[nodiscard]] std::size_t link(int member, bool outgoing) const;
   [[nodiscard]] std::size_t port(bool outgoing) const;
   void add_work(Additions& to, Stage stage, int member, double seconds) const;
-  [[nodiscard]] double overhead(const RegionPair& pair) const;
+  [[nodiscard]] double handling(const RegionPair& pair, double bytes) const;
   [[nodiscard]] double latency(const RegionPair& pair, Index elements, Index messages) const;
   void find_latencies(std::size_t pair);
   void add_bytes(Additions& to, const RegionPair& pair, int member, double bytes,
                  Index messages) const;
 
+  [[nodiscard]] double busy_with(const RegionPair& pair, double bytes) const;
   [[nodiscard]] double even_share(bool outgoing) const;
   [[nodiscard]] int part_count(const RegionPair& pair, double share) const;
   void choose_leaders();

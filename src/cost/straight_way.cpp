@@ -54,9 +54,9 @@ double in_parts(const Profile& profile, StraightData data, int parts) {
   const DeviceWork in = crossing(*profile.device, data, false, data.in_pieces);
   const double bytes_of_slowest = std::max(
       {out.seconds_per_byte, level.protocol(data.bytes).seconds_per_byte, in.seconds_per_byte});
-  const double slowest =
-      std::max({static_cast<double>(data.bytes) * bytes_of_slowest,
-                out.overhead + level.send_overhead, in.overhead + level.receive_overhead});
+  const double slowest = std::max({static_cast<double>(data.bytes) * bytes_of_slowest,
+                                   out.overhead + level.sending(data.bytes),
+                                   in.overhead + level.receiving(data.bytes)});
   // All copies are begun before any is looked for.
   const double first = std::max(out.seconds(data.bytes), parts * out.overhead);
   return first + level.seconds(data.bytes) + in.seconds(data.bytes) + (parts - 1) * slowest;

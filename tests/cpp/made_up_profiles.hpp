@@ -5,15 +5,16 @@
 
 namespace vicinal::testing {
 
-/// `it` with one kind of message inside a host, and one between hosts, whose overhead is half the sender's and half the receiver's.
+/// `it` with one kind of message inside a host, and one between hosts, whose overhead is half the sender's and half the receiver's,
+/// as is the part of a byte's time that processors take.
 inline Profile with_network(Profile it, const char* name, double latency, double overhead,
-                            double seconds_per_byte, double port, double cores) {
+                            double seconds_per_byte, double port, double cores,
+                            double of_processors = 0) {
   it.name = name;
   const LevelCost near{0.4e-6, 0.4e-6, {{Protocol::any_size, 1.0e-6, 2.0e-10, false}}};
-  it.levels = {
-      near,
-      near,
-      {overhead / 2, overhead / 2, {{Protocol::any_size, latency, seconds_per_byte, false}}}};
+  Protocol far{Protocol::any_size, latency, (1 - of_processors) * seconds_per_byte, false};
+  far.processor_seconds_per_byte = of_processors * seconds_per_byte / 2;
+  it.levels = {near, near, {overhead / 2, overhead / 2, {far}}};
   it.port_seconds_per_byte = port;
   it.cores = cores;
   return it;

@@ -46,6 +46,8 @@ class Rank:
         self.process.report()
         self._port(pairs["network"])
         self.process.report()
+        self._all_at_once()
+        self.process.report()
         self._device(pairs)
         self.process.report()
         self._version()
@@ -78,6 +80,9 @@ class Rank:
         for what in ("sends", "receives"):
             samples = getattr(measure, what)(pair, task["small"], task["counts"], self.effort, of_gpu)
             self._keep(f"{name}_{what}", samples)
+            for bytes in task["handled"]:
+                samples = getattr(measure, what)(pair, bytes, task["few"], self.effort, of_gpu)
+                self._keep(f"{name}_{what}_{bytes}", samples)
         self._keep(f"{name}_pair", pair)
 
     def _queue(self, pair: Pair) -> None:
@@ -111,6 +116,20 @@ class Rank:
         for count in counts:
             samples = self.calibrator.together(pairs[:count], self.task["stream"], self.effort)
             self._keep(f"together_{count}", samples)
+
+    def _all_at_once(self) -> None:
+        """Exchanges of all ranks at each level, with as many others as each rank has there, up to some."""
+        everybody = range(len(self.hosts))
+        for level in LEVELS:
+            others = min(sum(self.calibrator.level(one, other) == level for other in everybody if other != one)
+                         for one in everybody)
+            counts = sorted({min(count, others) for count in self.task["few"] if others > 0})
+            self._keep(f"{level}_all_counts", counts)
+            for bytes in (self.task["small"], *self.task["handled"]):
+                for count in counts:
+                    enough = effort(min(self.task["repetitions"], 5), self.task["crowd_seconds"])
+                    samples = self.calibrator.all_at_once(level, count, bytes, enough)
+                    self._keep(f"{level}_all_{bytes}_{count}", samples)
 
     def _device(self, pairs: dict[str, Pair | None]) -> None:
         """The GPU of rank 0, if it finds one; and where MPI takes its memory on all ranks, messages."""

@@ -40,7 +40,7 @@ void Clocks::begin(Message& it) {
   }
   const Level level = machine_.level(it.from, it.to);
   const LevelCost& cost = profile_.at(level);
-  work(it.from, picoseconds(cost.send_overhead));
+  work(it.from, picoseconds(cost.sending(it.bytes)));
   it.leaves = at(it.from);
   link_[static_cast<std::size_t>(it.from)].enter(
       it.leaves, picoseconds(it.bytes, cost.protocol(it.bytes).seconds_per_byte));
@@ -71,7 +71,7 @@ void Clocks::end(const Message& it) {
   } else {
     Picoseconds& now = now_[static_cast<std::size_t>(it.to)];
     now = std::max(now, it.arrives);
-    work(it.to, picoseconds(profile_.at(machine_.level(it.from, it.to)).receive_overhead));
+    work(it.to, picoseconds(profile_.at(machine_.level(it.from, it.to)).receiving(it.bytes)));
     link_[static_cast<std::size_t>(it.from)].messages = 0;
     out_[host_of(it.from)].messages = in_[host_of(it.to)].messages = 0;
   }

@@ -46,20 +46,24 @@ class StepLoads {
       copied_[at(taker)] += copied;
       load(giver, copied);
       load(taker, copied + (cores(taker) > 0 ? handover : 0));
-      return 2 * copied + handover;
+      return slowed(giver, copied) + slowed(taker, copied) + handover;
     }
     const Level level = it_.machine.level(giver, taker);
     const LevelCost& cost = profile.at(level);
-    load(giver, picoseconds(cost.send_overhead));
-    load(taker, picoseconds(cost.receive_overhead));
-    const Picoseconds on_the_link = picoseconds(block, cost.protocol(block).seconds_per_byte);
-    supply_ = std::max(supply_, on_the_link);
+    const Picoseconds sending = picoseconds(cost.sending(block));
+    const Picoseconds receiving = picoseconds(cost.receiving(block));
+    load(giver, sending);
+    load(taker, receiving);
+    Picoseconds on_the_way = picoseconds(block, cost.protocol(block).seconds_per_byte);
+    supply_ = std::max({supply_, on_the_way, slowed(giver, sending), slowed(taker, receiving)});
     if (level == Level::network) {
       const Picoseconds through = picoseconds(block, profile.port_seconds_per_byte);
       supply_ =
           std::max({supply_, out_[host_of(giver)] += through, in_[host_of(taker)] += through});
+      on_the_way = std::max(on_the_way, through);
     }
-    return picoseconds(cost.overhead()) + picoseconds(cost.protocol(block).latency) + on_the_link;
+    return slowed(giver, sending) + slowed(taker, receiving) +
+           picoseconds(cost.protocol(block).latency) + on_the_way;
   }
 
   [[nodiscard]] Picoseconds slowest() const {
@@ -71,6 +75,12 @@ class StepLoads {
   /// Of the rank's host; 0 where each has one of its own.
   [[nodiscard]] double cores(int rank) const {
     return shared_cores(it_.machine, it_.machine.host_of(rank), it_.profile);
+  }
+  /// On the rank's processor, which is less than a core where a host has less than one.
+  [[nodiscard]] Picoseconds slowed(int rank, Picoseconds duration) const {
+    const double shared = cores(rank);
+    if (shared <= 0) return duration;
+    return std::llround(static_cast<double>(duration) * std::ceil(shared) / shared);
   }
   /// A rank that copies blocks in and out, and is given them faster than it copies one, goes through them in the order in
   /// which they come: more go in than out, and those after it wait. The last of a region are done half as late again.

@@ -132,15 +132,18 @@ double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
     const double messages = std::min(values, std::max(1.0, parcels * copies));
     const double of_member = std::ceil(messages / members);
     const double sent = bytes * copies;
-    const Protocol& protocol = far.protocol(static_cast<std::int64_t>(sent / messages));
+    const auto each = static_cast<std::int64_t>(sent / messages);
+    const Protocol& protocol = far.protocol(each);
     seconds += protocol.latency +
-               std::max({of_member * far.overhead(),
+               std::max({of_member * far.handling(each),
                          sent * of_member / messages * protocol.seconds_per_byte,
                          sent * profile.port_seconds_per_byte}) +
                2 * sent / members * profile.copy_seconds_per_byte;
     if (members <= 1) continue;
     const double handed = std::min(values, members);
-    seconds += options.shared_memory ? profile.handover : near.latency() + handed * near.overhead();
+    const auto part = static_cast<std::int64_t>(sent / members / handed);
+    seconds +=
+        options.shared_memory ? profile.handover : near.latency() + handed * near.handling(part);
     seconds += 2 * sent / members * profile.copy_seconds_per_byte;
   }
   return seconds;

@@ -55,13 +55,15 @@ class Clock {
     }
     const Level level = exchange_.machine.level(rank, peer);
     const LevelCost& cost = profile_.at(level);
-    const Protocol& protocol = cost.protocol(static_cast<std::int64_t>(bytes));
+    const auto whole = static_cast<std::int64_t>(bytes);
+    const Protocol& protocol = cost.protocol(whole);
     const double packing = packed ? bytes * profile_.copy_seconds_per_byte : 0;
-    const double work = cost.overhead() + 2 * packing;
+    const double work = cost.handling(whole) + 2 * packing;
     const double part = exchange_.part_of_most(ranks_beside(rank));
     const double sent = bytes * protocol.seconds_per_byte + profile_.gap.value_or(0);
     work_[at(rank)] += messages * work;
-    host_[host_of(rank)] += messages * (cost.overhead() + 2 * part * packing);
+    const double of_bytes = cost.handling(whole) - cost.overhead() + 2 * packing;
+    host_[host_of(rank)] += messages * (cost.overhead() + part * of_bytes);
     packing_[at(rank)] += messages * packing;
     link_[at(rank)] += messages * sent;
     latency_ = std::max(latency_, protocol.latency);
@@ -159,17 +161,23 @@ double seconds_direct(const Exchange& it) {
   return clock.seconds();
 }
 
-/// The members of each region share out what has come from far, or is to go there, in so many parts for each other member.
-void share_out(Clock& clock, const Exchange& it, double parts) {
+/// The members of each region hand to so many of them what is to go far, or these hand out what has come from there, in so many
+/// parts for each member. Two of those hand things to each other, others only in one direction.
+void share_out(Clock& clock, const Exchange& it, double parts, double leaders) {
   for (const int rank : clock.followed()) {
     const auto members = it.machine.members(it.machine.region_of(rank));
     const auto count = static_cast<double>(members.size());
-    const double far = (static_cast<double>(it.machine.size()) - count) * it.block_bytes / count;
+    const double each = (static_cast<double>(it.machine.size()) - count) * it.block_bytes /
+                        std::min(count, leaders) / parts;
+    const auto leads = [&](int member) {
+      const auto place = std::find(members.begin(), members.end(), member) - members.begin();
+      return static_cast<double>(place) < leaders;
+    };
     for (const int peer : members) {
-      if (peer != rank) clock.exchange(rank, peer, parts, far / parts, true);
+      const double ways = (leads(rank) ? 0.5 : 0) + (leads(peer) ? 0.5 : 0);
+      if (peer != rank) clock.exchange(rank, peer, ways * parts, each, true);
     }
   }
-  clock.end_superstep();
 }
 
 /// One message of each rank for each other region, whose rank hands out each one that it gets.
@@ -182,29 +190,35 @@ double seconds_by_contributor(const Exchange& it) {
     });
   }
   clock.end_superstep();
-  share_out(clock, it, std::max(1, it.machine.regions() - 1));
+  share_out(clock, it, std::max(1, it.machine.regions() - 1), it.machine.size());
+  clock.end_superstep();
   return clock.seconds();
 }
 
-/// One message for each pair of regions, or several where a region has more members than there are others.
-double seconds_by_leaders(const Exchange& it) {
+/// One message for each pair of regions; or `divided` into several where a region has more members than there are others. What
+/// members have for each other is ready as early as what they hand in.
+double seconds_by_leaders(const Exchange& it, bool divided) {
   Clock clock(it);
   const auto others = static_cast<double>(it.machine.regions() - 1);
-  share_out(clock, it, 1);
+  const double leaders = divided ? it.machine.size() : others;
+  share_out(clock, it, 1, leaders);
+  for (const int rank : clock.followed()) {
+    for (const int peer : it.machine.members(it.machine.region_of(rank))) {
+      if (peer != rank) clock.exchange(rank, peer, 1, it.block_bytes, false);
+    }
+  }
+  clock.end_superstep();
   for (const int rank : clock.followed()) {
     const auto members = static_cast<double>(it.machine.members(it.machine.region_of(rank)).size());
-    const double parts = std::max(1.0, members / others);
+    const double parts = divided ? std::max(1.0, members / others) : 1.0;
     for_each_peer(it.machine, rank, [&](int peer, double ranks) {
-      if (it.machine.same_region(rank, peer)) {
-        clock.exchange(rank, peer, 1, it.block_bytes, false);
-      } else {
-        clock.exchange(rank, peer, parts / members, members * ranks * it.block_bytes / parts,
-                       false);
-      }
+      if (it.machine.same_region(rank, peer)) return;
+      clock.exchange(rank, peer, parts / members, members * ranks * it.block_bytes / parts, false);
     });
   }
   clock.end_superstep();
-  share_out(clock, it, 1);
+  share_out(clock, it, 1, leaders);
+  clock.end_superstep();
   return clock.seconds();
 }
 
@@ -289,7 +303,8 @@ std::vector<Relay> relays(const Exchange& it) {
   std::vector<Relay> found{{"direct", seconds_direct(it)}};
   if (it.machine.regions() > 1) {
     found.push_back({"two-step", seconds_by_contributor(it)});
-    found.push_back({"split", seconds_by_leaders(it)});
+    found.push_back({"aggregate", seconds_by_leaders(it, false)});
+    found.push_back({"split", seconds_by_leaders(it, true)});
   }
   return found;
 }

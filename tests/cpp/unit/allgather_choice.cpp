@@ -36,17 +36,22 @@ SharedMachine round_robin(int size, int regions) {
 }
 
 Profile profile(const char* name, double latency, double overhead, double seconds_per_byte,
-                double port, double handover, double cores) {
-  Profile it = with_network({}, name, latency, overhead, seconds_per_byte, port, cores);
+                double port, double handover, double cores, double of_processors = 0) {
+  Profile it =
+      with_network({}, name, latency, overhead, seconds_per_byte, port, cores, of_processors);
   it.handover = handover;
   it.copy_seconds_per_byte = 1.5e-10;
   return it;
 }
 
 std::vector<Profile> profiles() {
-  return {default_profile(), profile("cluster", 5e-6, 3e-6, 5e-10, 5e-10, 0.3e-6, 0),
+  return {default_profile(),
+          profile("cluster", 5e-6, 3e-6, 5e-10, 5e-10, 0.3e-6, 0),
           profile("fast fabric", 1e-6, 0.3e-6, 1e-10, 5e-11, 0.3e-6, 0),
-          profile("TCP, half a core for each host", 20e-6, 3e-6, 1e-9, 1e-9, 1e-6, 0.5)};
+          profile("TCP, half a core for each host", 20e-6, 3e-6, 1e-9, 1e-9, 1e-6, 0.5),
+          profile("cluster by processors", 5e-6, 3e-6, 5e-10, 3e-10, 0.3e-6, 0, 0.4),
+          profile("TCP by processors, half a core for each host", 2e-6, 7e-6, 7e-10, 3e-10, 1e-6,
+                  0.5, 0.9)};
 }
 
 /// Plans of one element for each rank: prices are asked for with elements of any size.

@@ -73,6 +73,24 @@ TEST(price_of_one_eager_message) {
   CHECK_EQUAL(one.of(Phase::non_local), 111);
 }
 
+TEST(price_of_bytes_that_processors_handle) {
+  Profile profile = slow();
+  profile.levels[2].protocols[0].processor_seconds_per_byte = 0.25;
+  auto plans = plans_of(3);
+  transfer(plans, 0, 1, 3);
+  // Sent until 2 + 6, three elements until 14, there at 114, received until 114 + 3 + 6.
+  const Price one = priced(plans, on_hosts({0, 1, 2}), profile);
+  CHECK_EQUAL(one.seconds, 123);
+  CHECK_EQUAL(one.seconds, profile.network().seconds(24));
+  CHECK(one.busy == (std::vector<double>{8, 9, 0}));
+  // Two to one rank: what comes second is handled when the first has been.
+  transfer(plans, 2, 1, 3);
+  CHECK(priced(plans, on_hosts({0, 1, 2}), profile).finished == (std::vector<double>{14, 132, 14}));
+  // Where all share a core, so is what they send: until 8 and 16, the second one there at 122, while the first is received.
+  profile.cores = 1;
+  CHECK_EQUAL(priced(plans, on_hosts({0, 1, 0}), profile).seconds, 132);
+}
+
 TEST(price_of_a_late_receive) {
   auto plans = plans_of(2);
   const int copied = copy(plans[1], 400);

@@ -26,7 +26,7 @@ Profile example() {
   profile.levels[2] = {2e-6,
                        3e-6,
                        {{64, 1e-6, 0, false, 0},
-                        {65536, 2e-6, 1e-9, false, 0},
+                        {65536, 2e-6, 1e-9, false, 0, 2e-10},
                         {Protocol::any_size, 9e-6, 1e-10, true, 0}}};
   profile.port_seconds_per_byte = 4e-11;
   profile.search = 1e-8;
@@ -63,7 +63,10 @@ TEST(protocols_go_by_size) {
   CHECK_EQUAL(network.protocol(65).latency, 2e-6);
   CHECK_EQUAL(network.protocol(65536).latency, 2e-6);
   CHECK(network.protocol(65537).rendezvous);
-  const double expected = 2e-6 + 2e-6 + 3e-6 + 1000 * 1e-9;
+  CHECK(std::abs(network.sending(1000) - (2e-6 + 1000 * 2e-10)) < 1e-15);
+  CHECK(std::abs(network.receiving(1000) - (3e-6 + 1000 * 2e-10)) < 1e-15);
+  CHECK_EQUAL(network.handling(64), network.overhead());
+  const double expected = 2e-6 + network.handling(1000) + 1000 * 1e-9;
   CHECK(std::abs(network.seconds(1000) - expected) < 1e-15);
 }
 
@@ -84,7 +87,8 @@ TEST(profiles_are_read_as_they_were_written) {
 TEST(what_a_profile_may_leave_out) {
   std::string text = replaced("\"cores\": 0.5", "\"cores\": 0");
   for (const std::string part :
-       {",\n  \"cores\": 0", "\"date\": \"2024-02-29\",\n  ", ", \"residual\": 0.5"}) {
+       {",\n  \"cores\": 0", "\"date\": \"2024-02-29\",\n  ", ", \"residual\": 0.5",
+        ", \"processor_seconds_per_byte\": 2e-10"}) {
     const std::size_t at = text.find(part);
     CHECK(at != std::string::npos);
     text.erase(at, part.size());
@@ -93,6 +97,7 @@ TEST(what_a_profile_may_leave_out) {
   expected.cores = 0;
   expected.date.clear();
   expected.levels[1].protocols[1].residual = 0;
+  expected.levels[2].protocols[1].processor_seconds_per_byte = 0;
   CHECK(read_profile(text, "it") == expected);
 }
 
@@ -104,6 +109,9 @@ TEST(a_profile_that_is_none_says_so) {
   refused("\"name\"", "\"nane\"", "name is missing");
   refused("\"search\": 1e-08", "\"search\": -1",
           "search is -1, but a number of seconds, not negative, is expected");
+  refused(
+      "\"processor_seconds_per_byte\": 2e-10", "\"processor_seconds_per_byte\": true",
+      "levels.network.protocols[1].processor_seconds_per_byte is true, but a number of seconds");
   refused("\"search\": 1e-08", "\"search\": null", "search is null, but");
   refused("\"search\": 1e-08", "\"search\": NaN", "a value is expected, but there is 'N'");
   refused("\"search\": 1e-08", "\"search\": 1, \"speed\": 1",

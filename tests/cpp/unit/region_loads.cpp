@@ -92,6 +92,20 @@ TEST(a_pair_is_divided_where_its_bytes_would_keep_one_leader_busy) {
   CHECK_EQUAL(all.size(), std::size_t{4});
 }
 
+TEST(bytes_that_processors_handle_are_divided_among_them) {
+  // As above, but it is the leader's processor that bytes keep busy; where all members share one, dividing gains nothing.
+  const RelayRules rules{Division::bytes, 0, 8};
+  Profile profile = default_profile();
+  profile.port_seconds_per_byte = 0;
+  Protocol& largest = profile.levels[2].protocols.back();
+  std::swap(largest.seconds_per_byte, largest.processor_seconds_per_byte);
+  for (const double ranks_per_core : {1.0, 4.0, 8.0}) {
+    RegionLoads loads(4, ranks_per_core, profile, rules);
+    loads.plan({even(1, true, 4, 2, 1'000'000)});
+    CHECK_EQUAL(loads.leaders(0).size(), std::size_t{ranks_per_core > 1 ? 1U : 4U});
+  }
+}
+
 TEST(receivers_have_leaders_for_as_many_parts_as_may_come) {
   // The other side may divide what it has among more leaders than this one would.
   const RelayRules rules{Division::bytes, 0, 8};
@@ -284,6 +298,17 @@ TEST(contributors_lead_where_their_own_messages_are_the_cheapest) {
   RegionLoads led(4, 1, profile, {Division::best, 0, 8});
   led.plan({few});
   CHECK(!led.by_contributor(0));
+}
+
+TEST(contributors_leave_it_to_leaders_where_handing_out_each_message_is_dear) {
+  // Eight ranks on half a core, with something for each of eight: if each contributor sent a message of its own, all who
+  // want some of it would have eight flags to see in the place of one.
+  Profile profile = default_profile();
+  profile.handover = 1.5e-6;
+  profile.levels[2].send_overhead = profile.levels[2].receive_overhead = 1e-6;
+  RegionLoads loads(8, 16, profile, {Division::best, 0, 1});
+  loads.plan({even(1, true, 8, 8, 64), even(1, false, 8, 8, 64)});
+  CHECK(loads.state().front() == Way::led);
 }
 
 TEST(parts_go_by_what_messages_of_their_size_take) {

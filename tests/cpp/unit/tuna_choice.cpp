@@ -19,14 +19,19 @@ using namespace testing;
 using SharedMachine = std::shared_ptr<const Machine>;
 
 Profile profile(const char* name, double latency, double overhead, double seconds_per_byte,
-                double port, double cores) {
-  return with_network(default_profile(), name, latency, overhead, seconds_per_byte, port, cores);
+                double port, double cores, double of_processors = 0) {
+  return with_network(default_profile(), name, latency, overhead, seconds_per_byte, port, cores,
+                      of_processors);
 }
 
 std::vector<Profile> profiles() {
-  return {default_profile(), profile("cluster", 5e-6, 3e-6, 5e-10, 5e-10, 0),
-          profile("fast fabric", 1e-6, 0.3e-6, 1e-10, 5e-11, 0),
-          profile("TCP, two cores for each host", 20e-6, 3e-6, 1e-9, 1e-9, 2)};
+  return {
+      default_profile(),
+      profile("cluster", 5e-6, 3e-6, 5e-10, 5e-10, 0),
+      profile("fast fabric", 1e-6, 0.3e-6, 1e-10, 5e-11, 0),
+      profile("TCP, two cores for each host", 20e-6, 3e-6, 1e-9, 1e-9, 2),
+      profile("cluster by processors", 5e-6, 3e-6, 5e-10, 3e-10, 0, 0.4),
+      profile("TCP by processors, half a core for each host", 2e-6, 7e-6, 7e-10, 3e-10, 0.5, 0.9)};
 }
 
 struct Planned {

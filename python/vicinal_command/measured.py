@@ -1,0 +1,232 @@
+"""What the ranks of `vicinal calibrate` have left, and the numbers of a profile that come of it by fits.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .fits import (
+    Piece, fit_pieces, fit_port, fit_slope, processor_by_piece, split_bytes, split_overheads, spread, typical,
+)
+from .gpus import device_of
+
+LEVELS = ("domain", "node", "network")
+OWN_CORE = 0.9
+"""Of a core that a rank has while all compute: from there on, none is shared."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level's numbers, and how far its samples lay apart."""
+
+    send: float
+    receive: float
+    pieces: Sequence[Piece]
+    spread: float
+    pair: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of a profile that is none of a level: what it is, how it is shown, and how good it is."""
+
+    value: float
+    quality: float | None = None
+    """A residual or a spread; None where it was not measured."""
+
+
+def read_results(folder: Path, task: dict[str, Any]) -> tuple[Results, dict[str, Level], dict[str, Figure]]:
+    """What the ranks have left in the folder, and the numbers that come of it."""
+    results = Results(folder, task)
+    alone = {name: level for name in LEVELS if (level := _level(results, name)) is not None}
+    levels = {name: _where_cores_are_shared(results, name, level) for name, level in alone.items()}
+    return results, levels, _figures(results, alone)
+
+
+class Results:
+    """What the ranks have left, each thing by the one that has measured it."""
+
+    def __init__(self, folder: Path, task: dict[str, Any]) -> None:
+        self.task = task
+        files = [np.load(folder / f"result-{rank}.npz") for rank in range(task["ranks"])]
+        self._by_rank = [{name: file[name] for name in file.files} for file in files]
+        self.mpi, self.machine = str(self._by_rank[0]["mpi"]), str(self._by_rank[0]["machine"])
+
+    def all(self, name: str) -> list[Floats]:
+        return [found[name] for found in self._by_rank if name in found]
+
+    def samples(self, name: str, width: int) -> Floats | None:
+        """By repetition and what was asked for; of several ranks the slowest."""
+        found = self.all(name)
+        return np.max(found, axis=0).reshape(-1, width) if found else None
+
+    @property
+    def gpu(self) -> Sequence[str] | None:
+        """What rank 0 has found: its name, how many there are, and something if it has kernels."""
+        found = self._by_rank[0].get("gpu")
+        return None if found is None else [str(each) for each in found]
+
+    @property
+    def device(self) -> dict[str, Any] | None:
+        """What the profile has of it."""
+        peer = next(iter(self.all("device_peer")), None)
+        device = device_of(self.gpu, self._by_rank[0].get("device"), peer, self.task["device_sizes"])
+        levels = {name: level for name in LEVELS if (level := _level(self, f"gpu_{name}")) is not None}
+        if device is None or not levels:
+            return device
+        return device | {"levels": {name: level_json(name, levels) for name in LEVELS}}
+
+    @cached_property
+    def cores_and_ranks(self) -> tuple[float, float]:
+        """How much of a core each rank has where all compute at once, summed up over those of a host; 0 for one each.
+        And how many ranks a host has."""
+        unit = float(np.median(self.all("unit")[0][:-1]))
+        # The mean: whoever had no turn in one repetition had longer ones in others.
+        shares = unit * np.array([np.mean(each) for each in self.all("paces")])
+        hosts = np.array([each[0] for each in self.all("host")])
+        together = [(shares[hosts == host].sum(), (hosts == host).sum()) for host in np.unique(hosts)]
+        ranks = float(np.median([count for _, count in together]))
+        if all(cores >= OWN_CORE * count for cores, count in together):
+            return 0.0, ranks
+        return round(float(np.median([cores for cores, _ in together])), 3), ranks
+
+    @property
+    def pairs_together(self) -> list[int]:
+        names = {name for found in self._by_rank for name in found if name.startswith("together_")}
+        return sorted(int(name.removeprefix("together_")) for name in names)
+
+
+def _level(results: Results, name: str) -> Level | None:
+    task = results.task
+    times = results.samples(f"{name}_one_way", len(task["sizes"]))
+    if times is None:
+        return None
+    pieces = fit_pieces(task["sizes"], typical(times), float(results.all(f"{name}_eager")[0][0]))
+    sending, receiving = (
+        _processor_time(results, f"{name}_{what}", task["counts"]) for what in ("sends", "receives")
+    )
+    handled = {task["small"]: sending + receiving} | {
+        size: sum(_processor_time(results, f"{name}_{what}_{size}", task["few"]) for what in ("sends", "receives"))
+        for size in task["handled"]
+    }
+    send, receive, rest = split_overheads(sending, receiving, float(typical(times)[0]), pieces)
+    rest = split_bytes(rest, processor_by_piece(rest, handled))
+    one, other = results.all(f"{name}_pair")[0]
+    return Level(send, receive, rest, spread(times), (int(one), int(other)))
+
+
+def _processor_time(results: Results, name: str, counts: Sequence[int]) -> float:
+    """Of one message more."""
+    samples = results.samples(name, len(counts))
+    assert samples is not None, name
+    # Nothing makes processor time less than it is.
+    return fit_slope(counts, samples.min(axis=0))
+
+
+def _where_cores_are_shared(results: Results, name: str, alone: Level) -> Level:
+    """The level with the processors' part as it is while all ranks are at it, where that is what they wait for.
+
+    Two ranks that measure while others sleep have caches and the system's queues for themselves, and messages of one
+    sender are taken in together.  The parts of both ends are as they are for two ranks.
+    """
+    counts = [int(count) for count in next(iter(results.all(f"{name}_all_counts")), [])]
+    cores, ranks = results.cores_and_ranks
+    if cores == 0 or len(counts) < 2:
+        return alone
+
+    def of_both(size: int) -> float:
+        """A turn takes the host's cores what its ranks take; they send as many as they receive."""
+        turns = [float(np.median(results.all(f"{name}_all_{size}_{count}"))) for count in counts]
+        return fit_slope(counts, turns) * cores / ranks
+
+    handled = {size: of_both(size) for size in (results.task["small"], *results.task["handled"])}
+    both = handled[results.task["small"]]
+    part = alone.send / (alone.send + alone.receive) if alone.send + alone.receive > 0 else 0.5
+    pieces = [
+        replace(piece, processor=processor / 2)
+        for piece, processor in zip(alone.pieces, processor_by_piece(alone.pieces, handled), strict=True)
+    ]
+    return replace(alone, send=both * part, receive=both * (1 - part), pieces=pieces)
+
+
+def _figures(results: Results, levels: dict[str, Level]) -> dict[str, Figure]:
+    """What there is beside the levels, from measurements, and from what is nearest to one."""
+    task = results.task
+    figures: dict[str, Figure] = {}
+    queued = results.samples("queued", len(task["queues"]))
+    figures["search"] = Figure(0.0) if queued is None else Figure(fit_slope(task["queues"], queued), spread(queued))
+    # Where no two ranks share memory, a message on the shortest way does the same, and more.
+    name = next(name for name in LEVELS if name in levels)
+    nearest = levels[name]
+    copies, handover = results.samples("copy", 1), results.samples("handover", 1)
+    short = nearest.send + nearest.pieces[0].latency + nearest.receive
+    if handover is None:
+        figures["handover"] = Figure(short)
+    else:
+        one_way = results.samples(f"{name}_one_way", len(task["sizes"]))
+        assert one_way is not None, name
+        figures["handover"] = handover_of(handover, float(typical(one_way)[0]))
+    figures["copy_seconds_per_byte"] = (
+        Figure(nearest.pieces[-1].in_all)
+        if copies is None
+        else Figure(float(typical(copies)[0]) / task["copied"], spread(copies))
+    )
+    figures["port_seconds_per_byte"] = _port(results, levels)
+    figures["cores"] = Figure(results.cores_and_ranks[0])
+    return figures
+
+
+def handover_of(seconds: Floats, short: float) -> Figure:
+    """The least: now and then two ranks have one core, which they then hand over as well.
+
+    If they had it all the time: a short message between the two takes no less than a handover, which it consists of.
+    """
+    least = float(seconds.min())
+    return Figure(min(least, short), spread(seconds) if least <= short else least / short - 1)
+
+
+def _port(results: Results, levels: dict[str, Level]) -> Figure:
+    farthest = levels[[name for name in LEVELS if name in levels][-1]]
+    counts = results.pairs_together
+    if not counts:
+        # One host has no port that anything goes through; a message has its own rate.
+        return Figure(farthest.pieces[-1].in_all)
+    times = [results.samples(f"together_{count}", 1) for count in counts]
+    seconds = np.array([typical(each)[0] for each in times if each is not None])
+    # A turn is the message and its empty answer, which cannot have taken more than the half.
+    answer = farthest.pieces[0].latency + farthest.send + farthest.receive
+    seconds = np.maximum(seconds - answer, seconds / 2)
+    piece = next(each for each in farthest.pieces if each.up_to is None or results.task["stream"] <= each.up_to)
+    # Alone, as measured here: the line of all sizes may lie a little off at this one.
+    latency = piece.latency + farthest.send + farthest.receive
+    rate = (float(seconds[0]) - latency) / results.task["stream"]
+    alone = Piece(None, latency, rate if rate > 0 else farthest.pieces[-1].in_all, 0.0)
+    value, residual = fit_port(counts, results.task["stream"], seconds, alone)
+    return Figure(value, residual)
+
+
+def level_json(name: str, levels: dict[str, Level]) -> dict[str, Any]:
+    """A level's numbers, or those of the one next to it, of two the nearer one."""
+    place = LEVELS.index(name)
+    level = levels[min(levels, key=lambda each: (abs(LEVELS.index(each) - place), LEVELS.index(each)))]
+    protocols = [
+        {
+            **({} if piece.up_to is None else {"up_to": piece.up_to}),
+            "latency": piece.latency, "seconds_per_byte": piece.per_byte, "rendezvous": piece.rendezvous,
+            **({"processor_seconds_per_byte": piece.processor} if piece.processor > 0 else {}),
+            "residual": piece.residual,
+        }
+        for piece in level.pieces
+    ]
+    return {
+        "measured": name in levels, "send_overhead": level.send, "receive_overhead": level.receive,
+        "protocols": protocols,
+    }
