@@ -25,7 +25,7 @@ struct Patterns {
 
 /// What Python says of where buffers lie, 'host' or 'device', and by which way they are moved. Throw argument faults.
 bool lies_on_device(std::string_view memory);
-DeviceWay device_way_called(std::string_view name);
+DeviceWay require_device_way(std::string_view name);
 
 void bind_exchanges(nanobind::module_& module);
 void bind_patterns(nanobind::module_& module);

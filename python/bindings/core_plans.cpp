@@ -74,7 +74,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   options.idle_ranks_lead = idle_ranks_lead;
   if (profile != nullptr) options.profile = *profile;
   options.on_device = lies_on_device(memory);
-  if (device_way) options.device_way = device_way_called(*device_way);
+  if (device_way) options.device_way = require_device_way(*device_way);
   const nb::gil_scoped_release released;
   auto both = plan_virtually(find_planner(strategy), machine.machine, patterns.by_rank, options);
   auto forward = std::make_shared<std::vector<Plan>>();
@@ -118,7 +118,7 @@ nb::dict described(Price found) {
 nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Index element_bytes,
                   std::string_view memory, std::string_view device_way) {
   const bool there = lies_on_device(memory);
-  const DeviceWay way = device_way_called(device_way);
+  const DeviceWay way = require_device_way(device_way);
   Price found;
   {
     const nb::gil_scoped_release released;

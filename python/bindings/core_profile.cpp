@@ -42,9 +42,9 @@ bool lies_on_device(std::string_view memory) {
   return there;
 }
 
-DeviceWay device_way_called(std::string_view name) {
-  const auto way = std::ranges::find(device_ways, name, &DeviceWay::name);
-  require(way != device_ways.end(), Fault::argument, "device_way is '", name,
+DeviceWay require_device_way(std::string_view name) {
+  const auto way = device_way_called(name);
+  require(way.has_value(), Fault::argument, "device_way is '", name,
           "', but 'staged', 'direct', 'shared' or 'direct-shared' is expected");
   return *way;
 }

@@ -70,8 +70,10 @@ void bind_calibrate(nb::module_& module) {
            })
       .def("one_way",
            [](Calibrator& it, RankPair pair, const std::vector<std::int64_t>& sizes, Effort effort,
-              bool of_gpu) {
-             return without_lock([&] { return it.one_way(pair, sizes, effort, memory(of_gpu)); });
+              bool of_gpu, bool others_wait) {
+             const Others others = others_wait ? Others::wait : Others::sleep;
+             return without_lock(
+                 [&] { return it.one_way(pair, sizes, effort, memory(of_gpu), others); });
            })
       .def("eager_limit",
            [](Calibrator& it, RankPair pair, std::int64_t largest, bool of_gpu) {

@@ -150,11 +150,32 @@ def _where_cores_are_shared(results: Results, name: str, alone: Level) -> Level:
     handled = {size: of_both(size) for size in (results.task["small"], *results.task["handled"])}
     both = handled[results.task["small"]]
     part = alone.send / (alone.send + alone.receive) if alone.send + alone.receive > 0 else 0.5
-    pieces = [
+    pieces = _while_others_wait(results, name, both, handled) or [
         replace(piece, processor=processor / 2)
         for piece, processor in zip(alone.pieces, processor_by_piece(alone.pieces, handled), strict=True)
     ]
     return replace(alone, send=both * part, receive=both * (1 - part), pieces=pieces)
+
+
+def _while_others_wait(results: Results, name: str, both: float, handled: dict[int, float]) -> list[Piece]:
+    """Protocols as they are where ranks that wait have their turns of the core as well; none where that was not measured.
+
+    Each step of a message, of a large one many, waits for its rank's turn. What processors take is apart, at their speed.
+    """
+    sizes = results.task["sizes"]
+    times = results.samples(f"{name}_waited", len(sizes))
+    if times is None:
+        return []
+    cores, _ = results.cores_and_ranks
+    speed = cores / np.ceil(cores)
+    pieces = fit_pieces(sizes, typical(times), float(results.all(f"{name}_eager")[0][0]))
+    return [
+        replace(
+            piece, processor=processor / 2, latency=max(0.0, piece.latency - both / speed),
+            per_byte=max(0.0, piece.per_byte - processor / speed),
+        )
+        for piece, processor in zip(pieces, processor_by_piece(pieces, handled), strict=True)
+    ]
 
 
 def _figures(results: Results, levels: dict[str, Level]) -> dict[str, Figure]:

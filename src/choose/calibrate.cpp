@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "choose/measuring.hpp"
 
@@ -80,9 +81,15 @@ constexpr double nap = 1e-3;
 Calibrator::Calibrator(MPI_Comm user, std::string_view regions)
     : communicator_(mpi::Communicator::of(user)), machine_(communicator_->machine(regions)) {}
 
-void Calibrator::sleep_until_all_are_here() {
+void Calibrator::meet(Others until_then) {
   mpi::PendingOperation all_here = mpi::ibarrier(communicator_->handle());
-  while (!all_here.test()) measuring::sleep(nap);
+  while (!all_here.test()) {
+    if (until_then == Others::sleep) {
+      measuring::sleep(nap);
+    } else {
+      std::this_thread::yield();
+    }
+  }
 }
 
 bool Calibrator::shares_memory(RankPair pair) const {
@@ -95,12 +102,13 @@ Samples Calibrator::handover(RankPair pair, Effort effort) {
   measure([&] {
     const bool begins = rank() == pair.first;
     if ((!begins && rank() != pair.second) || !shares_memory(pair)) return;
+    const Keeping keeping(begins ? Keeping::On::first : Keeping::On::last);
     const Common common(*communicator_, pair, 4 * Common::flag_stride);
     const SharedFlag mine = common.flag(begins ? 1 : 2), theirs = common.flag(begins ? 2 : 1);
     std::vector<double> times(static_cast<std::size_t>(turns_for(effort.seconds, of_one)));
     std::uint64_t turn = 0;
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
-      // Two that share a core hand it to each other as well. Whoever wakes up is given an idle one, where there is one.
+      // Two that share a core hand it to each other as well, where they cannot be kept apart.
       measuring::sleep(nap);
       for (double& time : times) {
         const double begin = now();
@@ -121,6 +129,7 @@ Samples Calibrator::copy(RankPair pair, std::int64_t bytes, Effort effort) {
   measure([&] {
     const bool writes = rank() == pair.first, reads = rank() == pair.second;
     if ((!writes && !reads) || !shares_memory(pair)) return;
+    const Keeping keeping(writes ? Keeping::On::first : Keeping::On::last);
     const auto length = static_cast<std::size_t>(bytes);
     const Common common(*communicator_, pair, length + 4 * Common::flag_stride);
     std::byte* const data = common.data() + 4 * Common::flag_stride;

@@ -27,6 +27,9 @@ struct Effort {
   double seconds = 1e-3;  ///< of each sample, about: as many turns as take so long
 };
 
+/// What ranks do that do not measure. While an exchange is executed they wait, so that each gets its turn of a shared core.
+enum class Others : std::uint8_t { sleep, wait };
+
 /// Where the messages lie that are measured: in the host's memory, or that of the first GPU, on all ranks.
 enum class MessagesOf : std::uint8_t { host, gpu };
 
@@ -45,7 +48,7 @@ class Calibrator {
 
   /// One way of a message of each size, on the pair's first rank: half of a round trip. Receives are posted before.
   Samples one_way(RankPair pair, std::span<const std::int64_t> sizes, Effort effort,
-                  MessagesOf memory);
+                  MessagesOf memory, Others others = Others::sleep);
 
   /// The most bytes of which a send completes though its receive is not posted, up to `largest`; on the first rank,
   /// else -1. Found by halving, so it takes for granted that smaller ones do, too.
@@ -103,12 +106,13 @@ class Calibrator {
  private:
   /// Runs what this rank has to do in a measurement, if anything, while the others sleep.
   template <class Part>
-  void measure(Part part) {
-    sleep_until_all_are_here();
+  void measure(Part part, Others others = Others::sleep) {
+    meet(Others::sleep);
     part();
-    sleep_until_all_are_here();
+    meet(others);
   }
-  void sleep_until_all_are_here();
+  /// Returns when all are here.
+  void meet(Others until_then);
   Samples many(RankPair pair, std::int64_t bytes, std::span<const int> counts, Effort effort,
                bool of_sender, MessagesOf memory);
   [[nodiscard]] bool shares_memory(RankPair pair) const;

@@ -77,29 +77,31 @@ constexpr double first_guess = 20e-6;
 }  // namespace
 
 Samples Calibrator::one_way(RankPair pair, std::span<const std::int64_t> sizes, Effort effort,
-                            MessagesOf memory) {
+                            MessagesOf memory, Others others) {
   Samples samples;
-  measure([&] {
-    if (rank() != pair.first && rank() != pair.second) return;
-    const bool begins = rank() == pair.first;
-    const Line line(*communicator_, begins ? pair.second : pair.first);
-    const std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
-    const Payload out(largest, memory), in(largest, memory);
-    std::vector<double> of_one(sizes.size(), first_guess);
-    // One repetition more, for warming up and for knowing how many turns fill a sample.
-    for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
-      for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const std::span mine = out.first(sizes[i]), theirs = in.first(sizes[i]);
-        if (!begins) {
-          pong(line, theirs, mine, line.hear());
-          continue;
+  measure(
+      [&] {
+        if (rank() != pair.first && rank() != pair.second) return;
+        const bool begins = rank() == pair.first;
+        const Line line(*communicator_, begins ? pair.second : pair.first);
+        const std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
+        const Payload out(largest, memory), in(largest, memory);
+        std::vector<double> of_one(sizes.size(), first_guess);
+        // One repetition more, for warming up and for knowing how many turns fill a sample.
+        for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
+          for (std::size_t i = 0; i < sizes.size(); ++i) {
+            const std::span mine = out.first(sizes[i]), theirs = in.first(sizes[i]);
+            if (!begins) {
+              pong(line, theirs, mine, line.hear());
+              continue;
+            }
+            const double seconds = repetition < 0 ? effort.seconds / 4 : effort.seconds;
+            const double round_trip = timed_pings(line, mine, theirs, seconds, of_one[i]);
+            if (repetition >= 0) samples.push_back(round_trip / 2);
+          }
         }
-        const double seconds = repetition < 0 ? effort.seconds / 4 : effort.seconds;
-        const double round_trip = timed_pings(line, mine, theirs, seconds, of_one[i]);
-        if (repetition >= 0) samples.push_back(round_trip / 2);
-      }
-    }
-  });
+      },
+      others);
   return samples;
 }
 

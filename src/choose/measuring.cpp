@@ -16,6 +16,23 @@ double processor_time() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+Keeping::Keeping(On cpu) {
+  if (sched_getaffinity(0, sizeof before_, &before_) != 0) CPU_ZERO(&before_);
+  int kept = -1;
+  for (int each = 0; each < CPU_SETSIZE; ++each) {
+    if (CPU_ISSET(each, &before_) && (kept < 0 || cpu == On::last)) kept = each;
+  }
+  if (kept < 0) return;  // on a machine with more CPUs than a set of this size has
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(kept, &one);
+  sched_setaffinity(0, sizeof one, &one);
+}
+
+Keeping::~Keeping() {
+  if (CPU_COUNT(&before_) > 0) sched_setaffinity(0, sizeof before_, &before_);
+}
+
 void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 void finish(std::span<mpi::PendingOperation> operations) {

@@ -2,6 +2,8 @@
 // take part agree on how often.
 #pragma once
 
+#include <sched.h>
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -27,6 +29,20 @@ enum Tag : int {
 
 /// Of this thread: what others do on its core, and waiting for them, is not in it.
 [[nodiscard]] double processor_time();
+
+/// Keeps this thread on one of the CPUs that it may use, while this lives: the first of them, or the last. Two ranks of one host that
+/// do otherwise share none, if they may use two.
+class Keeping {
+ public:
+  enum class On : std::uint8_t { first, last };
+  explicit Keeping(On cpu);
+  Keeping(const Keeping&) = delete;
+  Keeping& operator=(const Keeping&) = delete;
+  ~Keeping();
+
+ private:
+  cpu_set_t before_{};  ///< empty where nothing was changed
+};
 
 /// Lets time pass without using the processor.
 void sleep(double seconds);

@@ -72,12 +72,7 @@ constexpr std::array members = std::to_array<Member>({
        return radix && (*radix == 0 || (*radix >= 2 && *radix <= 1 << 20));
      }},
     {"vicinal_device_way",
-     [](Settings& it, const std::string& text) {
-       it.options.device_way.reset();
-       for (const DeviceWay& way : device_ways) {
-         if (text == way.name) it.options.device_way = way;
-       }
-     },
+     [](Settings& it, const std::string& text) { it.options.device_way = device_way_called(text); },
      [](const Settings& it) {
        return word(it.options.device_way ? it.options.device_way->name : "automatic");
      }},

@@ -3,7 +3,7 @@
 //   {"kind": "vicinal profile", "format": 1, "name": "...", "source": "...", "date": "2021-04-08",
 //    "levels": {"domain":  {"measured": true, "send_overhead": 2e-07, "receive_overhead": 2e-07,
 //                           "protocols": [{"up_to": 8192, "latency": 1e-06, "seconds_per_byte": 1e-10,
-//                                          "rendezvous": false, "residual": 0.02},
+//                                          "rendezvous": false, "processor_seconds_per_byte": 2e-11, "residual": 0.02},
 //                                         {"latency": 3e-06, "seconds_per_byte": 5e-11, "rendezvous": true}]},
 //               "node": ..., "network": ...},
 //    "port_seconds_per_byte": 4e-11, "search": 1e-08, "handover": 1e-07, "copy_seconds_per_byte": 6e-11,
@@ -17,11 +17,11 @@
 //
 // Its "peer", of kernels that reach into another rank's memory, and "levels", of messages between GPUs' memory, may be left
 // out.
-// Times are seconds. "date", "measured", "residual" and "cores" may be left out; anything that format 1 does not
+// Times are seconds. "date", "measured", "processor_seconds_per_byte", "residual" and "cores" may be left out; anything that format 1 does not
 // know is refused, so that a slip of the pen is not a number that nobody uses.
 //
 // With "gap": 2e-07 beside "cores" the profile is one of LogGP's (price.hpp): o are the overheads, L a latency, G
-// "seconds_per_byte" and g the gap. LogGP has no place for "port_seconds_per_byte", "search", "cores", which must be 0, and rendezvous.
+// "seconds_per_byte" and g the gap; with "processor_seconds_per_byte" for O, one of LogGOPS's. LogGP has no place for "port_seconds_per_byte", "search", "cores", which must be 0, and rendezvous.
 #pragma once
 
 #include <array>

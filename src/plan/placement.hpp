@@ -3,8 +3,10 @@
 // reads a slot finds out where its owner has put it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +39,11 @@ inline constexpr DeviceWay staged_way = device_ways.front();
 /// The one that does these.
 constexpr DeviceWay device_way(bool direct, bool shared) {
   return device_ways[(direct ? 1U : 0U) + (shared ? 2U : 0U)];
+}
+/// The one of that name, or none.
+constexpr std::optional<DeviceWay> device_way_called(std::string_view name) {
+  const auto found = std::ranges::find(device_ways, name, &DeviceWay::name);
+  return found == device_ways.end() ? std::nullopt : std::optional(*found);
 }
 
 /// Which way a plan is to take.

@@ -74,7 +74,9 @@ class Rank:
 
     def _messages(self, level: str, pair: Pair, of_gpu: bool = False) -> None:
         measure, task, name = self.calibrator, self.task, f"gpu_{level}" if of_gpu else level
-        self._keep(f"{name}_one_way", measure.one_way(pair, task["sizes"], self.effort, of_gpu))
+        self._keep(f"{name}_one_way", measure.one_way(pair, task["sizes"], self.effort, of_gpu, False))
+        if level == "network" and not of_gpu:
+            self._keep(f"{name}_waited", measure.one_way(pair, task["sizes"], self.effort, False, True))
         limit = measure.eager_limit(pair, task["sizes"][-1], of_gpu)
         self._keep(f"{name}_eager", [limit] if limit >= 0 else [])
         for what in ("sends", "receives"):
@@ -114,7 +116,8 @@ class Rank:
         pairs = list(zip(*ends, strict=False))
         counts = sorted({min(1 << power, len(pairs)) for power in range(len(pairs).bit_length() + 1)})
         for count in counts:
-            samples = self.calibrator.together(pairs[:count], self.task["stream"], self.effort)
+            enough = effort(self.task["repetitions"], self.task["crowd_seconds"])
+            samples = self.calibrator.together(pairs[:count], self.task["stream"], enough)
             self._keep(f"together_{count}", samples)
 
     def _all_at_once(self) -> None:
