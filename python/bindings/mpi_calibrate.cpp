@@ -116,6 +116,10 @@ void bind_calibrate(nb::module_& module) {
            [](Calibrator& it, RankPair pair, std::int64_t bytes, Effort effort) {
              return without_lock([&] { return it.copy(pair, bytes, effort); });
            })
+      .def("copies",
+           [](Calibrator& it, std::int64_t bytes, Effort effort) {
+             return without_lock([&] { return it.copies(bytes, effort); });
+           })
       .def("device",
            [](Calibrator& it, const std::vector<std::int64_t>& sizes, Effort effort) {
              return without_lock([&] { return it.device(sizes, effort); });

@@ -27,6 +27,8 @@ SMALL = 8
 STREAM = 1 << 18
 """Bytes of the messages that go through a port together."""
 COPIED = 1 << 17
+COPIED_BY_ALL = 1 << 22
+"""What all ranks of a host copy does not fit into its caches, as large messages do not."""
 
 LARGE_RESIDUAL, LARGE_SPREAD, BUSY = 0.15, 0.25, 0.3
 
@@ -84,6 +86,7 @@ def _task(request: Request) -> dict[str, Any]:
         "queues": [0, 128, 256] if request.quick else [0, 64, 128, 256, 512],
         "stream": STREAM,
         "copied": COPIED,
+        "copied_by_all": COPIED_BY_ALL,
         "device_sizes": [1 << power for power in range(4, 23, 6 if request.quick else 2)],
         "repetitions": 3 if request.quick else 9,
         "seconds": 2e-4 if request.quick else 1e-3,

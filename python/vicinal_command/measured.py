@@ -187,7 +187,7 @@ def _figures(results: Results, levels: dict[str, Level]) -> dict[str, Figure]:
     # Where no two ranks share memory, a message on the shortest way does the same, and more.
     name = next(name for name in LEVELS if name in levels)
     nearest = levels[name]
-    copies, handover = results.samples("copy", 1), results.samples("handover", 1)
+    handover = results.samples("handover", 1)
     short = nearest.send + nearest.pieces[0].latency + nearest.receive
     if handover is None:
         figures["handover"] = Figure(short)
@@ -195,11 +195,7 @@ def _figures(results: Results, levels: dict[str, Level]) -> dict[str, Figure]:
         one_way = results.samples(f"{name}_one_way", len(task["sizes"]))
         assert one_way is not None, name
         figures["handover"] = handover_of(handover, float(typical(one_way)[0]))
-    figures["copy_seconds_per_byte"] = (
-        Figure(nearest.pieces[-1].in_all)
-        if copies is None
-        else Figure(float(typical(copies)[0]) / task["copied"], spread(copies))
-    )
+    figures["copy_seconds_per_byte"] = _copies(results, nearest)
     figures["port_seconds_per_byte"] = _port(results, levels)
     figures["cores"] = Figure(results.cores_and_ranks[0])
     return figures
@@ -212,6 +208,19 @@ def handover_of(seconds: Floats, short: float) -> Figure:
     """
     least = float(seconds.min())
     return Figure(min(least, short), spread(seconds) if least <= short else least / short - 1)
+
+
+def _copies(results: Results, nearest: Level) -> Figure:
+    """Of one rank, or where cores are shared of all at once; else what messages take on the shortest way."""
+    cores, ranks = results.cores_and_ranks
+    if cores > 0:
+        # Of ranks that share a core, those that have it are as fast as the others are slow: bytes add up.
+        rates = 1 / np.array(results.all("copies"))
+        return Figure(cores / ranks / float(np.mean(rates)), spread(np.mean(rates, axis=0)[:, None]))
+    copies = results.samples("copy", 1)
+    if copies is None:
+        return Figure(nearest.pieces[-1].in_all)
+    return Figure(float(typical(copies)[0]) / results.task["copied"], spread(copies))
 
 
 def _port(results: Results, levels: dict[str, Level]) -> Figure:

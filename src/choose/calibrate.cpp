@@ -156,6 +156,32 @@ Samples Calibrator::copy(RankPair pair, std::int64_t bytes, Effort effort) {
   return samples;
 }
 
+Samples Calibrator::copies(std::int64_t bytes, Effort effort) {
+  constexpr std::size_t places = 4;
+  const auto length = static_cast<std::size_t>(bytes);
+  Samples samples;
+  measure([&] {
+    std::vector<std::byte> from(places * length, std::byte{1}), to(places * length);
+    const auto copy_until = [&](double end) {
+      double copied = 0;
+      for (std::size_t place = 0; now() < end; place = (place + 1) % places) {
+        std::memcpy(to.data() + place * length, from.data() + place * length, length);
+        copied += static_cast<double>(bytes);
+      }
+      return copied;
+    };
+    for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
+      const double begin = now();
+      copy_until(begin + effort.seconds);
+      const double copied = copy_until(begin + 2 * effort.seconds);
+      copy_until(begin + 3 * effort.seconds);
+      require(to.front() == std::byte{1}, Fault::internal, "a copy is not what was copied");
+      samples.push_back(effort.seconds / std::max(copied, 1.0));
+    }
+  });
+  return samples;
+}
+
 Samples Calibrator::unit(Effort effort) {
   Samples samples;
   measure([&] {

@@ -80,6 +80,10 @@ class Calibrator {
   /// of one rank twice has what it has written itself.
   Samples copy(RankPair pair, std::int64_t bytes, Effort effort);
 
+  /// Seconds for each byte of a copy of so many, where all ranks copy from one of some places in turn to another; on all ranks.
+  /// As of paces(), the middle one of three times counts.
+  Samples copies(std::int64_t bytes, Effort effort);
+
   /// What the first GPU of rank 0 takes, on that rank: for each size a copy to it, a gather of words of 8 bytes in its
   /// memory, and a copy to the host, each as two numbers: until it is on its way, and until it is known to be done.
   /// Sizes are multiples of 8 from 16 on. Empty where there is no GPU.

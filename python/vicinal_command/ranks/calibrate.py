@@ -121,8 +121,10 @@ class Rank:
             self._keep(f"together_{count}", samples)
 
     def _all_at_once(self) -> None:
-        """Exchanges of all ranks at each level, with as many others as each rank has there, up to some."""
+        """Copies of all ranks, and their exchanges at each level, with as many others as each rank has there, up to some."""
         everybody = range(len(self.hosts))
+        at_it = effort(3, self.task["work_seconds"])
+        self._keep("copies", self.calibrator.copies(self.task["copied_by_all"], at_it))
         for level in LEVELS:
             others = min(sum(self.calibrator.level(one, other) == level for other in everybody if other != one)
                          for one in everybody)
