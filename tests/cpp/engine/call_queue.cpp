@@ -33,6 +33,13 @@ struct Circle {
                                 {"vicinal_regions", few_regions(size)}},
                           &graph));
   }
+  /// Returns when all ranks are here, and makes progress until then: what a call that has failed at once still owes to others
+  /// has no request, and a leader may not block inside MPI before it is done.
+  void meet() const {
+    MPI_Request others = MPI_REQUEST_NULL;
+    MPI_Ibarrier(comm, &others);
+    for (int done = 0; done == 0; MPI_Test(&others, &done, MPI_STATUS_IGNORE)) vicinal_progress();
+  }
   /// Whether what comes along some edge of this rank is that rank's.
   [[nodiscard]] bool hears(int other) const {
     return other != rank && std::find(peers.begin(), peers.end(), other) != peers.end();
@@ -234,6 +241,7 @@ TEST(a_fault_is_that_of_one_call) {
         }
       }
     }
+    circle.meet();
   });
 }
 
@@ -277,6 +285,7 @@ TEST(a_fault_among_many_calls_in_flight) {
         }
       }
     }
+    circle.meet();
   });
 }
 
@@ -294,14 +303,8 @@ TEST(who_is_slow_to_leave_a_good_call_hears_nothing_of_a_later_fault) {
         if (code == MPI_SUCCESS) code = vicinal_wait(&bad.request);
         bad.judge(code, 0);
       }
-      int done = 0;
       // Progress without an interest in either, until the others have failed.
-      MPI_Request others = MPI_REQUEST_NULL;
-      MPI_Ibarrier(circle.comm, &others);
-      while (done == 0) {
-        MPI_Test(&others, &done, MPI_STATUS_IGNORE);
-        vicinal_progress();
-      }
+      circle.meet();
       if (slow) {
         good.wait();
         bad.judge(vicinal_wait(&bad.request), 0);
