@@ -73,11 +73,15 @@
  *                         one inside regions; between them nothing is passed on then. Of 'cascade' it is
  *                         the one between regions.
  *   vicinal_device_way    how what lies in a GPU's memory is moved: 'automatic', 'staged', 'direct',
- *                         'shared' or 'direct-shared' (default 'automatic'). 'staged': by way of the
- *                         host's memory. 'direct': MPI is given the GPU's memory, if it takes that, which
- *                         docs/gpu.md tells; else staged, with a warning. 'shared': ranks of a host reach
- *                         into each other's GPU's memory, which they must be able to. 'direct-shared':
- *                         both. 'automatic': what the profile has faster for a plan.
+ *                         'shared', 'direct-shared', 'lent' or 'direct-lent' (default 'automatic').
+ *                         'staged': by way of the host's memory. 'direct': MPI is given the GPU's
+ *                         memory, if it takes that, which docs/gpu.md tells; else staged, with a warning.
+ *                         'shared': ranks of a host reach into each other's GPU's memory, which they must
+ *                         be able to. 'direct-shared': both. 'lent', 'direct-lent': as 'shared' and 'direct-shared', but peers on the
+ *                         host read what is sent where it lies, which spares a copy of it, and is a
+ *                         promise: memory that has been sent from stays allocated until all ranks have
+ *                         freed the exchange. 'automatic': what the profile has faster for a plan, of
+ *                         those that need no promise.
  *   vicinal_profile       what the machine costs, by which plans are chosen: the name of a file as
  *                         'vicinal calibrate' writes it (none by default). It is read once per process.
  *                         Ranks must have profiles with the same contents, wherever each node keeps its

@@ -46,8 +46,8 @@ class Halo:
     local
         How ranks of a host hand data over: "shared" memory (default) or "messages".
     device_way
-        How what lies in a GPU's memory is moved (docs/gpu.md): "automatic" (default), "staged", "direct", "shared" or
-        "direct-shared".
+        How what lies in a GPU's memory is moved (docs/gpu.md): "automatic" (default), "staged", "direct", "shared",
+        "direct-shared", or, where what is exchanged stays allocated until the halo is gone on all ranks, "lent" or "direct-lent".
     in_flight
         How many exchanges of each direction may be in flight at once: 1 to 8 (default 4).
     split_bytes, leader_shift

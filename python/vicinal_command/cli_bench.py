@@ -263,8 +263,8 @@ def _add_gpu_scatter(benches: Any) -> None:
     add_profile(command)
     command.add_argument(
         "--ways", default="all", metavar="NAMES",
-        help="how vicinal moves what lies on a GPU: shared, staged and automatic (default), or some of these, direct and "
-        "direct-shared",
+        help="how vicinal moves what lies on a GPU: lent, shared, staged and automatic (default), or some of these, direct, "
+        "direct-shared and direct-lent",
     )
     command.add_argument(
         "--sizes", type=positives, default=list(MESSAGES), metavar="LIST",

@@ -37,8 +37,8 @@ def add_explain(commands: Any) -> None:
         "(default host)",
     )
     explain.add_argument(
-        "--device-way", choices=("automatic", "staged", "direct", "shared", "direct-shared"), default="automatic",
-        help="with --memory device: how buffers there are moved (docs/gpu.md); by default whichever is fastest by the profile",
+        "--device-way", choices=("automatic", "staged", "direct", "shared", "direct-shared", "lent", "direct-lent"), default="automatic",
+        help="with --memory device: how buffers there are moved (docs/gpu.md); by default whichever is fastest by the profile, of those that need no promise",
     )
     explain.add_argument("--rank", type=int, metavar="R", help="print rank R's plan under the strategy")
 

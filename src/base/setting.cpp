@@ -62,7 +62,7 @@ constexpr std::array table = std::to_array<Setting>({
      "the one that a cost model finds best",
      Form::special, "0, or a whole number from 2 to 1048576"},
     {"vicinal_device_way", "automatic", "how what lies in a GPU's memory is moved", Form::words,
-     "automatic staged direct shared direct-shared"},
+     "automatic staged direct shared direct-shared lent direct-lent"},
     {"vicinal_profile", "", "what the machine costs, by which plans are chosen", Form::special,
      "the name of a file as 'vicinal calibrate' writes it", 0, 0, Scope::call, true, true},
     {"vicinal_choice", "estimate", "how 'automatic' is decided", Form::words,

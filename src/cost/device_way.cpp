@@ -1,5 +1,7 @@
 #include "cost/device_way.hpp"
 
+#include <algorithm>
+
 #include "base/product.hpp"
 #include "cost/devices.hpp"
 
@@ -14,9 +16,22 @@ struct Ways {
   [[nodiscard]] bool other_is_cheaper() const { return otherwise < by_host; }
 };
 
+/// How many ranks share the rank's GPU.
+double ranks_of_gpu(const Machine& machine, const Profile& profile, int rank) {
+  const int ranks = machine.ranks_on(machine.host_of(rank));
+  const int count = profile.device->count > 0 ? std::min(profile.device->count, ranks) : ranks;
+  return static_cast<double>(ranks) / count;
+}
+
+/// What a GPU takes for it, where the others that share it have as much to do at the same time: their bytes pass one after another.
+double shared_seconds(const DeviceWork& work, std::int64_t bytes, double sharing) {
+  return work.seconds(0) + sharing * static_cast<double>(bytes) * work.seconds_per_byte;
+}
+
 /// Gathering and scattering on the GPU takes as long either way.
 Ways of_messages(const Plan& plan, const Machine& machine, const Profile& profile,
                  Index element_bytes) {
+  const double sharing = ranks_of_gpu(machine, profile, plan.rank);
   const DeviceCost& device = *profile.device;
   const std::vector<bool> there = lying_on_device(plan, {true, true}, true);
   Ways ways;
@@ -25,7 +40,7 @@ Ways of_messages(const Plan& plan, const Machine& machine, const Profile& profil
     if (!is_message(it.kind) || !there[static_cast<std::size_t>(sends ? it.from : it.to)]) continue;
     const std::int64_t bytes = product(it.count, element_bytes);
     const auto level = static_cast<std::size_t>(machine.level(plan.rank, it.peer));
-    ways.by_host += (sends ? device.to_host : device.to_device).seconds(bytes) +
+    ways.by_host += shared_seconds(sends ? device.to_host : device.to_device, bytes, sharing) +
                     profile.levels[level].seconds(bytes);
     ways.otherwise += (*device.levels)[level].seconds(bytes);
   }
@@ -33,7 +48,9 @@ Ways of_messages(const Plan& plan, const Machine& machine, const Profile& profil
 }
 
 /// Of this rank's slots, and as if those of others were like them.
-Ways of_handovers(const Plan& plan, const Profile& profile, Index element_bytes) {
+Ways of_handovers(const Plan& plan, const Machine& machine, const Profile& profile,
+                  Index element_bytes) {
+  const double sharing = ranks_of_gpu(machine, profile, plan.rank);
   const std::vector<bool> mine = slots_on_device(plan, {true, true});
   const std::vector<bool> staged = lying_on_device(plan, {true, true}, false);
   std::vector<bool> shared = staged;
@@ -53,8 +70,8 @@ Ways of_handovers(const Plan& plan, const Profile& profile, Index element_bytes)
     if (!out && !in) continue;
     const std::int64_t bytes = product(total(it.runs), element_bytes);
     const auto by = [&](const std::vector<bool>& there) {
-      return detail::work_of(detail::device_task(plan, it, there, element_bytes), *profile.device)
-          .seconds(bytes);
+      const auto task = detail::device_task(plan, it, there, element_bytes);
+      return shared_seconds(detail::work_of(task, *profile.device), bytes, sharing);
     };
     ways.by_host += by(staged);
     ways.otherwise += by(shared);
@@ -70,7 +87,7 @@ DeviceWay cheaper_way(const Plan& plan, const Machine& machine, const Profile& p
   return device_way(
       profile.device->levels &&
           of_messages(plan, machine, profile, element_bytes).other_is_cheaper(),
-      profile.device->peer && of_handovers(plan, profile, element_bytes).other_is_cheaper());
+      profile.device->peer && of_handovers(plan, machine, profile, element_bytes).other_is_cheaper());
 }
 
 }  // namespace vicinal

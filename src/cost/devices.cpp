@@ -67,6 +67,7 @@ DeviceWork work_of(DeviceTask task, const DeviceCost& cost) {
     case DeviceTask::gather_to_host: return kernel_and(cost.to_host);
     case DeviceTask::scatter_to_device: return kernel_and(cost.to_device);
     case DeviceTask::none:
+    case DeviceTask::lent:
     case DeviceTask::message: break;
   }
   return {};

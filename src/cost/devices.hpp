@@ -17,6 +17,7 @@ namespace detail {
 /// pinned memory, too, for a while (memory/device/reach.hpp); what is in one piece on both sides is copied.
 enum class DeviceTask : std::uint8_t {
   none,
+  lent,  ///< nothing: peers read the source where it lies
   kernel,
   kernel_to_host,    ///< which writes to pinned memory
   kernel_from_host,  ///< which reads it
@@ -30,7 +31,7 @@ enum class DeviceTask : std::uint8_t {
 
 /// Whether a GPU does it.
 constexpr bool is_gpus(DeviceTask task) {
-  return task != DeviceTask::none && task != DeviceTask::message;
+  return task > DeviceTask::lent && task != DeviceTask::message;
 }
 
 /// `there`: by buffer, whether it lies in a GPU's memory.

@@ -156,6 +156,7 @@ class TimedRun {
       case OperationKind::receive: return steps_.cost(id).receiving(step.bytes) + search(id);
       case OperationKind::copy:
       case OperationKind::reduce:
+        if (step.device == DeviceTask::lent) return 0;
         if (is_gpus(step.device)) return devices_.processor_seconds(step.device);
         return static_cast<double>(step.bytes) * profile_.copy_seconds_per_byte;
       case OperationKind::await: return profile_.handover;

@@ -20,6 +20,11 @@ class Places {
       }
     }
   }
+  /// Those of this rank's slots in whose place its source is lent.
+  [[nodiscard]] std::vector<bool> lent(const Plan& plan) const {
+    return way_.lent && users_.any() ? lendable_slots(plan, users_)
+                                     : std::vector<bool>(plan.buffers.size());
+  }
   [[nodiscard]] std::vector<bool> of(const Plan& plan) const {
     std::vector<bool> there = lying_on_device(plan, users_, way_.direct);
     for (std::size_t i = 0; i < there.size(); ++i) {
@@ -43,7 +48,7 @@ Steps::Steps(const Program& program, const Machine& machine, const Profile& prof
   const Places places(program, on_device, way);
   steps_.reserve(static_cast<std::size_t>(program.operations()));
   for (const Plan& plan : program.plans) {
-    const std::vector<bool> there = places.of(plan);
+    const std::vector<bool> there = places.of(plan), lent = places.lent(plan);
     for (const Operation& it : plan.operations) {
       Step step;
       const std::size_t id = steps_.size();
@@ -51,7 +56,8 @@ Steps::Steps(const Program& program, const Machine& machine, const Profile& prof
       step.rank = plan.rank;
       step.peer = it.peer;
       step.counterpart = program.counterpart[id];
-      step.device = device_task(plan, it, there, element_bytes);
+      const bool is_lent = writes_elements(it.kind) && lent[static_cast<std::size_t>(it.to)];
+      step.device = is_lent ? DeviceTask::lent : device_task(plan, it, there, element_bytes);
       if (it.kind == OperationKind::send || it.kind == OperationKind::receive) {
         step.level = machine.level(plan.rank, it.peer);
         step.bytes = product(it.count, element_bytes);

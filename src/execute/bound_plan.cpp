@@ -1,6 +1,8 @@
 // Binding a plan: its messages as persistent requests, its buffers as memory.
 #include "execute/bound_plan.hpp"
 
+#include <functional>
+
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/product.hpp"
@@ -11,7 +13,8 @@ namespace vicinal {
 namespace {
 
 /// The runs of an operation where elements lie in pieces, in units of the binding.
-std::vector<CopyRun> spread(const Operation& operation, const Binding& binding) {
+std::vector<CopyRun> spread(const Operation& operation, std::span<const CopyRun> runs,
+                            const Binding& binding) {
   const Index unit = binding.piece_unit;
   const Index in_element = binding.element_bytes / unit;
   const Index in_piece = in_element / binding.pieces;
@@ -22,7 +25,7 @@ std::vector<CopyRun> spread(const Operation& operation, const Binding& binding) 
     return element * in_element + piece * in_piece;
   };
   std::vector<CopyRun> result;
-  for (const CopyRun& run : operation.runs) {
+  for (const CopyRun& run : runs) {
     for (Index i = 0; i < run.count; ++i) {
       for (Index piece = 0; piece < binding.pieces; ++piece) {
         append_run(result, {place(operation.from, run.source + i, piece),
@@ -51,7 +54,7 @@ BoundPlan::BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan
       owned_.emplace_back(*header++, channel);
     }
   }
-  far_kinds_.resize(far_.size());
+  found_.resize(far_.size());
   take_up(direct_);
 }
 
@@ -109,7 +112,7 @@ MemoryKind& BoundPlan::kind_of_buffer(int buffer) const {
     return on_device_[at(buffer)] ? users_kind() : users_kind().staging();
   }
   MemoryKind* const shared =
-      is_far(graph_->buffer(buffer)) ? far_kinds_[place(buffer)] : owned_[place(buffer)].kind();
+      is_far(graph_->buffer(buffer)) ? found_[place(buffer)].kind : owned_[place(buffer)].kind();
   return shared != nullptr ? *shared : host_memory();
 }
 
@@ -118,9 +121,10 @@ bool BoundPlan::find(int buffer, std::int64_t generation) {
   if (slot.data() != nullptr) return true;
   const Index extent = graph_->buffer(buffer).extent;
   if (slot.find(generation, extent, users_kind()) == nullptr) return false;
-  MemoryKind*& compiled_for = far_kinds_[place(buffer)];
-  if (compiled_for == slot.kind()) return true;
-  MemoryKind* const before = std::exchange(compiled_for, slot.kind());
+  Found& compiled_for = found_[place(buffer)];
+  const Found found{slot.kind(), slot.is_lent()};
+  if (compiled_for == found) return true;
+  const Found before = std::exchange(compiled_for, found);
   try {
     compile_steps(buffer);
   } catch (...) {
@@ -157,9 +161,14 @@ void BoundPlan::bind(const Binding& binding, std::int64_t next) {
   same_buffers.source = binding_.source;
   same_buffers.target = binding_.target;
   const bool geometry = bound_ != Bound::entirely || !(same_buffers == binding_);
+  const bool moved = binding.source != binding_.source;
   binding_ = binding;
   bound_ = std::min(bound_, Bound::slots);  // until all of it has succeeded
-  if (geometry) bind_geometry(next);
+  if (geometry) {
+    bind_geometry(next);
+  } else if (moved) {
+    lend_anew(next);
+  }
   bind_requests(geometry);
   bound_ = Bound::entirely;
 }
@@ -179,9 +188,9 @@ void BoundPlan::bind_geometry(std::int64_t next) {
 void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
   const std::vector<Buffer>& buffers = graph_->plan.buffers;
   MemoryKind& users = users_kind();
-  const bool shares = device_choice_.way.shared && users.mpi_name() != nullptr;
-  const std::vector<bool> slots_there =
-      slots_on_device(graph_->plan, {!source_kind_->is_reachable(), !target_kind_->is_reachable()});
+  const OnDevice users_there{!source_kind_->is_reachable(), !target_kind_->is_reachable()};
+  slots_there_ = slots_on_device(graph_->plan, users_there);
+  lendable_ = to_be_lent();
   // All that is moved lies in these, so that nothing below can be more than can be counted.
   for (const Buffer& buffer : buffers) product(buffer.extent, binding_.element_bytes);
   for (int i = 0; i < static_cast<int>(buffers.size()); ++i) {
@@ -194,14 +203,65 @@ void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
     } else if (buffer.space == Space::shared && renew_slots) {
       if (is_far(buffer)) {
         far_[place(i)].bind(binding_.element_bytes);
-        far_kinds_[place(i)] = nullptr;
+        found_[place(i)] = {};
       } else {
-        owned_[place(i)].bind(
-            next, buffer.extent, binding_.element_bytes,
-            {users.is_reachable() ? nullptr : &users, shares && slots_there[at(i)]});
+        bind_own_slot(i, next);
       }
+    } else if (buffer.space == Space::shared && !is_far(buffer) &&
+               (lendable_[at(i)] || owned_[place(i)].is_lent())) {
+      bind_own_slot(i, next);
     }
   }
+  lends_ = std::ranges::any_of(owned_, &OwnedSlot::is_lent);
+}
+
+void BoundPlan::bind_own_slot(int buffer, std::int64_t next) {
+  MemoryKind& users = users_kind();
+  OwnedSlot& slot = owned_[place(buffer)];
+  const bool shares = device_choice_.way.shared && users.mpi_name() != nullptr;
+  SlotMemory memory{users.is_reachable() ? nullptr : &users, shares && slots_there_[at(buffer)]};
+  if (lendable_[at(buffer)]) {
+    slot.tell(lent_in(graph_->plan, buffer));
+    memory.source = binding_.source;
+  }
+  slot.bind(next, graph_->buffer(buffer).extent, binding_.element_bytes, memory);
+}
+
+std::vector<bool> BoundPlan::to_be_lent() const {
+  const bool may = device_choice_.way.lent && binding_.pieces <= 1 && !source_kind_->is_reachable() &&
+                   source_kind_->mpi_name() != nullptr;
+  if (!may) return std::vector<bool>(graph_->plan.buffers.size());
+  return lendable_slots(graph_->plan, {true, !target_kind_->is_reachable()});
+}
+
+void BoundPlan::lend_anew(std::int64_t next) {
+  if (std::ranges::none_of(lendable_, std::identity())) return;
+  for (int i = 0; i < static_cast<int>(lendable_.size()); ++i) {
+    if (!lendable_[at(i)]) continue;
+    const bool before = is_lent(i);
+    bind_own_slot(i, next);
+    if (is_lent(i) != before) compile_steps(i);
+  }
+  lends_ = std::ranges::any_of(owned_, &OwnedSlot::is_lent);
+}
+
+bool BoundPlan::is_lent(int buffer) const {
+  const Buffer& it = graph_->buffer(buffer);
+  if (it.space != Space::shared) return false;
+  return is_far(it) ? found_[place(buffer)].is_lent : owned_[place(buffer)].is_lent();
+}
+
+bool BoundPlan::borrows(const CompiledGraph::Node& node) const {
+  return is_lent(node.kind == OperationKind::copy ? copies_[at(node.step)].from
+                                                  : reductions_[at(node.step)].from);
+}
+
+/// Of what another rank lends, where it lies in its source.
+std::vector<CopyRun> BoundPlan::runs_of(const Operation& operation) const {
+  std::vector<CopyRun> runs = is_lent(operation.from)
+                                  ? through(far_[place(operation.from)].lent(), operation.runs)
+                                  : operation.runs;
+  return binding_.pieces > 1 ? spread(operation, runs, binding_) : runs;
 }
 
 void BoundPlan::compile_steps(int buffer) {
@@ -209,15 +269,17 @@ void BoundPlan::compile_steps(int buffer) {
   const std::int64_t unit = strided ? binding_.piece_unit : binding_.element_bytes;
   const auto unit_bytes = static_cast<std::size_t>(unit);
   const std::vector<Operation>& operations = graph_->plan.operations;
-  const auto runs_of = [&](const Operation& operation) {
-    return strided ? spread(operation, binding_) : operation.runs;
-  };
   const auto concerns = [buffer](const Operation& operation) {
     return buffer < 0 || operation.from == buffer || operation.to == buffer;
   };
   for (std::size_t i = 0; i < copies_.size(); ++i) {
     const Operation& operation = operations[at(graph_->copies[i])];
     if (!concerns(operation)) continue;
+    if (is_lent(operation.to)) {
+      copies_[i].job = users_kind().prepare_fence();
+      copies_[i].runs = CompiledRuns();
+      continue;
+    }
     const std::vector<CopyRun> runs = runs_of(operation);
     const Served by = served(operation);
     copies_[i].job = by.kind.prepare_copy(runs, unit_bytes, by.inside);

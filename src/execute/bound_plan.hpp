@@ -7,6 +7,7 @@
 // them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -68,6 +69,17 @@ class BoundPlan {
   [[nodiscard]] FarSlot* far_slot(int buffer) {
     return is_far(graph_->buffer(buffer)) ? &far_[place(buffer)] : nullptr;
   }
+  /// Whether nobody reads the source any more that was lent in this execution, if it was.
+  [[nodiscard]] bool has_back(std::int64_t generation) const {
+    if (!lends_) return true;
+    return std::ranges::all_of(owned_, [&](const OwnedSlot& slot) { return slot.is_back(generation); });
+  }
+  /// The area that a signal of its owner's tells of; 0 for those of peers.
+  [[nodiscard]] std::int64_t area(const CompiledGraph::Node& node) const {
+    return is_far(graph_->buffer(node.buffer)) ? 0 : owned_[place(node.buffer)].area();
+  }
+  /// Whether a copy or reduction that has not finished reads what another rank lends.
+  [[nodiscard]] bool borrows(const CompiledGraph::Node& node) const;
   [[nodiscard]] Flag& flag(const CompiledGraph::Node& node) {
     FarSlot* const slot = far_slot(node.buffer);
     return slot != nullptr ? slot->flag(node.flag) : owned_[place(node.buffer)].flag(node.flag);
@@ -116,6 +128,12 @@ class BoundPlan {
     MemoryKind& kind;
     Sides inside;
   };
+  /// What the steps of another rank's slot are compiled for.
+  struct Found {
+    MemoryKind* kind = nullptr;  ///< null for the host's
+    bool is_lent = false;
+    friend bool operator==(const Found&, const Found&) = default;
+  };
   enum class Bound : std::uint8_t { nothing, slots, entirely };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -141,6 +159,13 @@ class BoundPlan {
   [[nodiscard]] Served served(const Operation& operation) const;
   void bind_geometry(std::int64_t next);
   void bind_buffers(bool renew_slots, std::int64_t next);
+  void bind_own_slot(int buffer, std::int64_t next);
+  /// The source lies elsewhere: so do the slots in whose place it is lent.
+  void lend_anew(std::int64_t next);
+  /// By buffer of the graph, whether the source is to be lent in its place.
+  [[nodiscard]] std::vector<bool> to_be_lent() const;
+  [[nodiscard]] bool is_lent(int buffer) const;
+  [[nodiscard]] std::vector<CopyRun> runs_of(const Operation& operation) const;
   /// All, or those that touch a buffer.
   void compile_steps(int buffer = -1);
   void bind_requests(bool all);
@@ -160,12 +185,14 @@ class BoundPlan {
   bool gives_device_memory_ = false;  ///< to MPI
   MemoryKind* launches_ = nullptr;    ///< whose jobs the steps are, null where they are none
   std::vector<bool> on_device_;       ///< by buffer of the graph
+  std::vector<bool> slots_there_;     ///< of this rank's
+  std::vector<bool> lendable_;        ///< the same, those in whose place the source may be lent
+  bool lends_ = false;                ///< any
 
   std::vector<MemoryBlock> staging_;
   std::vector<OwnedSlot> owned_;
   std::vector<FarSlot> far_;
-  std::vector<MemoryKind*>
-      far_kinds_;  ///< by far slot: what its steps are compiled for, null for the host's
+  std::vector<Found> found_;  ///< by far slot
   // Destroyed before what they may be moving.
   std::vector<Copy> copies_;
   std::vector<Reduction> reductions_;

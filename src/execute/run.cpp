@@ -84,11 +84,11 @@ bool Run::poll() {
   return true;
 }
 
-/// Whether peers have found the areas, and no message is left.
+/// Whether peers have found the areas and have read what was lent, and no message is left.
 bool Run::has_ended_unlinked() {
   if (unlinked_to_begin_ > 0 || !announced_) return false;
   if (state_ == State::executing && !unlinked_over_) unlinked_over_ = poll_unlinked();
-  return state_ != State::executing || unlinked_over_;
+  return state_ != State::executing || (unlinked_over_ && bound_.has_back(generation_));
 }
 
 bool Run::leave_to(std::uintptr_t stream) {
@@ -97,8 +97,10 @@ bool Run::leave_to(std::uintptr_t stream) {
     if (remaining_[node] != done && !graph_->last[node]) return false;
   }
   if (!has_ended_unlinked() || fault_) return false;  // messages may have brought one
-  return std::all_of(pending_.begin(), pending_.end(), [&](int node) {
-    return bound_.job(graph_->node(node)).have_stream_await(stream);
+  return std::all_of(pending_.begin(), pending_.end(), [&](int number) {
+    const Node& node = graph_->node(number);
+    // Its owner waits until it has been read.
+    return !bound_.borrows(node) && bound_.job(node).have_stream_await(stream);
   });
 }
 
@@ -237,7 +239,7 @@ void Run::signal(int number) {
   if (const int origin = culprit(number); origin >= 0) {
     flag.signal_fault(generation_, bound_.element_bytes(), origin);
   } else {
-    flag.signal(generation_, bound_.element_bytes());
+    flag.signal(generation_, bound_.element_bytes(), bound_.area(graph_->node(number)));
   }
   complete(number);
 }

@@ -39,7 +39,9 @@ bool Run::is_satisfied(int number) {
       return true;
     }
   }
-  return slot == nullptr || is_found(*slot, number);
+  if (slot == nullptr) return true;
+  if (node.lag == 0 && node.flag < 0) slot->forget_unless(flag.area);
+  return is_found(*slot, number);
 }
 
 bool Run::is_found(FarSlot& slot, int number) {
@@ -151,7 +153,9 @@ void Run::name_awaited(std::ostream& out) const {
   if (jobs) out << ", in which this rank moves data to or from the user's memory";
   if (ranks.empty() && jobs) return;
   if (ranks.empty()) {
-    out << ", in which this rank's host mates hand over their share";
+    out << (bound_.has_back(generation_)
+                ? ", in which this rank's host mates hand over their share"
+                : ", in which this rank's host mates read what it lends them");
     return;
   }
   out << (ranks.size() > 1 ? ", with ranks" : ", with rank");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <ostream>
 #include <sstream>
 #include <utility>
@@ -117,17 +118,66 @@ SlotHeader::SlotHeader(std::shared_ptr<mpi::Communicator> communicator, int peer
 
 SlotHeader::~SlotHeader() { arena().release(offset_); }
 
-OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes,
-                     const SlotMemory& memory)
-    : header_(std::move(header)) {
+LentList::LentList(std::shared_ptr<SlotHeader> header, std::span<const CopyRun> runs)
+    : header_(std::move(header)),
+      offset_(header_->arena().allocate(sizeof(std::int64_t) + runs.size_bytes(), alignof(Flag))) {
+  std::byte* const memory = header_->arena().at(offset_);
+  const auto count = static_cast<std::int64_t>(runs.size());
+  std::memcpy(memory, &count, sizeof count);
+  std::memcpy(memory + sizeof count, runs.data(), runs.size_bytes());
+}
+
+std::vector<CopyRun> LentList::read(Arena& arena, std::int64_t offset) {
+  const std::byte* const memory = arena.at(offset);
+  std::int64_t count = 0;
+  std::memcpy(&count, memory, sizeof count);
+  std::vector<CopyRun> runs(static_cast<std::size_t>(count));
+  std::memcpy(runs.data(), memory + sizeof count, runs.size() * sizeof(CopyRun));
+  return runs;
+}
+
+namespace {
+
+/// Areas that do not lie in the arena have numbers below zero.
+std::int64_t next_number() {
   static std::atomic<std::int64_t> numbers = 0;
+  return --numbers;
+}
+
+}  // namespace
+
+/// Whether it could be done.
+bool OwnedArea::lend(MemoryKind& visitor, const std::byte* source) {
+  try {
+    const Lease lease = visitor.lend(source);
+    ticket_ = lease.ticket;
+    offset_ = lease.offset;
+    kind_ = &visitor;
+    place_ = next_number();
+    return true;
+  } catch (const Error& error) {
+    log_line(LogLevel::info, [&](std::ostream& line) {
+      line << "device memory: what ranks of this host hand over is copied, since it cannot be lent: "
+           << error.what();
+    });
+    return false;
+  }
+}
+
+OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes,
+                     const SlotMemory& memory, std::shared_ptr<const LentList> lent)
+    : header_(std::move(header)) {
   MemoryKind* const visitor = bytes > 0 ? memory.visitor : nullptr;
+  if (visitor != nullptr && memory.source != nullptr && lend(*visitor, memory.source)) {
+    lent_ = std::move(lent);
+    return;
+  }
   if (visitor != nullptr && memory.lies_there) {
     block_ = MemoryBlock(*visitor, bytes);
     try {
       ticket_ = visitor->share(block_.data());
       kind_ = visitor;
-      place_ = --numbers;
+      place_ = next_number();
       return;
     } catch (const Error& error) {
       block_ = MemoryBlock();
@@ -151,6 +201,8 @@ OwnedArea::~OwnedArea() {
 void OwnedArea::announce(Announcement& line) const {
   line.area = place_;
   line.kind = {};
+  line.offset = offset_;
+  line.lent = lent_ ? lent_->offset() : 0;
   if (kind_ == nullptr) return;
   std::strncpy(line.kind.data(), kind_->mpi_name(), line.kind.size() - 1);
   line.ticket = ticket_;
@@ -175,7 +227,8 @@ OwnedSlot::~OwnedSlot() {
 void OwnedSlot::bind(std::int64_t generation, Index extent, std::int64_t element_bytes,
                      const SlotMemory& memory) {
   auto area = std::make_unique<OwnedArea>(
-      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes), memory);
+      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes), memory,
+      lent_);
   if (announced_) {
     older_ = std::move(before_);
     before_ = std::move(current_);
@@ -215,7 +268,10 @@ std::byte* FarSlot::find(std::int64_t generation, Index extent, MemoryKind& visi
   const Announcement& line = view_.line();
   if (line.current.load(std::memory_order_acquire) < generation) return nullptr;
   if (line.element_bytes != element_bytes_) throw size_fault(element_bytes_, line.element_bytes);
-  if (line.kind.front() != '\0') {
+  area_ = line.area;
+  if (line.lent != 0) {
+    borrow(line, visitor);
+  } else if (line.kind.front() != '\0') {
     open(line, visitor);
   } else {
     std::byte* const data = arena_->at(line.area);
@@ -241,13 +297,42 @@ void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes
   if (admission_.kind() == nullptr) mine.opened.store(0, std::memory_order_release);
 }
 
-void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
+MemoryKind& FarSlot::opener(const Announcement& line, MemoryKind& visitor) const {
   const bool fits =
       visitor.mpi_name() != nullptr && std::strcmp(visitor.mpi_name(), line.kind.data()) == 0;
   MemoryKind* const kind = fits ? &visitor : kind_called(line.kind.data());
   require(kind != nullptr, Fault::unsupported,
           "another rank of this host hands over in memory of a GPU (", line.kind.data(),
           "), for which this rank has no driver", instead_of_shared);
+  return *kind;
+}
+
+/// What the owner's program has allocated is its own to keep, so no flag tells of it.
+void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
+  auto found = std::ranges::find(opened_, line.ticket, &Opened::ticket);
+  if (found == opened_.end()) {
+    MemoryKind& kind = opener(line, visitor);
+    if (opened_.size() == most_opened) {
+      close(opened_.front());
+      opened_.erase(opened_.begin());
+    }
+    opened_.reserve(most_opened);
+    try {
+      opened_.push_back({line.ticket, &kind, kind.open_shared(line.ticket)});
+    } catch (const Error& error) {
+      fail(error.fault(), error.what(), "; memory of another rank's program was to be opened",
+           instead_of_shared);
+    }
+    found = std::prev(opened_.end());
+  }
+  if (lent_.empty()) lent_ = LentList::read(*arena_, line.lent);
+  data_ = found->memory + line.offset;
+  kind_ = found->kind;
+  is_lent_ = true;
+}
+
+void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
+  MemoryKind* const kind = &opener(line, visitor);
   Flag& mine = view_.flag(index_);
   mine.opened.store(line.area, std::memory_order_release);
   try {
@@ -263,10 +348,16 @@ void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
 void FarSlot::forget() {
   std::byte* const data = std::exchange(data_, nullptr);
   MemoryKind* const kind = std::exchange(kind_, nullptr);
+  if (std::exchange(is_lent_, false)) return;
   if (data == nullptr || (kind == nullptr && admission_.kind() == nullptr)) return;
   if (kind != nullptr) kind->close_shared(data);
   admission_ = Admission();
   view_.flag(index_).opened.store(0, std::memory_order_release);
+}
+
+FarSlot::~FarSlot() {
+  forget();
+  for (const Opened& each : opened_) close(each);
 }
 
 int FarSlot::fault(std::int64_t generation) const {

@@ -17,12 +17,17 @@
 //      given back one execution later: a rank that wrongly keeps its element size still uses the one
 //      before, and learns of it from the size beside a flag. A header is given back when all flags have
 //      reached its last execution; until then it is retired.
+//   5  Where the owner lends its source, the area is no memory: the line says how the source is opened, and a list in the arena, the
+//      same for as long as the slot lives, what of it stands where. The owner's flag becomes g at once, and its execution g is over when
+//      all peers' flags are g, since they read the user's buffer. Which area holds is said beside the owner's flag: peers that
+//      know another one look at the line anew.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,9 +46,11 @@ struct alignas(64) Flag {
   std::int64_t origin;               ///< a fault of this rank
   std::int64_t element_bytes;        ///< with which its writer did; 0 before the first
   std::atomic<std::int64_t> opened;  ///< the place of the area that its writer has open; 0 for none
+  std::int64_t area;                 ///< the place of the one that it has filled, its owner
 
-  void signal(std::int64_t generation, std::int64_t bytes) {
+  void signal(std::int64_t generation, std::int64_t bytes, std::int64_t filled = 0) {
     element_bytes = bytes;
+    area = filled;
     value.store(generation, std::memory_order_release);
   }
   void signal_fault(std::int64_t generation, std::int64_t bytes, int rank) {
@@ -65,6 +72,8 @@ struct alignas(64) Announcement {
   std::int64_t element_bytes;
   std::array<char, 8> kind;  ///< as MPI calls it, of such a one; else ""
   MemoryTicket ticket;
+  std::int64_t offset;  ///< of what is lent, in what the ticket opens
+  std::int64_t lent;    ///< arena offset of the list of what is lent, 0 for nothing
 };
 
 /// A header as all see it.
@@ -106,16 +115,34 @@ class SlotHeader {
   std::int64_t offset_;
 };
 
+/// In the arena, for peers: what of its owner's source stands where in a slot.
+class LentList {
+ public:
+  LentList(std::shared_ptr<SlotHeader> header, std::span<const CopyRun> runs);
+  LentList(const LentList&) = delete;
+  LentList& operator=(const LentList&) = delete;
+  ~LentList() { header_->arena().release(offset_); }
+  [[nodiscard]] std::int64_t offset() const { return offset_; }
+  [[nodiscard]] static std::vector<CopyRun> read(Arena& arena, std::int64_t offset);
+
+ private:
+  std::shared_ptr<SlotHeader> header_;
+  std::int64_t offset_;
+};
+
 /// Of which memory an owner's area is to be.
 struct SlotMemory {
   MemoryKind* visitor = nullptr;  ///< whose jobs are to reach it; null for the host's alone
   bool lies_there = false;  ///< in the visitor's memory if that can be shared, else in the arena
+  const std::byte* source = nullptr;  ///< what is lent in its place, if that can be shared; null for nothing
 };
 
 /// Memory that its owner allocated for the data of a channel.
 class OwnedArea {
  public:
-  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, const SlotMemory& memory);
+  /// `lent` is the list of what is lent, where anything is.
+  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, const SlotMemory& memory,
+            std::shared_ptr<const LentList> lent);
   OwnedArea(const OwnedArea&) = delete;
   OwnedArea& operator=(const OwnedArea&) = delete;
   ~OwnedArea();
@@ -126,13 +153,19 @@ class OwnedArea {
   [[nodiscard]] MemoryKind* kind() const { return kind_ != nullptr ? kind_ : admission_.kind(); }
   void announce(Announcement& line) const;
   [[nodiscard]] bool is_open(const SlotView& view) const { return view.is_open(place_); }
+  [[nodiscard]] bool is_lent() const { return lent_ != nullptr; }
+  [[nodiscard]] std::int64_t place() const { return place_; }
 
  private:
+  bool lend(MemoryKind& visitor, const std::byte* source);
+
   std::shared_ptr<SlotHeader> header_;
   Admission admission_;
   MemoryKind* kind_ = nullptr;
   MemoryBlock block_;
   MemoryTicket ticket_;
+  std::int64_t offset_ = 0;
+  std::shared_ptr<const LentList> lent_;
   std::int64_t place_ = 0;  ///< arena offset, or a number below zero
 };
 
@@ -149,6 +182,16 @@ class OwnedSlot {
   /// before then stays.
   void bind(std::int64_t generation, Index extent, std::int64_t element_bytes,
             const SlotMemory& memory);
+  /// What of the source stands where in it, to be told before any is lent.
+  void tell(std::span<const CopyRun> runs) {
+    if (!lent_) lent_ = std::make_shared<const LentList>(header_, runs);
+  }
+  /// Whether the source is lent in the place of an area, and whether all peers are done with it in this execution.
+  [[nodiscard]] bool is_lent() const { return current_->is_lent(); }
+  [[nodiscard]] bool is_back(std::int64_t generation) const {
+    return !is_lent() || view_.all_reached(generation);
+  }
+  [[nodiscard]] std::int64_t area() const { return current_->place(); }
   /// Tells the peers that the area holds for this execution, unless those of the one before are not
   /// done with it yet; returns whether it did.
   bool announce(std::int64_t generation);
@@ -162,6 +205,7 @@ class OwnedSlot {
  private:
   std::shared_ptr<SlotHeader> header_;
   SlotView view_;
+  std::shared_ptr<const LentList> lent_;
   std::unique_ptr<OwnedArea> current_;
   std::unique_ptr<OwnedArea> before_;  ///< while peers may still use it, rightly or not
   std::unique_ptr<OwnedArea> older_;   ///< before that, until the current one is announced
@@ -184,9 +228,13 @@ class FarSlot {
         element_bytes_(other.element_bytes_),
         data_(std::exchange(other.data_, nullptr)),
         kind_(std::exchange(other.kind_, nullptr)),
+        area_(other.area_),
+        lent_(std::move(other.lent_)),
+        is_lent_(other.is_lent_),
+        opened_(std::move(other.opened_)),
         admission_(std::move(other.admission_)) {}
   FarSlot& operator=(FarSlot&&) = delete;
-  ~FarSlot() { forget(); }
+  ~FarSlot();
   /// From now on an area for elements of this size is meant, one not found yet.
   void bind(std::int64_t element_bytes) {
     forget();
@@ -194,6 +242,10 @@ class FarSlot {
   }
   /// Another area may be meant by the next execution.
   void forget();
+  /// Another one than the owner has filled is not meant any more.
+  void forget_unless(std::int64_t area) {
+    if (data_ != nullptr && area_ != area) forget();
+  }
   /// Where the data, so many elements, lie in this execution, null while that is not known; an area that is to be opened is
   /// so by `visitor` if that is its kind, and one in the arena is admitted to its jobs if it can be. Throws a count fault
   /// where the owner uses another element size, and what opening throws.
@@ -204,9 +256,23 @@ class FarSlot {
   /// What has opened the area, or what it counts as once admitted; null where it is the host's, to jobs, too.
   [[nodiscard]] MemoryKind* kind() const { return kind_ != nullptr ? kind_ : admission_.kind(); }
   [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
+  /// Whether they lie in the owner's source, where the list says.
+  [[nodiscard]] bool is_lent() const { return is_lent_; }
+  [[nodiscard]] const std::vector<CopyRun>& lent() const { return lent_; }
 
  private:
+  /// Memory of the owner's program, which stays open: it is seldom another one.
+  struct Opened {
+    MemoryTicket ticket;
+    MemoryKind* kind = nullptr;
+    std::byte* memory = nullptr;
+  };
+  static constexpr std::size_t most_opened = 4;
+
+  [[nodiscard]] MemoryKind& opener(const Announcement& line, MemoryKind& visitor) const;
   void open(const Announcement& line, MemoryKind& visitor);
+  void borrow(const Announcement& line, MemoryKind& visitor);
+  void close(const Opened& opened) noexcept { opened.kind->close_shared(opened.memory); }
   void enter(const Announcement& line, std::byte* data, std::size_t bytes, MemoryKind& visitor);
 
   Arena* arena_;
@@ -215,6 +281,10 @@ class FarSlot {
   std::int64_t element_bytes_ = 0;
   std::byte* data_ = nullptr;
   MemoryKind* kind_ = nullptr;
+  std::int64_t area_ = 0;
+  std::vector<CopyRun> lent_;
+  bool is_lent_ = false;
+  std::vector<Opened> opened_;
   Admission admission_;
 };
 

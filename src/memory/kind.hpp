@@ -74,6 +74,9 @@ class MemoryKind {
   [[nodiscard]] virtual MemoryTicket share(std::byte* memory);
   [[nodiscard]] virtual std::byte* open_shared(const MemoryTicket& ticket);
   virtual void close_shared(std::byte*) noexcept {}
+  /// The same for memory that the program has allocated, however much of it. Whoever has allocated it keeps it until all have
+  /// closed it.
+  [[nodiscard]] virtual Lease lend(const std::byte* memory);
 
   /// Whether jobs that move so many bytes take memory of that kind for this one's, as those of GPUs do with pinned memory of the
   /// host.
@@ -89,6 +92,8 @@ class MemoryKind {
   virtual void launch() noexcept {}
   /// Waits until what is under way there of streams that are followed is done: before somebody else than jobs touches it.
   virtual void await_followed() {}
+  /// A job that moves nothing and is over when that is. Null for kinds that need no jobs.
+  [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_fence() { return nullptr; }
 
   /// Gathers, scatters or copies, as the runs say. Null for kinds that need no jobs.
   [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,

@@ -71,6 +71,10 @@ std::byte* MemoryKind::open_shared(const MemoryTicket&) {
   fail(Fault::unsupported, "memory of other processes cannot be opened as ", name(), " memory");
 }
 
+Lease MemoryKind::lend(const std::byte*) {
+  fail(Fault::unsupported, name(), " memory cannot be shared with other processes");
+}
+
 MemoryKind* kind_called(std::string_view mpi_name) { return device::first_device(mpi_name); }
 
 void require_reachable(const void* address, const char* what) {

@@ -1,5 +1,8 @@
 #include "plan/placement.hpp"
 
+#include <algorithm>
+#include <functional>
+
 namespace vicinal {
 
 namespace {
@@ -59,6 +62,30 @@ std::vector<bool> slots_on_device(const Plan& plan, OnDevice users) {
     there[i] = neighbors.users_there[i] && !neighbors.others[i] && !neighbors.messages[i];
   }
   return there;
+}
+
+std::vector<bool> lendable_slots(const Plan& plan, OnDevice users) {
+  std::vector<bool> found = slots_on_device(plan, users);
+  std::vector<bool> is_filled(found.size());
+  const auto exclude = [&](int buffer) { found[static_cast<std::size_t>(buffer)] = false; };
+  for (const Operation& it : plan.operations) {
+    if (reads_elements(it.kind)) exclude(it.from);
+    if (!writes_elements(it.kind)) continue;
+    const bool from_source = it.kind == OperationKind::copy && it.from == Plan::source;
+    if (from_source && users.source) is_filled[static_cast<std::size_t>(it.to)] = true;
+    if (!from_source) exclude(it.to);
+  }
+  std::transform(found.begin(), found.end(), is_filled.begin(), found.begin(), std::logical_and<>());
+  return found;
+}
+
+std::vector<CopyRun> lent_in(const Plan& plan, int slot) {
+  std::vector<CopyRun> runs;
+  for (const Operation& it : plan.operations) {
+    if (it.kind == OperationKind::copy && it.to == slot) runs.insert(runs.end(), it.runs.begin(), it.runs.end());
+  }
+  std::ranges::sort(runs, {}, &CopyRun::target);
+  return runs;
 }
 
 }  // namespace vicinal

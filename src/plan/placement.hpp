@@ -27,16 +27,19 @@ struct DeviceWay {
   bool direct =
       false;  ///< MPI is given the GPU's memory; else it sends from and receives into the host's
   bool shared = false;  ///< peers reach into each other's GPU's memory; else into the host's
+  bool lent = false;    ///< and what stands in a slot only for them, they read in the source
   friend bool operator==(const DeviceWay&, const DeviceWay&) = default;
 };
 inline constexpr std::array device_ways = std::to_array<DeviceWay>({
-    {"staged", false, false},
-    {"direct", true, false},
-    {"shared", false, true},
-    {"direct-shared", true, true},
+    {"staged", false, false, false},
+    {"direct", true, false, false},
+    {"shared", false, true, false},
+    {"direct-shared", true, true, false},
+    {"lent", false, true, true},
+    {"direct-lent", true, true, true},
 });
 inline constexpr DeviceWay staged_way = device_ways.front();
-/// The one that does these.
+/// The one that does these, and lends nothing.
 constexpr DeviceWay device_way(bool direct, bool shared) {
   return device_ways[(direct ? 1U : 0U) + (shared ? 2U : 0U)];
 }
@@ -59,5 +62,11 @@ std::vector<bool> lying_on_device(const Plan& plan, OnDevice users, bool direct)
 /// By buffer, whether it is a slot of this rank's that lies in the GPU's memory where peers reach into that: one which
 /// nothing of this rank's touches but copies and reductions from or to the user's buffers there.
 std::vector<bool> slots_on_device(const Plan& plan, OnDevice users);
+
+/// By buffer, whether it is one of those that hands out what lies in the source, and nothing else: peers that are lent the source
+/// need no copy of it.
+std::vector<bool> lendable_slots(const Plan& plan, OnDevice users);
+/// What of the source stands where in such a slot, in the order of places there.
+std::vector<CopyRun> lent_in(const Plan& plan, int slot);
 
 }  // namespace vicinal

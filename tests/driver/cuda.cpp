@@ -153,6 +153,9 @@ ENTRY cuEventQuery(void* event) {
 ENTRY cuEventSynchronize(void* event) {
   return in_context([=] { return await_event(event); });
 }
+ENTRY cuMemGetAddressRange_v2(void** begin, std::size_t* bytes, void* memory) {
+  return in_context([=] { return range(begin, bytes, memory); });
+}
 ENTRY cuIpcGetMemHandle(Ticket* ticket, void* memory) {
   return in_context([=] { return share(ticket, memory); });
 }

@@ -101,6 +101,9 @@ ENTRY hipEventQuery(void* event) {
 ENTRY hipEventSynchronize(void* event) {
   return entered([=] { return await_event(event); });
 }
+ENTRY hipMemGetAddressRange(void** begin, std::size_t* bytes, void* memory) {
+  return entered([=] { return range(begin, bytes, memory); });
+}
 ENTRY hipIpcGetMemHandle(Ticket* ticket, void* memory) {
   return entered([=] { return share(ticket, memory); });
 }

@@ -71,6 +71,8 @@ struct Ticket {
 };
 static_assert(sizeof(Ticket) == 64);  // as both interfaces have it
 
+/// Of the allocation in which an address of a device's memory lies.
+Status range(void** begin, std::size_t* bytes, const void* memory);
 Status share(Ticket* ticket, void* memory);
 Status open(void** memory, const Ticket& ticket);
 Status close(void* memory);

@@ -170,6 +170,15 @@ Status see(void** seen, void* memory) {
   return success;
 }
 
+Status range(void** begin, std::size_t* bytes, const void* memory) {
+  const Lock lock(mutex());
+  const auto* found = allocation_of(memory);
+  if (found == nullptr || found->second.kind != Kind::device) return not_found;
+  *begin = const_cast<std::byte*>(found->first);
+  *bytes = found->second.bytes;
+  return success;
+}
+
 Status share(Ticket* ticket, void* memory) {
   const Lock lock(mutex());
   const auto found = allocations().find(static_cast<std::byte*>(memory));

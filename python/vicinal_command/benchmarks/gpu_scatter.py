@@ -24,9 +24,9 @@ from .tables import CONTESTANT, VERDICT, WORKLOAD, Timed
 from .workloads import Workload
 
 APPLICATION = "application"
-WAYS = ("shared", "staged", "automatic")
+WAYS = ("lent", "shared", "staged", "automatic")
 """Those looked at where none is named."""
-KNOWN_WAYS = ("staged", "direct", "shared", "direct-shared", "automatic")
+KNOWN_WAYS = ("staged", "direct", "shared", "direct-shared", "lent", "direct-lent", "automatic")
 VALUE_BYTES = 8
 MOST_BYTES = 2**31 - 1
 """Of a rank's vector: the application's kernel has offsets of 32 bits."""

@@ -103,13 +103,21 @@ void Device::follow(void* stream) {
   for (std::size_t i = 0; i < stream_count; ++i) {
     driver_.call(driver_.calls.have_stream_await, streams_[i], followed_, 0U);
   }
-  follows_.store(true, std::memory_order_release);
+  ++followed_count_;
 }
 
 void Device::await_followed() {
-  if (!follows_.exchange(false, std::memory_order_acq_rel)) return;
+  const std::uint64_t count = followed();
+  if (has_done(count)) return;
   // Which comes after all that was followed, of however many streams.
   driver_.call(driver_.calls.await_stream, streams_.front());
+  note_done(count);
+}
+
+void Device::note_done(std::uint64_t count) {
+  std::uint64_t before = done_.load();
+  while (before < count && !done_.compare_exchange_weak(before, count)) {
+  }
 }
 
 std::string Device::architecture() const {

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -63,6 +64,10 @@ class Device {
   void follow(void* stream);
   /// Waits until what was followed so far has been done.
   void await_followed();
+  /// How often something was followed, and whether all of it up to some number is known to have been done.
+  [[nodiscard]] std::uint64_t followed() const { return followed_count_.load(); }
+  [[nodiscard]] bool has_done(std::uint64_t count) const { return done_.load() >= count; }
+  void note_done(std::uint64_t count);
   /// Whether kernels can be had; where not, the log says why, and copies of the driver's do their work.
   [[nodiscard]] bool has_kernels();
   /// A kernel, of those in kernels.cu.
@@ -85,7 +90,8 @@ class Device {
   std::atomic<unsigned> turn_ = 0;
   void* context_ = nullptr;
   std::array<void*, stream_count + 1> streams_{};
-  std::atomic<bool> follows_ = false;  ///< something that nobody has waited for
+  std::atomic<std::uint64_t> followed_count_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;  ///< of those, the first ones that are known to be over
   Mutex mutex_;
   void* followed_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< an event
   bool looked_for_kernels_ VICINAL_GUARDED_BY(mutex_) = false;

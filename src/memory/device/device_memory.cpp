@@ -11,6 +11,7 @@
 #include "base/guarded.hpp"
 #include "base/log.hpp"
 #include "memory/device/device.hpp"
+#include "memory/device/fence.hpp"
 #include "memory/device/job.hpp"
 #include "memory/device/reach.hpp"
 
@@ -96,6 +97,16 @@ void DeviceMemory::close_shared(std::byte* memory) noexcept {
   device_.give_back(device_.driver().calls.close_memory, memory);
 }
 
+Lease DeviceMemory::lend(const std::byte* memory) {
+  const Device::Current current(device_);
+  void* begin = nullptr;
+  std::size_t bytes = 0;
+  device_.driver().call(device_.driver().calls.allocation_range, &begin, &bytes,
+                        static_cast<void*>(const_cast<std::byte*>(memory)));
+  auto* const first = static_cast<std::byte*>(begin);
+  return {share(first), memory - first};
+}
+
 std::byte* DeviceMemory::allocate(std::size_t bytes) {
   const Device::Current current(device_);
   const Driver& driver = device_.driver();
@@ -162,6 +173,11 @@ void DeviceMemory::launch() noexcept {
 void DeviceMemory::await_followed() {
   const Device::Current current(device_);
   device_.await_followed();
+}
+
+std::unique_ptr<MemoryJob> DeviceMemory::prepare_fence() {
+  const Device::Current current(device_);
+  return std::make_unique<Fence>(device_);
 }
 
 std::unique_ptr<MemoryJob> DeviceMemory::prepare_copy(std::span<const CopyRun> runs,

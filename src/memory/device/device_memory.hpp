@@ -29,11 +29,13 @@ class DeviceMemory final : public MemoryKind {
   [[nodiscard]] MemoryTicket share(std::byte* memory) override;
   [[nodiscard]] std::byte* open_shared(const MemoryTicket& ticket) override;
   void close_shared(std::byte* memory) noexcept override;
+  [[nodiscard]] Lease lend(const std::byte* memory) override;
   [[nodiscard]] bool reaches(const MemoryKind& other, std::int64_t bytes) const override;
   [[nodiscard]] bool admit(std::byte* memory, std::size_t bytes) override;
   void dismiss(std::byte* memory) noexcept override;
   void launch() noexcept override;
   void await_followed() override;
+  [[nodiscard]] std::unique_ptr<MemoryJob> prepare_fence() override;
   [[nodiscard]] std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,
                                                         std::size_t element_bytes,
                                                         Sides inside) override;

@@ -58,6 +58,7 @@ struct Calls {
   Entry<void*, void*> record_event;
   Entry<void*> query_event;
   Entry<void*> await_event;
+  Entry<void**, std::size_t*, void*> allocation_range;
   Entry<MemoryTicket*, void*> share_memory;
   Entry<void**, MemoryTicket, unsigned> open_memory;
   Entry<void*> close_memory;

@@ -73,6 +73,7 @@ void add_cuda(Drivers& found, const Library& library) {
   find(calls.record_event, "cuEventRecord");
   find(calls.query_event, "cuEventQuery");
   find(calls.await_event, "cuEventSynchronize");
+  find(calls.allocation_range, "cuMemGetAddressRange_v2");
   find(calls.share_memory, "cuIpcGetMemHandle");
   find(calls.open_memory, "cuIpcOpenMemHandle_v2");
   find(calls.close_memory, "cuIpcCloseMemHandle");
@@ -112,6 +113,7 @@ void add_hip(Drivers& found, const Library& library) {
   find(calls.record_event, "hipEventRecord");
   find(calls.query_event, "hipEventQuery");
   find(calls.await_event, "hipEventSynchronize");
+  find(calls.allocation_range, "hipMemGetAddressRange");
   find(calls.share_memory, "hipIpcGetMemHandle");
   find(calls.open_memory, "hipIpcOpenMemHandle");
   find(calls.close_memory, "hipIpcCloseMemHandle");

@@ -217,6 +217,93 @@ TEST(price_of_a_handover_between_gpus) {
   CHECK(chosen(1) == staged_way);
 }
 
+TEST(what_of_slots_the_source_can_be_lent_for) {
+  Plan plan = plans_of(1)[0];
+  const auto slot = [&](int peer) { return add(plan, Buffer{Space::shared, 4, 5, 0, peer, 1}); };
+  const int filled = slot(-1), filled_twice = slot(-1), of_target_too = slot(-1), emptied = slot(-1),
+            added_to = slot(-1), idle = slot(-1), far = slot(0);
+  const auto moved = [&](int from, int to, std::vector<CopyRun> runs,
+                         OperationKind kind = OperationKind::copy) {
+    add(plan, moving(kind, Phase::local, from, to, runs));
+  };
+  moved(Plan::source, filled, {{6, 0, 4}});
+  moved(Plan::source, filled_twice, {{0, 2, 2}});
+  moved(Plan::source, filled_twice, {{9, 0, 1}, {5, 1, 1}});
+  moved(Plan::source, of_target_too, {{0, 0, 2}});
+  moved(Plan::target, of_target_too, {{0, 2, 2}});
+  moved(emptied, Plan::target, {{0, 0, 4}});
+  moved(Plan::source, added_to, {{0, 0, 4}});
+  moved(Plan::source, added_to, {{4, 0, 4}}, OperationKind::reduce);
+  moved(Plan::source, far, {{0, 0, 4}});
+  const auto lendable = [&](OnDevice users) {
+    std::vector<int> slots;
+    const std::vector<bool> found = lendable_slots(plan, users);
+    for (const int each : {filled, filled_twice, of_target_too, emptied, added_to, idle, far}) {
+      if (found[static_cast<std::size_t>(each)]) slots.push_back(each);
+    }
+    return slots;
+  };
+  CHECK(lendable(both) == (std::vector<int>{filled, filled_twice}));
+  CHECK(lendable(out) == lendable(both));
+  CHECK(lendable(in).empty());
+  CHECK(lent_in(plan, filled) == (std::vector<CopyRun>{{6, 0, 4}}));
+  const auto twice = lent_in(plan, filled_twice);
+  CHECK(twice == (std::vector<CopyRun>{{9, 0, 1}, {5, 1, 1}, {0, 2, 2}}));
+  // What is read of the slot, by where it lies in the source.
+  CHECK(through(twice, std::vector<CopyRun>{{1, 10, 3}, {0, 20, 1}}) ==
+        (std::vector<CopyRun>{{5, 10, 1}, {0, 11, 2}, {9, 20, 1}}));
+  CHECK(through(twice, std::vector<CopyRun>{}).empty());
+}
+
+TEST(price_of_a_source_that_is_lent) {
+  // Rank 0 hands out four elements in a slot of its own.
+  auto plans = plans_of(2);
+  const int slot = add(plans[0], Buffer{Space::shared, 4, 5, 0, -1, 1});
+  const int view = add(plans[1], Buffer{Space::shared, 4, 5, 0, 0});
+  using testing::flagging;
+  const int free = add(plans[0], flagging(OperationKind::await, Phase::local, slot, 0, 1));
+  const int in = add(plans[0], moving(OperationKind::copy, Phase::local, Plan::source, slot,
+                                      {{0, 0, 4}}, {free}));
+  add(plans[0], flagging(OperationKind::signal, Phase::local, slot, -1, 0, {in}));
+  const int ready = add(plans[1], flagging(OperationKind::await, Phase::local, view, -1));
+  const int taken = add(plans[1], moving(OperationKind::copy, Phase::local, view, Plan::target,
+                                         {{0, 0, 4}}, {ready}));
+  add(plans[1], flagging(OperationKind::signal, Phase::local, view, 0, 0, {taken}));
+  Profile profile = with_gpus(0);
+  profile.device->peer = DeviceWork{1, 6, 0.25};
+  const auto seconds = [&](std::string_view way) {
+    return price(plans, on_hosts({0, 0}), profile, 8, both, *device_way_called(way)).seconds;
+  };
+  // A kernel of the owner's takes 1 + 4 + 10, seen 5 later, and the peer's 1 + 8 + 6.
+  CHECK_EQUAL(seconds("shared"), 15 + 5 + 15);
+  CHECK_EQUAL(seconds("lent"), 5 + 15);
+  // It needs a promise, so nobody chooses it for a user.
+  CHECK(cheaper_way(plans[0], on_hosts({0, 0}), profile, 8) == *device_way_called("shared"));
+}
+
+TEST(what_ranks_of_one_gpu_send_by_way_of_the_host_shares_its_link) {
+  // Packed by a kernel either way, whose bytes are the link's where the slot is the host's.
+  Plan plan = plans_of(1)[0];
+  const int slot = add(plan, Buffer{Space::shared, 4, 5, 0, -1, 1});
+  add(plan, moving(OperationKind::copy, Phase::local, Plan::source, slot, {{5, 0, 2}, {1, 2, 2}}));
+  const int far = add(plan, Buffer{Space::shared, 4, 6, 1, 0});
+  add(plan, moving(OperationKind::copy, Phase::local, far, Plan::target, {{0, 0, 4}}));
+  Profile profile = with_gpus(1);
+  // Two kernels, 1 + 4 n + 10 and 1 + 8 n + 20, for n ranks; to the host 1 + 8 n + 10, and back 3 + 16 n + 0.
+  profile.device->peer = DeviceWork{1, 20, 0.25};
+  profile.device->to_device.latency = 0;
+  const auto chosen = [&](int ranks) {
+    return cheaper_way(plan, on_hosts(std::vector<int>(static_cast<std::size_t>(ranks))), profile, 8);
+  };
+  CHECK(chosen(1) == staged_way);
+  CHECK(chosen(2) == device_way(false, true));
+  profile.device->count = 2;
+  CHECK(chosen(2) == staged_way);
+  CHECK(chosen(4) == device_way(false, true));
+  profile.device->count = 0;
+  CHECK(chosen(8) == staged_way);
+}
+
 TEST(a_gpu_gathers_into_a_slot_wherever_that_lies) {
   // One kernel either way, 1 + 10 and 4 or 8: what is saved is a link, and not a copy of 30.
   Plan plan = plans_of(1)[0];
