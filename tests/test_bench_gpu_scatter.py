@@ -21,7 +21,7 @@ from vicinal_command.ranks.gpu_scatter import COPY, POINT_TO_POINT, is_served
 
 BENCH = ("bench", "gpu-scatter")
 KEYS = [
-    "workload", "ranks", "message_bytes", "strategy", "setup_us", "begin_us", "end_us", "exchange_us", "exchange_median_us",
+    "workload", "ranks", "message_bytes", "stride", "strategy", "setup_us", "begin_us", "end_us", "exchange_us", "exchange_median_us",
     "ratio_to_mpi", "median_ratio_to_mpi", "correct",
 ]
 ROUTINES = ["parallel to parallel", "sequential to parallel", "parallel to sequential"]
@@ -50,7 +50,7 @@ def test_all_deliver_the_same_and_are_timed_in_two_parts(mpi: str, tmp_path: Pat
     content = content_of(files[0])
     rows = content["rows"]
     contestants = [
-        APPLICATION, POINT_TO_POINT, "vicinal, shared", "vicinal, staged", "vicinal, automatic", COPY, f"{APPLICATION} again",
+        APPLICATION, POINT_TO_POINT, "vicinal, lent", "vicinal, shared", "vicinal, staged", "vicinal, automatic", COPY, f"{APPLICATION} again",
     ]
     cases = [(routine, size, each) for routine in ROUTINES for size in (8, 4096) for each in contestants]
     assert [(row["workload"], row["message_bytes"], row["strategy"]) for row in rows] == cases
@@ -101,11 +101,12 @@ def test_kernels_and_profile_are_told(mpi: str, tmp_path: Path) -> None:
     assert "one rank has each; no kernels" in printed and "packs every second value of its vector on the host" in printed
     assert "profile: a machine application:" in printed
 
-    result = vicinal(*BENCH, "--ranks", 1, "--sizes", 8, *QUICK, "--mpi", mpi, "--json", file,
+    result = vicinal(*BENCH, "--ranks", 1, "--sizes", 24, "--stride", 3, *QUICK, "--mpi", mpi, "--json", file,
                      env=with_double(tmp_path, "takes_precompiled=1"))
     assert result.returncode == 0, result.stderr
+    assert "packs every third value of its vector by a kernel" in " ".join(result.stdout.split())
     content = content_of(file)
-    assert {row["workload"] for row in content["rows"]} == {"parallel to parallel"}
+    assert {(row["workload"], row["stride"]) for row in content["rows"]} == {("parallel to parallel", 3)}
     # Those of nvcc, where it was there when vicinal was built.
     assert content["gpu"]["kernels"] in ("precompiled", "compiled at run time")
 
@@ -121,6 +122,8 @@ def test_without_a_gpu_one_line_says_what_is_missing() -> None:
         (["--sizes", "8,12"], ["messages of 12 bytes", "multiples"]),
         (["--sizes", "0"], ["'0' is no positive whole number"]),
         (["--sizes", 1 << 31], ["4.29 GB", "smaller --sizes"]),
+        (["--sizes", 1 << 30, "--stride", 4], ["4.29 GB", "a smaller --stride"]),
+        (["--stride", 0], ["'0' is no positive whole number"]),
         (["--ways", "fast"], ["no way to move what lies on a GPU 'fast'", "direct-shared"]),
         (["--profile", "no such file"], ["no such file"]),
         (["--regions", "list:0"], ["list:0"]),
@@ -135,7 +138,7 @@ import numpy as np
 import vicinal
 from mpi4py import MPI
 from vicinal._scatters import Vectors, gpu
-vectors = Vectors(MPI.COMM_WORLD, gpu(0), np.array([0]), np.array([0]), 3, 0, np.array([0, 2, 4]))
+vectors = Vectors(MPI.COMM_WORLD, gpu(0), np.array([0]), np.array([0]), 3, 2, 0, np.array([0, 2, 4]))
 for contestant in (vectors.application(False), vectors.application(True), vectors.copy(), vectors.halo()):
     vectors.fill(1)
     assert not vectors.right(1)
@@ -151,7 +154,7 @@ for contestant in (vectors.application(False), vectors.application(True), vector
         assert "has been freed" in str(error)
     else:
         raise AssertionError
-misled = Vectors(MPI.COMM_WORLD, gpu(0), np.array([0]), np.array([0]), 3, 0, np.array([0, 2, 5]))
+misled = Vectors(MPI.COMM_WORLD, gpu(0), np.array([0]), np.array([0]), 3, 2, 0, np.array([0, 2, 5]))
 contestant = misled.application(False)
 misled.fill(1)
 contestant.run(1)

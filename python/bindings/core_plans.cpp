@@ -343,7 +343,8 @@ void bind_plans(nb::module_& module) {
           "chain of what waited for what that ends last, which add up to them; \"busy\" and "
           "\"finished\", for each rank how long it occupies its processor and when it is done; and "
           "the \"busiest\" rank. `memory`: 'host' or 'device', where the buffers lie on all ranks; "
-          "`device_way`: 'staged', 'direct', 'shared', 'direct-shared', 'lent' or 'direct-lent', how they "
+          "`device_way`: 'staged', 'direct', 'shared', 'direct-shared', 'lent' or 'direct-lent', "
+          "how they "
           "are moved.")
       .def("simulate", &simulation_of, "profile"_a = nb::none(), "element_bytes"_a = 8,
            "The same as `price`, with what happened meanwhile, in seconds. \"busy_by_phase\" and "

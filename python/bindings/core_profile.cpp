@@ -26,8 +26,8 @@ std::vector<std::string> device_ways_of(const Profile& profile) {
   std::vector<std::string> ways;
   if (!profile.device) return ways;
   for (const DeviceWay& way : device_ways) {
-    const bool priced =
-        !way.lent && (!way.direct || profile.device->levels) && (!way.shared || profile.device->peer);
+    const bool priced = !way.lent && (!way.direct || profile.device->levels) &&
+                        (!way.shared || profile.device->peer);
     if (priced) ways.emplace_back(way.name);
   }
   return ways;
@@ -44,8 +44,9 @@ bool lies_on_device(std::string_view memory) {
 
 DeviceWay require_device_way(std::string_view name) {
   const auto way = device_way_called(name);
-  require(way.has_value(), Fault::argument, "device_way is '", name,
-          "', but 'staged', 'direct', 'shared', 'direct-shared', 'lent' or 'direct-lent' is expected");
+  require(
+      way.has_value(), Fault::argument, "device_way is '", name,
+      "', but 'staged', 'direct', 'shared', 'direct-shared', 'lent' or 'direct-lent' is expected");
   return *way;
 }
 
@@ -71,9 +72,10 @@ void bind_profile(nb::module_& module) {
       .def_ro("source", &Profile::source, "Where its numbers are from.")
       .def_ro("date", &Profile::date, "Of the measurements.")
       .def_prop_ro("levels", &levels_of, "'domain', 'node' and 'network'.")
-      .def_prop_ro("device_ways", &device_ways_of,
-                   "The ways to move what lies in a GPU's memory that it has prices for, of those that "
-                   "'automatic' takes.")
+      .def_prop_ro(
+          "device_ways", &device_ways_of,
+          "The ways to move what lies in a GPU's memory that it has prices for, of those that "
+          "'automatic' takes.")
       .def_ro("copy_seconds_per_byte", &Profile::copy_seconds_per_byte, "Of copies in memory.")
       .def_ro("handover", &Profile::handover, "From a signal in shared memory to its await.");
 }

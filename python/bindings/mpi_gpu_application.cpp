@@ -17,7 +17,7 @@ namespace {
 std::vector<std::int32_t> places_of(const Scatter& scatter) {
   std::vector<std::int32_t> places;
   for (std::size_t i = 0; i < scatter.sent(); ++i) {
-    places.push_back(static_cast<std::int32_t>(2 * i * sizeof(double)));
+    places.push_back(static_cast<std::int32_t>(scatter.stride * i * sizeof(double)));
   }
   return places;
 }
@@ -173,7 +173,8 @@ void ScatterApplication::stage() {
   }
   gpu.copy(whole_.data(), from.data(), from.bytes());
   gpu.wait();
-  for (std::size_t i = 0; i < sent_.size(); ++i) sent_.data()[i] = whole_.data()[2 * i];
+  for (std::size_t i = 0; i < sent_.size(); ++i)
+    sent_.data()[i] = whole_.data()[vectors_.scatter.stride * i];
 }
 
 void ScatterApplication::post() {

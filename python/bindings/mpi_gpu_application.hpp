@@ -83,15 +83,16 @@ class Numbers {
   MemoryBlock block_;
 };
 
-/// One rank's side of a scatter: its vector has a part for each of those that it sends to, and every second value of the
-/// part is sent.
+/// One rank's side of a scatter: its vector has a part for each of those that it sends to, of which it sends the values that lie
+/// a stride apart.
 struct Scatter {
   std::vector<int> sources, targets;
-  std::size_t count = 0;   ///< of the values that go from one rank to another
+  std::size_t count = 0;  ///< of the values that go from one rank to another
+  std::size_t stride = 1;
   std::int64_t first = 0;  ///< the number of the vector's first value among those of all ranks
   std::vector<std::int64_t> needed;  ///< by these numbers, source after source
 
-  [[nodiscard]] std::size_t length() const { return 2 * count * targets.size(); }
+  [[nodiscard]] std::size_t length() const { return stride * count * targets.size(); }
   [[nodiscard]] std::size_t sent() const { return count * targets.size(); }
   [[nodiscard]] std::size_t received() const { return count * sources.size(); }
 };

@@ -133,12 +133,14 @@ void bind_gpu_scatter(nb::module_& module) {
           "__init__",
           [](ScatterVectors* self, Address comm, ApplicationGpu& gpu,
              const ArrayArgument<int>& sources, const ArrayArgument<int>& targets,
-             std::int64_t count, std::int64_t first, const ArrayArgument<std::int64_t>& needed) {
-            new (self) ScatterVectors(handle_at<MPI_Comm>(comm), gpu,
-                                      {vector_of(sources), vector_of(targets),
-                                       static_cast<std::size_t>(count), first, vector_of(needed)});
+             std::int64_t count, std::int64_t stride, std::int64_t first,
+             const ArrayArgument<std::int64_t>& needed) {
+            new (self) ScatterVectors(
+                handle_at<MPI_Comm>(comm), gpu,
+                {vector_of(sources), vector_of(targets), static_cast<std::size_t>(count),
+                 static_cast<std::size_t>(stride), first, vector_of(needed)});
           },
-          "comm"_a, "gpu"_a, "sources"_a, "targets"_a, "count"_a, "first"_a, "needed"_a,
+          "comm"_a, "gpu"_a, "sources"_a, "targets"_a, "count"_a, "stride"_a, "first"_a, "needed"_a,
           nb::keep_alive<1, 3>())
       .def("fill", &ScatterVectors::fill, "round"_a)
       .def("right", &ScatterVectors::right, "round"_a)

@@ -35,16 +35,15 @@ class Contestant(Protocol):
 class Vectors:
     """One rank's vectors of a scatter, on a GPU.
 
-    This one has a part for each of `targets`, twice as long as what is sent: every second value goes there.  `needed` are
-    the `count` values from each of `sources`, by their numbers among those of all ranks' vectors; `first` is that of the
+    This one has a part for each of `targets`, of which the values that lie `stride` apart go there.  `needed` are the `count` values from each of `sources`, by their numbers among those of all ranks' vectors; `first` is that of the
     first value here.
     """
 
     def __init__(
-        self, comm: MPI.Comm, gpu: Gpu, sources: NDArray[Any], targets: NDArray[Any], count: int, first: int,
-        needed: NDArray[Any],
+        self, comm: MPI.Comm, gpu: Gpu, sources: NDArray[Any], targets: NDArray[Any], count: int,
+        stride: int, first: int, needed: NDArray[Any],
     ) -> None:
-        self._vectors = native().ScatterVectors(address_of_comm(comm), gpu, sources, targets, count, first, needed)
+        self._vectors = native().ScatterVectors(address_of_comm(comm), gpu, sources, targets, count, stride, first, needed)
 
     def fill(self, round_: int) -> None:
         """Other values in each round; whatever arrived is spoiled."""

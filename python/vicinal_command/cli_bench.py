@@ -270,6 +270,10 @@ def _add_gpu_scatter(benches: Any) -> None:
         "--sizes", type=positives, default=list(MESSAGES), metavar="LIST",
         help=f"bytes from a rank to another (default {_list(MESSAGES)})",
     )
+    command.add_argument(
+        "--stride", type=positive, default=2, metavar="N",
+        help="of a vector's values every N-th is sent: 1 for all, which lie side by side (default 2)",
+    )
     _add_turn_seconds(command)
     add_timing(command, iterations=50, repetitions=14)
 

@@ -126,7 +126,7 @@ def run_gpu_scatter(
 
     ways = _contestants(options.ways, "way to move what lies on a GPU", WAYS, KNOWN_WAYS)
     terms = replace(_terms(options, contestants_of(ways), json, plot), own=APPLICATION, **_turns_of(options))
-    return gpu_scatter(Request(options.ranks, options.sizes, terms))
+    return gpu_scatter(Request(options.ranks, options.sizes, options.stride, terms))
 
 
 def _check_counting(options: argparse.Namespace, plot: OutputFile | None) -> None:

@@ -50,14 +50,15 @@ inline std::vector<CopyRun> reversed(std::span<const CopyRun> runs) {
 
 /// `runs` of a buffer that `filling` fills, as runs of what fills it: `filling` in the order of its targets, which do not overlap
 /// and have all that is read.
-inline std::vector<CopyRun> through(std::span<const CopyRun> filling, std::span<const CopyRun> runs) {
+inline std::vector<CopyRun> through(std::span<const CopyRun> filling,
+                                    std::span<const CopyRun> runs) {
   std::vector<CopyRun> result;
   for (const CopyRun& run : runs) {
     for (Index done = 0; done < run.count;) {
       const Index place = run.source + done;
-      const auto after = std::upper_bound(
-          filling.begin(), filling.end(), place,
-          [](Index wanted, const CopyRun& each) { return wanted < each.target; });
+      const auto after =
+          std::upper_bound(filling.begin(), filling.end(), place,
+                           [](Index wanted, const CopyRun& each) { return wanted < each.target; });
       const CopyRun& from = *(after - 1);
       const Index count = std::min(run.count - done, from.target + from.count - place);
       append_run(result, {from.source + place - from.target, run.target + done, count});

@@ -84,10 +84,10 @@ Ways of_handovers(const Plan& plan, const Machine& machine, const Profile& profi
 DeviceWay cheaper_way(const Plan& plan, const Machine& machine, const Profile& profile,
                       Index element_bytes) {
   if (!profile.device) return staged_way;
-  return device_way(
-      profile.device->levels &&
-          of_messages(plan, machine, profile, element_bytes).other_is_cheaper(),
-      profile.device->peer && of_handovers(plan, machine, profile, element_bytes).other_is_cheaper());
+  return device_way(profile.device->levels &&
+                        of_messages(plan, machine, profile, element_bytes).other_is_cheaper(),
+                    profile.device->peer &&
+                        of_handovers(plan, machine, profile, element_bytes).other_is_cheaper());
 }
 
 }  // namespace vicinal

@@ -228,8 +228,8 @@ void BoundPlan::bind_own_slot(int buffer, std::int64_t next) {
 }
 
 std::vector<bool> BoundPlan::to_be_lent() const {
-  const bool may = device_choice_.way.lent && binding_.pieces <= 1 && !source_kind_->is_reachable() &&
-                   source_kind_->mpi_name() != nullptr;
+  const bool may = device_choice_.way.lent && binding_.pieces <= 1 &&
+                   !source_kind_->is_reachable() && source_kind_->mpi_name() != nullptr;
   if (!may) return std::vector<bool>(graph_->plan.buffers.size());
   return lendable_slots(graph_->plan, {true, !target_kind_->is_reachable()});
 }

@@ -72,7 +72,8 @@ class BoundPlan {
   /// Whether nobody reads the source any more that was lent in this execution, if it was.
   [[nodiscard]] bool has_back(std::int64_t generation) const {
     if (!lends_) return true;
-    return std::ranges::all_of(owned_, [&](const OwnedSlot& slot) { return slot.is_back(generation); });
+    return std::ranges::all_of(owned_,
+                               [&](const OwnedSlot& slot) { return slot.is_back(generation); });
   }
   /// The area that a signal of its owner's tells of; 0 for those of peers.
   [[nodiscard]] std::int64_t area(const CompiledGraph::Node& node) const {

@@ -157,8 +157,9 @@ bool OwnedArea::lend(MemoryKind& visitor, const std::byte* source) {
     return true;
   } catch (const Error& error) {
     log_line(LogLevel::info, [&](std::ostream& line) {
-      line << "device memory: what ranks of this host hand over is copied, since it cannot be lent: "
-           << error.what();
+      line
+          << "device memory: what ranks of this host hand over is copied, since it cannot be lent: "
+          << error.what();
     });
     return false;
   }

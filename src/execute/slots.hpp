@@ -134,7 +134,8 @@ class LentList {
 struct SlotMemory {
   MemoryKind* visitor = nullptr;  ///< whose jobs are to reach it; null for the host's alone
   bool lies_there = false;  ///< in the visitor's memory if that can be shared, else in the arena
-  const std::byte* source = nullptr;  ///< what is lent in its place, if that can be shared; null for nothing
+  const std::byte* source =
+      nullptr;  ///< what is lent in its place, if that can be shared; null for nothing
 };
 
 /// Memory that its owner allocated for the data of a channel.

@@ -75,14 +75,16 @@ std::vector<bool> lendable_slots(const Plan& plan, OnDevice users) {
     if (from_source && users.source) is_filled[static_cast<std::size_t>(it.to)] = true;
     if (!from_source) exclude(it.to);
   }
-  std::transform(found.begin(), found.end(), is_filled.begin(), found.begin(), std::logical_and<>());
+  std::transform(found.begin(), found.end(), is_filled.begin(), found.begin(),
+                 std::logical_and<>());
   return found;
 }
 
 std::vector<CopyRun> lent_in(const Plan& plan, int slot) {
   std::vector<CopyRun> runs;
   for (const Operation& it : plan.operations) {
-    if (it.kind == OperationKind::copy && it.to == slot) runs.insert(runs.end(), it.runs.begin(), it.runs.end());
+    if (it.kind == OperationKind::copy && it.to == slot)
+      runs.insert(runs.end(), it.runs.begin(), it.runs.end());
   }
   std::ranges::sort(runs, {}, &CopyRun::target);
   return runs;

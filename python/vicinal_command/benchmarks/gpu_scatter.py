@@ -59,6 +59,7 @@ class Row(Timed):
 
     message_bytes: int
     """From a rank to another."""
+    stride: int
     setup_us: float
     begin_us: float
     end_us: float
@@ -71,6 +72,8 @@ class Request:
     ranks: int
     sizes: Sequence[int]
     """Bytes from a rank to another."""
+    stride: int
+    """Of a vector's values, every so many are sent."""
     terms: Terms
 
 
@@ -95,10 +98,10 @@ def gpu_scatter(request: Request) -> int:
     arrays = {}
     for number, case in enumerate(cases):
         arrays[f"{number}-starts"], arrays[f"{number}-targets"] = case.workload.outgoing()
-    described = [{"values": case.message_bytes // VALUE_BYTES} for case in cases]
+    described = [{"values": case.message_bytes // VALUE_BYTES, "stride": request.stride} for case in cases]
     results = compete(terms, "gpu_scatter", request.ranks, described, arrays, BUILDS)
     rows = [
-        _row(results, case, number, index, contestant)
+        _row(results, case, request.stride, number, index, contestant)
         for number, case in enumerate(cases)
         for index, contestant in enumerate(terms.all_contestants)
     ]
@@ -109,7 +112,7 @@ def gpu_scatter(request: Request) -> int:
     notes = [
         gpu_note(gpu),
         f"MPI: {mpi['name']} {mpi['version']}; profile: {profile.name}{priced}",
-        f"{APPLICATION}: packs every second value of its vector {_packs(gpu)}, sends, and copies what has come to the GPU",
+        f"{APPLICATION}: packs {_which(request.stride)} of its vector {_packs(gpu)}, sends, and copies what has come to the GPU",
         *terms.notes("exchange", "with MPI_Ineighbor_alltoallv"),
         "begin, end: the two parts of it for the slowest rank, each its median, so that they need not add up",
         f"{COPY}: what arrives, by one copy from another place there; set-up: the best of {BUILDS}",
@@ -128,11 +131,11 @@ def list_cases(request: Request) -> list[Case]:
             raise CommandError(f"messages of {count} bytes were asked for; values have {VALUE_BYTES}, so give multiples of that")
     cases = [Case(each, count) for each in routines(request.ranks) for count in dict.fromkeys(request.sizes)]
     for case in cases:
-        longest = 2 * case.message_bytes * int(np.bincount(case.workload.sources).max())
+        longest = request.stride * case.message_bytes * int(np.bincount(case.workload.sources).max())
         if longest > MOST_BYTES:
             raise CommandError(
                 f"a vector of {case.workload.name} would have {size(longest)}, and {size(MOST_BYTES)} are the most; give "
-                "smaller --sizes or fewer --ranks"
+                "smaller --sizes, a smaller --stride or fewer --ranks"
             )
     return cases
 
@@ -165,19 +168,25 @@ def gpu_note(gpu: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
+def _which(stride: int) -> str:
+    ordinals = {1: "all values", 2: "every second value", 3: "every third value"}
+    return ordinals.get(stride, f"one value of {stride:,}")
+
+
 def _packs(gpu: Mapping[str, Any]) -> str:
     if gpu["kernels"] == "none":
         return "on the host, where it has copied the whole vector to"
     return "by a kernel, copies that to pinned memory"
 
 
-def _row(results: Results, case: Case, number: int, index: int, contestant: str) -> Row:
+def _row(results: Results, case: Case, stride: int, number: int, index: int, contestant: str) -> Row:
     slowest = results.slowest(number, index)
     begun = results.counts(number, index)[slowest, np.arange(len(slowest))] / 1e3
     return Row(
         workload=case.workload.name,
         ranks=case.workload.ranks,
         message_bytes=case.message_bytes,
+        stride=stride,
         strategy=contestant,
         setup_us=results.setup_us(number, index),
         begin_us=round(float(np.median(begun)), 3),

@@ -29,14 +29,15 @@ class Scatter:
     """One rank's side of a case."""
 
     def __init__(self, process: RankProcess, number: int, device: Gpu) -> None:
-        rank, count = process.comm.rank, process.task["cases"][number]["values"]
+        rank, case = process.comm.rank, process.task["cases"][number]
+        count, stride = case["values"], case["stride"]
         starts, targets = process.load(f"{number}-starts"), process.load(f"{number}-targets")
-        # A rank's vector has a part of twice as many values for each of its edges, in the order of all.
+        # A rank's vector has a part of `stride` times as many values for each of its edges, in the order of all.
         mine = np.flatnonzero(targets == rank)
-        needed = 2 * count * mine[:, None] + 2 * np.arange(count)
+        needed = stride * (count * mine[:, None] + np.arange(count))
         self.vectors = Vectors(
             process.comm, device, np.searchsorted(starts, mine, side="right") - 1, targets[starts[rank] : starts[rank + 1]],
-            count, 2 * count * int(starts[rank]), needed.ravel(),
+            count, stride, stride * count * int(starts[rank]), needed.ravel(),
         )
 
     def fill(self, round_: int) -> None:

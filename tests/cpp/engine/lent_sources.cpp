@@ -31,7 +31,8 @@ class Lending {
     SUCCEEDS(vicinal_halo_create(comm_, rank * owned, (rank + 1) * owned,
                                  static_cast<std::int64_t>(needed_.size()), needed_.data(), hints,
                                  &*halo_));
-    into_ = std::make_unique<DeviceArray>(array_(repeated(static_cast<int>(needed_.size()) * 2, 0)));
+    into_ =
+        std::make_unique<DeviceArray>(array_(repeated(static_cast<int>(needed_.size()) * 2, 0)));
   }
   Lending(const Lending&) = delete;
   Lending& operator=(const Lending&) = delete;
@@ -126,11 +127,13 @@ TEST(who_lends_its_source_copies_nothing) {
   const auto source = arrays_of(gpu.memory())(numbers(4, 10));
   const auto into = arrays_of(gpu.memory())(repeated(2, untouched));
   {
-    const std::vector<std::int64_t> needed = rank == 0 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{3, 1};
+    const std::vector<std::int64_t> needed =
+        rank == 0 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{3, 1};
     const Hints hints{{"vicinal_regions", "node"}, {"vicinal_in_flight", "1"}};
     HaloHandle halo;
-    SUCCEEDS(vicinal_halo_create(comm, 0, rank == 0 ? 4 : 0, static_cast<std::int64_t>(needed.size()),
-                                 needed.data(), hints, &halo));
+    SUCCEEDS(vicinal_halo_create(comm, 0, rank == 0 ? 4 : 0,
+                                 static_cast<std::int64_t>(needed.size()), needed.data(), hints,
+                                 &halo));
     const auto exchange = [&] {
       SUCCEEDS(vicinal_halo_exchange(halo, source.data(), into.data(), 1, MPI_INT64_T));
     };
@@ -256,7 +259,8 @@ TEST(who_cannot_open_what_is_lent_says_so_and_nobody_waits_for_it) {
     gpu.set("no_opening", lending.rank == 0 ? 1 : 0);
     {
       const Forgiving forgiving;
-      const int error = vicinal_halo_exchange(lending.halo(), source.data(), lending.into().data(), 1, MPI_INT64_T);
+      const int error = vicinal_halo_exchange(lending.halo(), source.data(), lending.into().data(),
+                                              1, MPI_INT64_T);
       const std::string said = vicinal_error_message();
       CHECK_EQUAL(error != MPI_SUCCESS, lending.rank == 0 && lending.size > 1);
       if (error != MPI_SUCCESS) {
@@ -283,10 +287,12 @@ TEST(a_call_that_fails_where_others_lend_is_told_and_the_next_one_is_right) {
       const Forgiving forgiving;
       // One rank has no source at all.
       const void* const from = fails && lending.rank == 0 ? nullptr : source.data();
-      const int error = vicinal_halo_exchange(lending.halo(), from, lending.into().data(), 1, MPI_INT64_T);
-      const bool concerned = lending.rank == 0 || std::ranges::any_of(lending.needed(), [&](std::int64_t index) {
-                               return index / Lending::owned == 0;
-                             });
+      const int error =
+          vicinal_halo_exchange(lending.halo(), from, lending.into().data(), 1, MPI_INT64_T);
+      const bool concerned =
+          lending.rank == 0 || std::ranges::any_of(lending.needed(), [&](std::int64_t index) {
+            return index / Lending::owned == 0;
+          });
       CHECK_EQUAL(error != MPI_SUCCESS, fails && concerned);
       if (!fails) lending.check(round);
     }

@@ -220,8 +220,8 @@ TEST(price_of_a_handover_between_gpus) {
 TEST(what_of_slots_the_source_can_be_lent_for) {
   Plan plan = plans_of(1)[0];
   const auto slot = [&](int peer) { return add(plan, Buffer{Space::shared, 4, 5, 0, peer, 1}); };
-  const int filled = slot(-1), filled_twice = slot(-1), of_target_too = slot(-1), emptied = slot(-1),
-            added_to = slot(-1), idle = slot(-1), far = slot(0);
+  const int filled = slot(-1), filled_twice = slot(-1), of_target_too = slot(-1),
+            emptied = slot(-1), added_to = slot(-1), idle = slot(-1), far = slot(0);
   const auto moved = [&](int from, int to, std::vector<CopyRun> runs,
                          OperationKind kind = OperationKind::copy) {
     add(plan, moving(kind, Phase::local, from, to, runs));
@@ -262,8 +262,8 @@ TEST(price_of_a_source_that_is_lent) {
   const int view = add(plans[1], Buffer{Space::shared, 4, 5, 0, 0});
   using testing::flagging;
   const int free = add(plans[0], flagging(OperationKind::await, Phase::local, slot, 0, 1));
-  const int in = add(plans[0], moving(OperationKind::copy, Phase::local, Plan::source, slot,
-                                      {{0, 0, 4}}, {free}));
+  const int in = add(
+      plans[0], moving(OperationKind::copy, Phase::local, Plan::source, slot, {{0, 0, 4}}, {free}));
   add(plans[0], flagging(OperationKind::signal, Phase::local, slot, -1, 0, {in}));
   const int ready = add(plans[1], flagging(OperationKind::await, Phase::local, view, -1));
   const int taken = add(plans[1], moving(OperationKind::copy, Phase::local, view, Plan::target,
@@ -293,7 +293,8 @@ TEST(what_ranks_of_one_gpu_send_by_way_of_the_host_shares_its_link) {
   profile.device->peer = DeviceWork{1, 20, 0.25};
   profile.device->to_device.latency = 0;
   const auto chosen = [&](int ranks) {
-    return cheaper_way(plan, on_hosts(std::vector<int>(static_cast<std::size_t>(ranks))), profile, 8);
+    return cheaper_way(plan, on_hosts(std::vector<int>(static_cast<std::size_t>(ranks))), profile,
+                       8);
   };
   CHECK(chosen(1) == staged_way);
   CHECK(chosen(2) == device_way(false, true));
