@@ -128,7 +128,7 @@ bool BoundPlan::find(int buffer, std::int64_t generation) {
   try {
     compile_steps(buffer);
   } catch (...) {
-    compiled_for = before;
+    compiled_for = {before.kind, before.is_lent, false};
     slot.forget();
     throw;
   }
@@ -204,12 +204,12 @@ void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
       if (is_far(buffer)) {
         far_[place(i)].bind(binding_.element_bytes);
         found_[place(i)] = {};
-      } else {
+      } else if (!lend(i, next)) {
         bind_own_slot(i, next);
       }
     } else if (buffer.space == Space::shared && !is_far(buffer) &&
                (lendable_[at(i)] || owned_[place(i)].is_lent())) {
-      bind_own_slot(i, next);
+      if (!lend(i, next) && owned_[place(i)].is_lent()) bind_own_slot(i, next);
     }
   }
   lends_ = std::ranges::any_of(owned_, &OwnedSlot::is_lent);
@@ -219,12 +219,15 @@ void BoundPlan::bind_own_slot(int buffer, std::int64_t next) {
   MemoryKind& users = users_kind();
   OwnedSlot& slot = owned_[place(buffer)];
   const bool shares = device_choice_.way.shared && users.mpi_name() != nullptr;
-  SlotMemory memory{users.is_reachable() ? nullptr : &users, shares && slots_there_[at(buffer)]};
-  if (lendable_[at(buffer)]) {
-    slot.tell(lent_in(graph_->plan, buffer));
-    memory.source = binding_.source;
-  }
-  slot.bind(next, graph_->buffer(buffer).extent, binding_.element_bytes, memory);
+  slot.bind(next, graph_->buffer(buffer).extent, binding_.element_bytes,
+            {users.is_reachable() ? nullptr : &users, shares && slots_there_[at(buffer)]});
+}
+
+bool BoundPlan::lend(int buffer, std::int64_t next) {
+  if (!lendable_[at(buffer)]) return false;
+  OwnedSlot& slot = owned_[place(buffer)];
+  if (!slot.is_told()) slot.tell(lent_in(graph_->plan, buffer));
+  return slot.lend(next, binding_.element_bytes, users_kind(), binding_.source);
 }
 
 std::vector<bool> BoundPlan::to_be_lent() const {
@@ -239,7 +242,8 @@ void BoundPlan::lend_anew(std::int64_t next) {
   for (int i = 0; i < static_cast<int>(lendable_.size()); ++i) {
     if (!lendable_[at(i)]) continue;
     const bool before = is_lent(i);
-    bind_own_slot(i, next);
+    // What cannot be lent goes by the area that there is.
+    if (!lend(i, next) && before) bind_own_slot(i, next);
     if (is_lent(i) != before) compile_steps(i);
   }
   lends_ = std::ranges::any_of(owned_, &OwnedSlot::is_lent);

@@ -1,6 +1,6 @@
 // A compiled plan bound to memory: staging, this rank's slots and those of others, copies and reductions
 // compiled for the element size, persistent requests. It is compiled once per geometry (element size, kinds
-// of memory); binding it to other buffers of the same geometry only renews the requests that point into them.
+// of memory); binding it to other buffers of the same geometry renews the requests that point into them, and what of them is lent.
 //
 // Where the user's buffers lie is asked once, when they are bound. What is moved between them and the plan's own
 // memory goes by jobs of their kind, and by messages only through staging where MPI does not reach
@@ -133,6 +133,7 @@ class BoundPlan {
   struct Found {
     MemoryKind* kind = nullptr;  ///< null for the host's
     bool is_lent = false;
+    bool is_whole = true;  ///< not one where making them ready has failed half way
     friend bool operator==(const Found&, const Found&) = default;
   };
   enum class Bound : std::uint8_t { nothing, slots, entirely };
@@ -161,6 +162,8 @@ class BoundPlan {
   void bind_geometry(std::int64_t next);
   void bind_buffers(bool renew_slots, std::int64_t next);
   void bind_own_slot(int buffer, std::int64_t next);
+  /// Has the source lent in the place of a slot of this rank's, if it can be.
+  bool lend(int buffer, std::int64_t next);
   /// The source lies elsewhere: so do the slots in whose place it is lent.
   void lend_anew(std::int64_t next);
   /// By buffer of the graph, whether the source is to be lent in its place.

@@ -53,7 +53,7 @@ void Run::start_at_fault() {
   begin_execution(State::at_fault);
   announced_ = true;
   for (OwnedSlot& slot : bound_.owned_slots()) slot.announce_fault(generation_, graph_->plan.rank);
-  for (FarSlot& slot : bound_.far_slots()) slot.forget();
+  for (FarSlot& slot : bound_.far_slots()) slot.close();
   // Messages wait for nothing, so that nobody far away waits for what this rank still has to hear of.
   for (const CompiledGraph::Message& message : graph_->messages) {
     const Operation& operation = graph_->operation_of(message);
@@ -97,10 +97,10 @@ bool Run::leave_to(std::uintptr_t stream) {
     if (remaining_[node] != done && !graph_->last[node]) return false;
   }
   if (!has_ended_unlinked() || fault_) return false;  // messages may have brought one
-  return std::all_of(pending_.begin(), pending_.end(), [&](int number) {
-    const Node& node = graph_->node(number);
-    // Its owner waits until it has been read.
-    return !bound_.borrows(node) && bound_.job(node).have_stream_await(stream);
+  const auto borrows = [&](int node) { return bound_.borrows(graph_->node(node)); };
+  if (std::any_of(pending_.begin(), pending_.end(), borrows)) return false;
+  return std::all_of(pending_.begin(), pending_.end(), [&](int node) {
+    return bound_.job(graph_->node(node)).have_stream_await(stream);
   });
 }
 

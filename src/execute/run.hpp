@@ -33,8 +33,9 @@ class Run {
   void start_at_fault();
   /// Does what can be done now; true once the execution is complete.
   bool poll();
-  /// Where nothing is left but what comes last (CompiledGraph::last), and all of it is on a device: has what is put on a stream
-  /// from now on come after it. Whether that is so. Of an execution whose poll() was false.
+  /// Where nothing is left but what comes last (CompiledGraph::last), all of it is on a device, and nobody waits to have back what
+  /// of it is borrowed: has what is put on a stream from now on come after it. Whether that is so. Of an execution whose
+  /// poll() was false.
   bool leave_to(std::uintptr_t stream);
   /// Begins what waits for events that have happened.
   void take_events();
@@ -44,7 +45,7 @@ class Run {
   [[nodiscard]] std::int64_t executions() const { return generation_; }
   /// Whether the next poll calls MPI.
   [[nodiscard]] bool tests_messages() const {
-    return linked_active_ > 0 || !strays_.empty() || unfinished_ == 0;
+    return linked_active_ > 0 || !strays_.empty() || (unfinished_ == 0 && !unlinked_over_);
   }
   /// Why the last execution has not brought all that was due; empty where it has.
   [[nodiscard]] const std::optional<Error>& fault() const { return fault_; }
@@ -78,6 +79,11 @@ class Run {
   void poll_linked();
   [[nodiscard]] bool poll_unlinked();
   [[nodiscard]] bool has_ended_unlinked();
+  /// Whether nothing is left but that peers read what this rank lends.
+  [[nodiscard]] bool awaits_readers() const {
+    return state_ == State::executing && announced_ && unlinked_over_ &&
+           !bound_.has_back(generation_);
+  }
 
   [[nodiscard]] bool is_over(int node);
   [[nodiscard]] bool is_satisfied(int await);

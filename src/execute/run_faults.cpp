@@ -28,6 +28,8 @@ bool Run::is_satisfied(int number) {
   // The size as well: whose slot it is has another area then, well or not.
   const bool differs = flag.element_bytes != 0 && flag.element_bytes != bound_.element_bytes();
   if (differs && slot != nullptr) slot->forget();
+  // Well or not, too: an area that is not the owner's any more is given back once all flags are here.
+  if (slot != nullptr && node.lag == 0 && node.flag < 0) slot->forget_unless(flag.area);
   if (node.lag == 0) {
     int origin = flag.at_fault == generation_ ? static_cast<int>(flag.origin) : -1;
     if (origin < 0 && differs) {
@@ -39,9 +41,7 @@ bool Run::is_satisfied(int number) {
       return true;
     }
   }
-  if (slot == nullptr) return true;
-  if (node.lag == 0 && node.flag < 0) slot->forget_unless(flag.area);
-  return is_found(*slot, number);
+  return slot == nullptr || is_found(*slot, number);
 }
 
 bool Run::is_found(FarSlot& slot, int number) {
@@ -108,6 +108,7 @@ void Run::abandon() {
     const Node& node = graph_->node(number);
     if (node.kind != OperationKind::await) bound_.job(node).drop();
   }
+  for (FarSlot& slot : bound_.far_slots()) slot.close();
 }
 
 std::string Run::missing_event() const {
@@ -153,9 +154,8 @@ void Run::name_awaited(std::ostream& out) const {
   if (jobs) out << ", in which this rank moves data to or from the user's memory";
   if (ranks.empty() && jobs) return;
   if (ranks.empty()) {
-    out << (bound_.has_back(generation_)
-                ? ", in which this rank's host mates hand over their share"
-                : ", in which this rank's host mates read what it lends them");
+    out << (awaits_readers() ? ", in which this rank's host mates read what it lends them"
+                             : ", in which this rank's host mates hand over their share");
     return;
   }
   out << (ranks.size() > 1 ? ", with ranks" : ", with rank");
@@ -181,7 +181,9 @@ void Run::describe_pending(std::ostream& out) const {
   if (const std::string missing = missing_event(); !missing.empty()) out << "  " << missing << "\n";
   for (const int node : pending_) line(graph_->node(node).plan_operation);
   for (const mpi::Stray& stray : strays_) out << "  a message from rank " << stray.source() << "\n";
-  if (state_ == State::at_fault || (linked_active_ == 0 && unfinished_ > 0)) return;
+  if (awaits_readers()) out << "  host mates that read what this rank lends them\n";
+  if (state_ == State::at_fault || awaits_readers() || (linked_active_ == 0 && unfinished_ > 0))
+    return;
   for (const CompiledGraph::Message& message : graph_->messages) line(message.plan_operation);
 }
 

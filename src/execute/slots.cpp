@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <ostream>
 #include <sstream>
 #include <utility>
@@ -146,33 +145,18 @@ std::int64_t next_number() {
 
 }  // namespace
 
-/// Whether it could be done.
-bool OwnedArea::lend(MemoryKind& visitor, const std::byte* source) {
-  try {
-    const Lease lease = visitor.lend(source);
-    ticket_ = lease.ticket;
-    offset_ = lease.offset;
-    kind_ = &visitor;
-    place_ = next_number();
-    return true;
-  } catch (const Error& error) {
-    log_line(LogLevel::info, [&](std::ostream& line) {
-      line
-          << "device memory: what ranks of this host hand over is copied, since it cannot be lent: "
-          << error.what();
-    });
-    return false;
-  }
+OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, MemoryKind& kind, const std::byte* source,
+                     std::shared_ptr<const LentList> lent)
+    : header_(std::move(header)), kind_(&kind), lent_(std::move(lent)), place_(next_number()) {
+  const Lease lease = kind.lend(source);
+  ticket_ = lease.ticket;
+  offset_ = lease.offset;
 }
 
 OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes,
-                     const SlotMemory& memory, std::shared_ptr<const LentList> lent)
+                     const SlotMemory& memory)
     : header_(std::move(header)) {
   MemoryKind* const visitor = bytes > 0 ? memory.visitor : nullptr;
-  if (visitor != nullptr && memory.source != nullptr && lend(*visitor, memory.source)) {
-    lent_ = std::move(lent);
-    return;
-  }
   if (visitor != nullptr && memory.lies_there) {
     block_ = MemoryBlock(*visitor, bytes);
     try {
@@ -228,8 +212,27 @@ OwnedSlot::~OwnedSlot() {
 void OwnedSlot::bind(std::int64_t generation, Index extent, std::int64_t element_bytes,
                      const SlotMemory& memory) {
   auto area = std::make_unique<OwnedArea>(
-      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes), memory,
-      lent_);
+      header_, static_cast<std::size_t>(extent) * static_cast<std::size_t>(element_bytes), memory);
+  replace(std::move(area), generation, element_bytes);
+}
+
+bool OwnedSlot::lend(std::int64_t generation, std::int64_t element_bytes, MemoryKind& kind,
+                     const std::byte* source) {
+  try {
+    replace(std::make_unique<OwnedArea>(header_, kind, source, lent_), generation, element_bytes);
+    return true;
+  } catch (const Error& error) {
+    log_line(LogLevel::info, [&](std::ostream& line) {
+      line
+          << "device memory: what ranks of this host hand over is copied, since it cannot be lent: "
+          << error.what();
+    });
+    return false;
+  }
+}
+
+void OwnedSlot::replace(std::unique_ptr<OwnedArea> area, std::int64_t generation,
+                        std::int64_t element_bytes) {
   if (announced_) {
     older_ = std::move(before_);
     before_ = std::move(current_);
@@ -310,11 +313,13 @@ MemoryKind& FarSlot::opener(const Announcement& line, MemoryKind& visitor) const
 
 /// What the owner's program has allocated is its own to keep, so no flag tells of it.
 void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
-  auto found = std::ranges::find(opened_, line.ticket, &Opened::ticket);
-  if (found == opened_.end()) {
+  const auto known = std::ranges::find(opened_, line.ticket, &Opened::ticket);
+  if (known != opened_.end()) {
+    std::rotate(known, known + 1, opened_.end());
+  } else {
     MemoryKind& kind = opener(line, visitor);
     if (opened_.size() == most_opened) {
-      close(opened_.front());
+      opened_.front().kind->close_shared(opened_.front().memory);
       opened_.erase(opened_.begin());
     }
     opened_.reserve(most_opened);
@@ -324,11 +329,10 @@ void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
       fail(error.fault(), error.what(), "; memory of another rank's program was to be opened",
            instead_of_shared);
     }
-    found = std::prev(opened_.end());
   }
   if (lent_.empty()) lent_ = LentList::read(*arena_, line.lent);
-  data_ = found->memory + line.offset;
-  kind_ = found->kind;
+  data_ = opened_.back().memory + line.offset;
+  kind_ = opened_.back().kind;
   is_lent_ = true;
 }
 
@@ -356,9 +360,10 @@ void FarSlot::forget() {
   view_.flag(index_).opened.store(0, std::memory_order_release);
 }
 
-FarSlot::~FarSlot() {
+void FarSlot::close() noexcept {
   forget();
-  for (const Opened& each : opened_) close(each);
+  for (const Opened& each : opened_) each.kind->close_shared(each.memory);
+  opened_.clear();
 }
 
 int FarSlot::fault(std::int64_t generation) const {

@@ -12,14 +12,15 @@
 //      `at_fault` once there is none for g, because the owner's call has failed.
 //   3  An area lies in the arena, or in a kind of memory that its owner's processes share by tickets. Who reads or writes
 //      one of the latter opens it, and whose jobs reach one in the arena has its pages admitted, which the flag says until
-//      it is closed or dismissed; nothing of a slot is given back meanwhile.
+//      it is closed or dismissed; nothing of a slot is given back meanwhile. A peer lets go of an area before its flag becomes g
+//      where the owner's, which is g, tells of another one or of a fault.
 //   4  An area is replaced only when all flags have reached the last execution in which it was due, and
 //      given back one execution later: a rank that wrongly keeps its element size still uses the one
 //      before, and learns of it from the size beside a flag. A header is given back when all flags have
 //      reached its last execution; until then it is retired.
 //   5  Where the owner lends its source, the area is no memory: the line says how the source is opened, and a list in the arena, the
-//      same for as long as the slot lives, what of it stands where. The owner's flag becomes g at once, and its execution g is over when
-//      all peers' flags are g, since they read the user's buffer. Which area holds is said beside the owner's flag: peers that
+//      same for as long as the slot lives, what of it stands where. What the owner's flag waits for moves nothing then, and its execution g is
+//      over when all peers' flags are g, since they read the user's buffer. Who has allocated that keeps it: no flag says who has it open. Which area holds is said beside the owner's flag: peers that
 //      know another one look at the line anew.
 #pragma once
 
@@ -134,15 +135,14 @@ class LentList {
 struct SlotMemory {
   MemoryKind* visitor = nullptr;  ///< whose jobs are to reach it; null for the host's alone
   bool lies_there = false;  ///< in the visitor's memory if that can be shared, else in the arena
-  const std::byte* source =
-      nullptr;  ///< what is lent in its place, if that can be shared; null for nothing
 };
 
 /// Memory that its owner allocated for the data of a channel.
 class OwnedArea {
  public:
-  /// `lent` is the list of what is lent, where anything is.
-  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, const SlotMemory& memory,
+  OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes, const SlotMemory& memory);
+  /// What is no memory of its own: peers read the source, as the list says. Throws where that cannot be shared.
+  OwnedArea(std::shared_ptr<SlotHeader> header, MemoryKind& kind, const std::byte* source,
             std::shared_ptr<const LentList> lent);
   OwnedArea(const OwnedArea&) = delete;
   OwnedArea& operator=(const OwnedArea&) = delete;
@@ -158,8 +158,6 @@ class OwnedArea {
   [[nodiscard]] std::int64_t place() const { return place_; }
 
  private:
-  bool lend(MemoryKind& visitor, const std::byte* source);
-
   std::shared_ptr<SlotHeader> header_;
   Admission admission_;
   MemoryKind* kind_ = nullptr;
@@ -179,16 +177,20 @@ class OwnedSlot {
   OwnedSlot& operator=(OwnedSlot&&) = delete;
   ~OwnedSlot();
 
-  /// Makes an area for elements of another size, from execution `generation` on. May throw a memory fault; the area
+  /// Makes an area for elements of some size, from execution `generation` on. May throw a memory fault; the area
   /// before then stays.
   void bind(std::int64_t generation, Index extent, std::int64_t element_bytes,
             const SlotMemory& memory);
-  /// What of the source stands where in it, to be told before any is lent.
+  /// Has the source lent in the place of an area, from then on; whether that can be done, else the one before stays.
+  bool lend(std::int64_t generation, std::int64_t element_bytes, MemoryKind& kind,
+            const std::byte* source);
+  /// What of the source stands where in it, to be told once before any is lent.
+  [[nodiscard]] bool is_told() const { return lent_ != nullptr; }
   void tell(std::span<const CopyRun> runs) {
-    if (!lent_) lent_ = std::make_shared<const LentList>(header_, runs);
+    lent_ = std::make_shared<const LentList>(header_, runs);
   }
   /// Whether the source is lent in the place of an area, and whether all peers are done with it in this execution.
-  [[nodiscard]] bool is_lent() const { return current_->is_lent(); }
+  [[nodiscard]] bool is_lent() const { return current_ != nullptr && current_->is_lent(); }
   [[nodiscard]] bool is_back(std::int64_t generation) const {
     return !is_lent() || view_.all_reached(generation);
   }
@@ -204,6 +206,9 @@ class OwnedSlot {
   [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
 
  private:
+  void replace(std::unique_ptr<OwnedArea> area, std::int64_t generation,
+               std::int64_t element_bytes);
+
   std::shared_ptr<SlotHeader> header_;
   SlotView view_;
   std::shared_ptr<const LentList> lent_;
@@ -235,7 +240,7 @@ class FarSlot {
         opened_(std::move(other.opened_)),
         admission_(std::move(other.admission_)) {}
   FarSlot& operator=(FarSlot&&) = delete;
-  ~FarSlot();
+  ~FarSlot() { close(); }
   /// From now on an area for elements of this size is meant, one not found yet.
   void bind(std::int64_t element_bytes) {
     forget();
@@ -243,6 +248,8 @@ class FarSlot {
   }
   /// Another area may be meant by the next execution.
   void forget();
+  /// The same, and nothing of the owner's program stays open.
+  void close() noexcept;
   /// Another one than the owner has filled is not meant any more.
   void forget_unless(std::int64_t area) {
     if (data_ != nullptr && area_ != area) forget();
@@ -273,7 +280,6 @@ class FarSlot {
   [[nodiscard]] MemoryKind& opener(const Announcement& line, MemoryKind& visitor) const;
   void open(const Announcement& line, MemoryKind& visitor);
   void borrow(const Announcement& line, MemoryKind& visitor);
-  void close(const Opened& opened) noexcept { opened.kind->close_shared(opened.memory); }
   void enter(const Announcement& line, std::byte* data, std::size_t bytes, MemoryKind& visitor);
 
   Arena* arena_;
@@ -285,7 +291,7 @@ class FarSlot {
   std::int64_t area_ = 0;
   std::vector<CopyRun> lent_;
   bool is_lent_ = false;
-  std::vector<Opened> opened_;
+  std::vector<Opened> opened_;  ///< that used last behind
   Admission admission_;
 };
 

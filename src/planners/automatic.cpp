@@ -6,9 +6,12 @@
 //
 // An allgather over all ranks is left to that planner made for it which is the fastest by the profile
 // (allgather/choice.hpp). So is an exchange between all ranks to `tuna` or `tuna-hierarchical`, where storing and forwarding
-// is expected to be clearly faster (tuna/choice.hpp); that the ranks have to consult about.
+// is expected to be clearly faster (tuna/choice.hpp); that the ranks have to consult about. And so is, to `cascade`, a graph of many
+// small regions in which a region has something for most others (cascade/choice.hpp).
 #include "planners/all.hpp"
 #include "planners/allgather/choice.hpp"
+#include "planners/cascade/choice.hpp"
+#include "planners/halving/negotiation.hpp"
 #include "planners/relay/negotiation.hpp"
 #include "planners/tuna/negotiation.hpp"
 
@@ -58,6 +61,37 @@ bool may_forward(const PlanRequest& request) {
          request.neighborhood.takes_part() && request.neighborhood.machine->size() > 3;
 }
 
+/// The same of a cascade.
+Task<Plans> plan_between_regions(PlanRequest request) {
+  FaultRecord faults(request.neighborhood.rank, request.options.unit);
+  if (request.fault) faults.blame(*request.fault);
+  std::vector<halving::Parcel> parcels;
+  if (!request.fault) parcels = halving::make_parcels(request.pattern, request.neighborhood.rank);
+  Task<cascade::Decision> deciding = cascade::decide(
+      request, faults, cascade::Volume(parcels, request.neighborhood), cascade::Among::planners);
+  cascade::Decision decision = co_await deciding;
+  if (!faults.good() || !decision.passes_on) {
+    Task<Plans> making = plan_by_relays(std::move(request));
+    co_return co_await making;
+  }
+  halving::HalvingNegotiation negotiation(request, std::move(decision));
+  Task<Plans> making = negotiation.run("cascade");
+  co_return co_await making;
+}
+
+/// Consulting costs two letters for each rank, so it is done only where a cascade may have something to gain: where a rank may have
+/// many messages, since it has many edges and there are many regions for each rank of one. All ranks know this of the graph.
+bool may_pass_on(const PlanRequest& request) {
+  const PlanOptions& options = request.options;
+  const Neighborhood& neighborhood = request.neighborhood;
+  const std::int64_t regions = neighborhood.machine->regions();
+  const std::int64_t ranks = neighborhood.machine->size();
+  constexpr std::int64_t many_edges = 12, many_regions_for_each = 8;
+  return neighborhood.takes_part() && neighborhood.most_edges >= many_edges &&
+         regions * regions >= many_regions_for_each * ranks && !options.partitioned &&
+         !options.any_size;
+}
+
 }  // namespace
 
 Task<Plans> plan_automatic(PlanRequest request) {
@@ -65,6 +99,9 @@ Task<Plans> plan_automatic(PlanRequest request) {
     return plan_among_all(std::move(request));
   }
   if (may_forward(request)) return plan_between_all(std::move(request));
+  if (!request.options.complete && may_pass_on(request)) {
+    return plan_between_regions(std::move(request));
+  }
   return plan_by_relays(std::move(request));
 }
 

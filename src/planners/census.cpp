@@ -11,7 +11,8 @@ Census::Census(const RankTree& tree, int size, const Edges& edges, std::int64_t 
     : tree_(tree),
       size_(size),
       all_{edge_sum(tree.rank, edges.sources, edges.destinations), Fingerprint(fingerprint),
-           labels_of(tree.rank, edges.sources, edges.destinations)} {
+           labels_of(tree.rank, edges.sources, edges.destinations),
+           static_cast<std::int64_t>(std::max(edges.sources.size(), edges.destinations.size()))} {
   if (edges.related) {
     all_.labels = joined(all_.labels, labels_of(tree.rank, {&*edges.related, 1}, {}));
   }
@@ -21,6 +22,7 @@ void Census::hear(int child, CensusReport report) {
   all_.edge_sum += report.edge_sum;
   all_.fingerprint.compare(child, report.fingerprint);
   all_.labels = joined(all_.labels, report.labels);
+  all_.most_edges = std::max(all_.most_edges, report.most_edges);
 }
 
 void Census::decide() {
@@ -28,7 +30,8 @@ void Census::decide() {
              all_.fingerprint.other(),
              all_.labels == Labels{{0, size_, 0}},
              all_.labels,
-             {}};
+             {},
+             all_.most_edges};
   relate();
 }
 
@@ -52,7 +55,8 @@ CensusResult Census::instruct(const RankTree::Child& child) {
                       result_.other_settings,
                       result_.whole,
                       part(result_.labels, child.rank, end),
-                      {}};
+                      {},
+                      result_.most_edges};
   for (const Relation& relation : result_.relations) {
     if (relation.rank >= child.rank && relation.rank < end) result.relations.push_back(relation);
   }

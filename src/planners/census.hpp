@@ -1,5 +1,5 @@
 // What all ranks find out together when a graph is created, in one consultation: whether both ends know
-// each edge, whether the settings are the same, and which ranks make up a component.
+// each edge, whether the settings are the same, which ranks make up a component, and how many edges a rank has at most.
 #pragma once
 
 #include <optional>
@@ -17,9 +17,10 @@ struct CensusReport {
   std::uint64_t edge_sum = 0;
   Fingerprint fingerprint;
   Labels labels;
+  std::int64_t most_edges = 0;  ///< of a rank, out or in
 };
 void fields(auto&& take, Is<CensusReport> auto& it) {
-  take(it.edge_sum, it.fingerprint, it.labels);
+  take(it.edge_sum, it.fingerprint, it.labels, it.most_edges);
 }
 
 /// For a block of ranks.
@@ -30,9 +31,10 @@ struct CensusResult {
   bool whole = false;  ///< all ranks are one component, so that their tree is that of all
   Labels labels;
   std::vector<Relation> relations;
+  std::int64_t most_edges = 0;
 };
 void fields(auto&& take, Is<CensusResult> auto& it) {
-  take(it.edge_sum, it.other_settings, it.whole, it.labels, it.relations);
+  take(it.edge_sum, it.other_settings, it.whole, it.labels, it.relations, it.most_edges);
 }
 
 class Census final : public Consultation<CensusReport, CensusResult> {
@@ -55,6 +57,8 @@ class Census final : public Consultation<CensusReport, CensusResult> {
   [[nodiscard]] bool edges_differ() const { return result_.edge_sum != 0; }
   /// The lowest rank with other settings than rank 0; -1: none.
   [[nodiscard]] int other_settings() const { return result_.other_settings; }
+  /// How many edges out or in some rank has, at most.
+  [[nodiscard]] std::int64_t most_edges() const { return result_.most_edges; }
   /// The lowest rank of this rank's component; -1 where this rank is related to nobody.
   [[nodiscard]] int component() const;
   /// This rank's place in the tree of its component.

@@ -116,6 +116,7 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
 
   Neighborhood result;
   result.tree = census.component_tree();
+  result.most_edges = census.most_edges();
   const int region = machine->region_of(rank);
   const Letter letter =
       letter_to(rank, Links{census.component(), far_peers(*machine, region, destinations),

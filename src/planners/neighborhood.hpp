@@ -41,7 +41,8 @@ struct Neighborhood {
   std::vector<int> sources;       ///< in the user's order, with repetitions
   std::vector<int> destinations;  ///< in the user's order, with repetitions
   std::shared_ptr<const RegionLinks> links = {std::shared_ptr<const void>(), &no_links};
-  RankTree tree;  ///< this rank's place in a tree of all ranks of its component
+  RankTree tree;                ///< this rank's place in a tree of all ranks of its component
+  std::int64_t most_edges = 0;  ///< out or in, of whichever rank of the communicator has most
 
   [[nodiscard]] const std::vector<int>& active() const { return links->active; }
   [[nodiscard]] const std::vector<RegionLink>& out() const { return links->out; }

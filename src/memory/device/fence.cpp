@@ -28,11 +28,4 @@ bool Fence::poll() {
   return true;
 }
 
-bool Fence::have_stream_await(std::uintptr_t stream) {
-  const Device::Current current(device_);
-  device_.driver().call(device_.driver().calls.have_stream_await, reinterpret_cast<void*>(stream),
-                        event_, 0U);
-  return true;
-}
-
 }  // namespace vicinal::device

@@ -19,7 +19,6 @@ class Fence final : public MemoryJob {
 
   bool begin(const std::byte* from, std::byte* to) override;
   bool poll() override;
-  bool have_stream_await(std::uintptr_t stream) override;
   /// Nothing is touched.
   void drop() noexcept override {}
 

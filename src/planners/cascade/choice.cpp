@@ -16,6 +16,9 @@ namespace vicinal::cascade {
 
 namespace {
 
+/// So many times as fast passing on must be than what `automatic` does otherwise: relays see which regions have much for which.
+constexpr double worth_its_while = 1.5;
+
 /// Up the tree.
 struct Report {
   static constexpr std::string_view name = "part of a cascade";
@@ -29,14 +32,15 @@ struct Terms {
   static constexpr std::string_view name = "terms of a cascade";
   halving::RankSet ranks;
   int radix = 0;
+  bool passes_on = true;
   std::string reason;
 };
-void fields(auto&& take, Is<Terms> auto& it) { take(it.ranks, it.radix, it.reason); }
+void fields(auto&& take, Is<Terms> auto& it) { take(it.ranks, it.radix, it.passes_on, it.reason); }
 
 class Founding final : public Consultation<Report, Terms> {
  public:
-  Founding(const PlanRequest& request, Volume volume)
-      : request_(request), machine_(*request.neighborhood.machine), volume_(volume) {
+  Founding(const PlanRequest& request, Volume volume, Among among)
+      : request_(request), machine_(*request.neighborhood.machine), volume_(volume), among_(among) {
     ranks_.push_back(request.neighborhood.rank);
   }
 
@@ -45,9 +49,7 @@ class Founding final : public Consultation<Report, Terms> {
     std::vector<int> all;
     std::merge(ranks_.begin(), ranks_.end(), more.begin(), more.end(), std::back_inserter(all));
     ranks_ = std::move(all);
-    volume_.items += report.volume.items;
-    volume_.copies += report.volume.copies;
-    volume_.parcels += report.volume.parcels;
+    volume_.add(report.volume);
   }
   Report report() override { return {halving::set_of(ranks_, machine_.size()), volume_}; }
 
@@ -70,6 +72,14 @@ class Founding final : public Consultation<Report, Terms> {
              << seconds(terms_.radix) * 1e6 << " us with radix " << terms_.radix << " between "
              << count << " regions, less than with others";
     }
+    if (among_ == Among::planners) {
+      const double relayed =
+          relayed_seconds(volume_, static_cast<int>(ranks_.size()), count, options);
+      const double passed_on = seconds(terms_.radix) * options.bias.of("cascade");
+      terms_.passes_on = worth_its_while * passed_on < relayed * options.bias.of("aggregate");
+      reason << ", and " << std::fixed << std::setprecision(1) << relayed * 1e6
+             << " us with a message for each region";
+    }
     terms_.ranks = halving::set_of(ranks_, machine_.size());
     terms_.reason = std::move(reason).str();
   }
@@ -77,7 +87,8 @@ class Founding final : public Consultation<Report, Terms> {
   Terms instruct(const RankTree::Child&) override { return terms_; }
 
   [[nodiscard]] Decision take() {
-    return {halving::ranks_of(terms_.ranks), terms_.radix, std::move(terms_.reason)};
+    return {halving::ranks_of(terms_.ranks), terms_.radix, terms_.passes_on,
+            std::move(terms_.reason)};
   }
 
  private:
@@ -85,25 +96,36 @@ class Founding final : public Consultation<Report, Terms> {
   const Machine& machine_;
   std::vector<int> ranks_;
   Volume volume_;
+  Among among_;
   Terms terms_;
 };
 
 }  // namespace
 
-void Volume::add(const halving::Parcel& parcel, const Neighborhood& neighborhood) {
-  std::set<int> regions;
-  for (const halving::Destination& to : parcel.destinations) {
-    regions.insert(neighborhood.machine->region_of(to.rank));
+Volume::Volume(const std::vector<halving::Parcel>& all, const Neighborhood& neighborhood)
+    : links(static_cast<Index>(std::max(neighborhood.out().size(), neighborhood.in().size()))) {
+  for (const halving::Parcel& parcel : all) {
+    std::set<int> regions;
+    for (const halving::Destination& to : parcel.destinations) {
+      regions.insert(neighborhood.machine->region_of(to.rank));
+    }
+    regions.erase(neighborhood.region());
+    if (regions.empty() || parcel.count == 0) continue;
+    ++parcels;
+    items += parcel.count;
+    copies += parcel.count * static_cast<Index>(regions.size());
   }
-  regions.erase(neighborhood.region());
-  if (regions.empty() || parcel.count == 0) return;
-  ++parcels;
-  items += parcel.count;
-  copies += parcel.count * static_cast<Index>(regions.size());
 }
 
-Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Volume volume) {
-  Founding founding(request, volume);
+void Volume::add(const Volume& other) {
+  items += other.items;
+  copies += other.copies;
+  parcels += other.parcels;
+  links = std::max(links, other.links);
+}
+
+Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Volume volume, Among among) {
+  Founding founding(request, volume, among);
   Task<Done> consulting =
       consult(request.conversation, request.neighborhood.tree, faults, founding);
   co_await consulting;
@@ -147,6 +169,28 @@ double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
     seconds += 2 * sent / members * profile.copy_seconds_per_byte;
   }
   return seconds;
+}
+
+double relayed_seconds(const Volume& volume, int ranks, int regions, const PlanOptions& options) {
+  if (volume.items == 0 || volume.links == 0) return 0;
+  const Profile& profile = options.profile;
+  const LevelCost& far = profile.network();
+  const LevelCost& near = profile.at(Level::node);
+  const double members = static_cast<double>(ranks) / regions;
+  const double sent = static_cast<double>(volume.copies * options.element_bytes) / regions;
+  const auto messages = static_cast<double>(volume.links);
+  const double of_member = std::ceil(messages / members);
+  const auto each = static_cast<std::int64_t>(sent / messages);
+  const Protocol& protocol = far.protocol(each);
+  const double between =
+      protocol.latency + std::max({of_member * far.handling(each),
+                                   sent * of_member / messages * protocol.seconds_per_byte,
+                                   sent * profile.port_seconds_per_byte});
+  if (members <= 1) return between;
+  const auto part = static_cast<std::int64_t>(sent / members / members);
+  const double inside =
+      options.shared_memory ? profile.handover : near.latency() + members * near.handling(part);
+  return between + 2 * inside + 4 * sent / members * profile.copy_seconds_per_byte;
 }
 
 }  // namespace vicinal::cascade

@@ -1,7 +1,9 @@
-// What the ranks of a cascade find out together, along the tree of their component: who they are, and the radix. How much
-// they have to pass on is added up, and the radix that is expected to be the fastest is chosen at the root, for all.
+// What the ranks of a cascade find out together, along the tree of their component: who they are, the radix, and where they may
+// do otherwise, whether they pass on at all. How much they have to pass on is added up, and what is expected to be the fastest is
+// chosen at the root, for all.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,23 +18,37 @@ struct Volume {
   Index items = 0;    ///< elements, each once
   Index copies = 0;   ///< as often as there are regions that want them
   Index parcels = 0;  ///< that some other region wants
-  void add(const halving::Parcel& parcel, const Neighborhood& neighborhood);
+  Index links = 0;    ///< other regions that one region has something for, or gets it from, at most
+
+  Volume() = default;
+  /// Of one rank.
+  Volume(const std::vector<halving::Parcel>& parcels, const Neighborhood& neighborhood);
+  void add(const Volume& other);
 };
-void fields(auto&& take, Is<Volume> auto& it) { take(it.items, it.copies, it.parcels); }
+void fields(auto&& take, Is<Volume> auto& it) { take(it.items, it.copies, it.parcels, it.links); }
+
+/// What is decided among.
+enum class Among : std::uint8_t {
+  radices,
+  planners,  ///< the cascade of the best radix, and relays of region pairs
+};
 
 struct Decision {
   std::vector<int> ranks;  ///< those that take part, ascending
   int radix = 2;
+  bool passes_on = true;
   std::string reason;  ///< for people
 };
 
 /// Collective over the ranks of a component, with two letters for each. Where a rank brings a fault, every record has it
 /// afterwards, and nothing is decided.
-Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Volume volume);
+Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Volume volume, Among among);
 
 /// How long passing on is expected to take, in seconds, for so many ranks in so many regions, by a closed form: what is
 /// wanted is taken to be spread evenly over regions and distances.
 double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
                         const PlanOptions& options);
+/// The same of relays, with one message for each region that is wanted, which the region's ranks share out.
+double relayed_seconds(const Volume& volume, int ranks, int regions, const PlanOptions& options);
 
 }  // namespace vicinal::cascade

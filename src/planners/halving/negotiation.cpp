@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "planners/cascade/choice.hpp"
 #include "planners/cascade/paths.hpp"
 
 namespace vicinal {
@@ -67,6 +66,11 @@ HalvingNegotiation::HalvingNegotiation(PlanRequest& request, Passing passing)
     list_in_edges(request.pattern);
   }
   keep_own();
+}
+
+HalvingNegotiation::HalvingNegotiation(PlanRequest& request, cascade::Decision decision)
+    : HalvingNegotiation(request, Passing::cascaded) {
+  decision_ = std::move(decision);
 }
 
 void HalvingNegotiation::take_parcels(const Pattern& pattern) {
@@ -135,13 +139,14 @@ Task<Done> HalvingNegotiation::compare_edges() {
 
 Task<Done> HalvingNegotiation::find_way() {
   if (passing_ == Passing::cascaded) {
-    cascade::Volume volume;
-    for (const Parcel& parcel : parcels_) volume.add(parcel, neighborhood_);
-    Task<cascade::Decision> deciding = cascade::decide(request_, faults_, std::move(volume));
-    cascade::Decision decision = co_await deciding;
-    if (!faults_.good()) co_return Done{};
-    reason_ = std::move(decision.reason);
-    way_ = std::make_unique<cascade::Paths>(machine_, rank_, decision.ranks, decision.radix);
+    if (!decision_) {
+      Task<cascade::Decision> deciding = cascade::decide(
+          request_, faults_, cascade::Volume(parcels_, neighborhood_), cascade::Among::radices);
+      decision_ = co_await deciding;
+      if (!faults_.good()) co_return Done{};
+    }
+    reason_ = std::move(decision_->reason);
+    way_ = std::make_unique<cascade::Paths>(machine_, rank_, decision_->ranks, decision_->radix);
     co_return Done{};
   }
   std::vector<StepPartners> steps;

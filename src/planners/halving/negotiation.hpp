@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "planners/cascade/choice.hpp"
 #include "planners/ground.hpp"
 #include "planners/halving/agents.hpp"
 #include "planners/halving/halves.hpp"
@@ -40,6 +42,8 @@ enum class Passing : std::uint8_t {
 class HalvingNegotiation : public Ground {
  public:
   HalvingNegotiation(PlanRequest& request, Passing passing);
+  /// A cascade that has been decided on.
+  HalvingNegotiation(PlanRequest& request, cascade::Decision decision);
 
   Task<Plans> run(std::string_view planner);
 
@@ -108,6 +112,7 @@ class HalvingNegotiation : public Ground {
 
   const Halves halves_;
   Passing passing_;
+  std::optional<cascade::Decision> decision_;  ///< of a cascade
   std::unique_ptr<const Way> way_;
   std::string reason_;
   std::map<int, std::vector<Index>> out_counts_;        ///< by destination: of its edges

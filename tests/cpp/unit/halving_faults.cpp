@@ -162,4 +162,27 @@ TEST(halving_names_a_self_edge_whose_counts_differ) {
   CHECK(outcomes[1] && outcomes[1]->fault() == Fault::elsewhere);
 }
 
+TEST(a_graph_that_automatic_may_pass_on_in_ends_on_all_ranks_when_one_is_at_fault) {
+  Setting it;
+  std::vector<int> own(static_cast<std::size_t>(it.size));
+  for (int rank = 0; rank < it.size; ++rank) own[static_cast<std::size_t>(rank)] = rank;
+  it.machine = std::make_shared<const Machine>(own, own);
+  it.patterns =
+      testing::block_patterns(testing::random_graph(it.size, 0.8, 3), [](int) { return Index{1}; });
+  CHECK_EQUAL(plan_virtually(find_planner("automatic"), it.machine, it.patterns, {})
+                  .front()
+                  .forward.planner,
+              std::string("cascade"));
+  for (int rank = 0; rank < it.size; ++rank) {
+    const Culprit culprit{rank, Error(Fault::buffer, "the send buffer is null")};
+    const Outcomes outcomes = plan_all("automatic", it.machine, it.patterns, {}, culprit);
+    const auto& own_fault = outcomes[static_cast<std::size_t>(rank)];
+    CHECK(own_fault && own_fault->fault() == Fault::buffer);
+    CHECK(count_elsewhere(outcomes, rank, "buffer") >= it.size / 2);
+  }
+  const Outcomes outcomes = plan_all("automatic", it.machine, it.patterns, {}, {7, {}, 0});
+  CHECK(outcomes[7] && outcomes[7]->fault() == Fault::memory);
+  CHECK(count_elsewhere(outcomes, 7, "memory") > 0);
+}
+
 }  // namespace vicinal

@@ -75,6 +75,7 @@ Regret regret_on(const SharedMachine& machine, const PlanOptions& options) {
   const Planned chosen = planned("automatic", machine, patterns, options);
   PlanOptions incomplete = options;
   incomplete.complete = false;
+  incomplete.bias = *Bias::read("cascade:1000");
   const double relays = planned("automatic", machine, patterns, incomplete).seconds;
   std::ostringstream text;
   double best = relays;
@@ -194,6 +195,7 @@ TEST(what_ranks_of_a_host_share_is_judged_by_what_they_have_together) {
       const PlanOptions options = with_blocks_of(bytes, slow);
       PlanOptions incomplete = options;
       incomplete.complete = false;
+      incomplete.bias = *Bias::read("cascade:1000");
       double best = planned("automatic", machine, patterns, incomplete).seconds;
       for (const char* const tuna : {"tuna", "tuna-hierarchical"}) {
         best = std::min(best, planned(tuna, machine, patterns, options).seconds);
