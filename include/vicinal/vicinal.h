@@ -80,7 +80,8 @@
  *                         be able to. 'direct-shared': both. 'lent', 'direct-lent': as 'shared' and 'direct-shared', but peers on the
  *                         host read what is sent where it lies, which spares a copy of it, and is a
  *                         promise: memory that has been sent from stays allocated until all ranks have
- *                         freed the exchange. 'automatic': what the profile has faster for a plan, of
+ *                         freed the exchange. It is complete for a rank when they have read, for which
+ *                         they must call vicinal, as of leaders in vicinal_progress. 'automatic': what the profile has faster for a plan, of
  *                         those that need no promise.
  *   vicinal_profile       what the machine costs, by which plans are chosen: the name of a file as
  *                         'vicinal calibrate' writes it (none by default). It is read once per process.
@@ -659,8 +660,8 @@ VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
 /* As vicinal_wait, but what a GPU has still to do in the buffer that is filled is not waited for: what is put on
  * `stream` of that GPU (a CUstream, cudaStream_t or hipStream_t; NULL is the default stream) from now on comes
  * after it. Until then both buffers may be used on `stream` only, and must not be freed. A fault of the GPU in
- * this is told of by a later start of the request, or of the halo. Of other requests, and where nothing of that kind is
- * left, this is vicinal_wait. Local. Errors: as vicinal_wait. */
+ * this is told of by a later start of the request, or of the halo. What another rank has lent is waited for. Of other
+ * requests, and where nothing of that kind is left, this is vicinal_wait. Local. Errors: as vicinal_wait. */
 VICINAL_API int vicinal_wait_on_stream(vicinal_request* request, void* stream);
 
 /* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. Where one has failed,

@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "locality/machine.hpp"
 #include "pattern/pattern.hpp"
 #include "plan/placement.hpp"
+#include "plan/plan.hpp"
 
 namespace vicinal::python {
 
@@ -21,6 +23,19 @@ struct SharedMachine {
 /// The patterns of all ranks.
 struct Patterns {
   std::vector<Pattern> by_rank;
+};
+
+/// The plans of all ranks in one direction, and those of the other.
+struct PlanSet {
+  std::shared_ptr<const Machine> machine;
+  std::shared_ptr<const std::vector<Plan>> plans;
+  std::shared_ptr<const std::vector<Plan>> reverse;
+
+  [[nodiscard]] const Plan& of(int rank) const {
+    require(rank >= 0 && rank < machine->size(), Fault::rank, "rank ", rank,
+            " was asked for, but there are ranks 0 to ", machine->size() - 1);
+    return (*plans)[static_cast<std::size_t>(rank)];
+  }
 };
 
 /// What Python says of where buffers lie, 'host' or 'device', and by which way they are moved. Throw argument faults.

@@ -28,7 +28,8 @@
 //    between such buffers and messages, or where messages go direct, as they are, with messages between what lies
 //    there by the device's levels; slots lie there, too, where they are shared. A copy or reduction that touches them is one task
 //    of a GPU, which occupies the processor for its overhead. The GPU then does the bytes, in the order in which ranks come to
-//    it, and nothing else meanwhile; the operation is complete when the latency has passed, too.
+//    it, and nothing else meanwhile; the operation is complete when the latency has passed, too. What is lent its owner does not
+//    copy, and it is not taken to wait until that has been read.
 // With a profile that has a gap, messages go by LogGP's rules instead: each rank has one port, which serves one message at a
 // time, in the order in which they come (loggp.hpp). An await, a copy and a processor are as above.
 // Not in it: a processor's work for posting and testing beyond the overheads, cache and NUMA effects, the

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "allgathers.hpp"
 #include "block_graphs.hpp"
 #include "check.hpp"
 #include "cost/price.hpp"
@@ -16,17 +17,12 @@
 namespace vicinal {
 namespace {
 
+using testing::block_machine;
 using testing::block_patterns;
 using testing::random_graph;
 using testing::with_network;
 
 using SharedMachine = std::shared_ptr<const Machine>;
-
-SharedMachine blocks(int size, int per_region) {
-  std::vector<int> labels;
-  for (int rank = 0; rank < size; ++rank) labels.push_back(rank / per_region);
-  return std::make_shared<const Machine>(labels, labels);
-}
 
 struct Planned {
   std::vector<Plan> plans;
@@ -68,7 +64,8 @@ TEST(automatic_passes_on_between_regions_where_that_has_about_the_least_price) {
   for (const Profile& profile : profiles) {
     double worst = 0, most_gained = 0, sum = 0;
     int cases = 0;
-    for (const auto& machine : {blocks(64, 1), blocks(24, 1), blocks(64, 2), blocks(128, 4)}) {
+    for (const auto& machine : {block_machine(64, 1, 1), block_machine(24, 1, 1),
+                                block_machine(64, 2, 2), block_machine(128, 4, 4)}) {
       for (const double density : {0.1, 0.3, 0.7}) {
         const auto patterns = graph_of(machine, density);
         for (const Index bytes : {8, 512, 4096}) {
@@ -102,7 +99,7 @@ TEST(automatic_passes_on_between_regions_where_that_has_about_the_least_price) {
 
 TEST(what_is_passed_on_by_automatic_is_right) {
   for (const int per_region : {1, 2}) {
-    const auto machine = blocks(48, per_region);
+    const auto machine = block_machine(48, per_region, per_region);
     const auto patterns = graph_of(machine, 0.6);
     const PlanOptions options = options_of(default_profile(), 8);
     const Planned chosen = planned("automatic", machine, patterns, options);
