@@ -206,7 +206,7 @@ def test_price_of_plans() -> None:
         plans.price(memory="device")
     with pytest.raises(vicinal.Error, match="memory is 'gpu', but 'host' or 'device'"):
         plans.price(memory="gpu")
-    with pytest.raises(vicinal.Error, match="device_way is 'fast', but 'staged', 'direct', 'shared' or"):
+    with pytest.raises(vicinal.Error, match="device_way is 'fast', but 'staged', 'direct', 'shared', 'direct-shared'"):
         plans.price(memory="device", device_way="fast")
 
 

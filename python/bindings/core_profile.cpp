@@ -44,10 +44,14 @@ bool lies_on_device(std::string_view memory) {
 
 DeviceWay require_device_way(std::string_view name) {
   const auto way = device_way_called(name);
-  require(
-      way.has_value(), Fault::argument, "device_way is '", name,
-      "', but 'staged', 'direct', 'shared', 'direct-shared', 'lent' or 'direct-lent' is expected");
-  return *way;
+  if (way) return *way;
+  std::string known;
+  for (const DeviceWay& it : device_ways) {
+    known += known.empty() ? "'" : it == device_ways.back() ? " or '" : ", '";
+    known += it.name;
+    known += '\'';
+  }
+  fail(Fault::argument, "device_way is '", name, "', but ", known, " is expected");
 }
 
 void bind_profile(nb::module_& module) {
