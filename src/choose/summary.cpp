@@ -59,8 +59,8 @@ void write(std::ostream& out, const Widths& widths) {
 std::string kind_of(const PlanOptions& options) {
   const std::string radix = ", radix " + std::to_string(options.radix);
   if (options.one_block) return options.complete ? "allgather over all" : "allgather" + radix;
-  if (options.with_reverse) return "halo";
-  return options.complete ? "all-to-all over all" + radix : "all-to-all";
+  if (options.with_reverse) return "halo" + radix;
+  return (options.complete ? "all-to-all over all" : "all-to-all") + radix;
 }
 
 }  // namespace

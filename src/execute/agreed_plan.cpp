@@ -49,6 +49,21 @@ Channel& AgreedPlan::channel(bool reverse, int index) {
   return *channel;
 }
 
+void AgreedPlan::let_go() noexcept {
+  for (auto& direction : channels_) {
+    for (auto& channel : direction) {
+      if (channel) channel->let_go();
+    }
+  }
+}
+
+/// Where ranks pass on, they are not neighbours, nor of one region.
+void AgreedPlan::add_dependents(const Plan& plan) {
+  for (const Operation& it : plan.operations) {
+    if (it.peer >= 0 && it.peer != plan.rank) dependents_.insert(it.peer);
+  }
+}
+
 std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan) {
   plan.communicator().mailbox().collect();
   try {
@@ -61,6 +76,7 @@ std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan) {
 
 void abandon_plan(const std::shared_ptr<AgreedPlan>& plan, int origin) noexcept {
   mpi::give_notice(plan->communicator(), plan->key(), origin, plan->dependents());
+  plan->let_go();
   new (std::nothrow) std::shared_ptr<AgreedPlan>(plan);
 }
 

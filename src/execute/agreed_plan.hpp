@@ -51,7 +51,10 @@ class AgreedPlan {
         dependents_(std::move(dependents)),
         site_(std::move(site)),
         plans_(std::move(plans)),
-        device_choices_(device_choices) {}
+        device_choices_(device_choices) {
+    add_dependents(plans_.forward);
+    if (plans_.reverse) add_dependents(*plans_.reverse);
+  }
 
   [[nodiscard]] const Plan& forward() const { return plans_.forward; }
   /// A request fault where the plan was made without a reverse.
@@ -62,14 +65,18 @@ class AgreedPlan {
 
   /// The conversation in which it was agreed on.
   [[nodiscard]] mpi::ConversationKey key() const { return key_; }
-  /// The ranks that may wait for this one while the plan executes.
+  /// The ranks that may wait for this one while the plan executes: whoever it exchanges anything with, and those that it was given.
   [[nodiscard]] const std::set<int>& dependents() const { return dependents_; }
 
   /// Channel `index` of a direction, made when first asked for. Local. The ranks of a plan must use
   /// the channels of each direction in the same order.
   Channel& channel(bool reverse, int index);
+  /// Has channels that execute nothing let go of what other ranks own.
+  void let_go() noexcept;
 
  private:
+  void add_dependents(const Plan& plan);
+
   std::shared_ptr<mpi::Communicator> communicator_;
   mpi::ConversationKey key_;
   std::set<int> dependents_;

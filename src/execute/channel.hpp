@@ -34,6 +34,11 @@ class Channel {
     run_.follow_graph();
     bound_.bind(binding, run_.executions() + 1);
   }
+  /// Nothing that other ranks own stays open, unless somebody drives the run.
+  void let_go() noexcept {
+    if (run_.in_flight() || !turns.expired()) return;
+    for (FarSlot& slot : bound_.far_slots()) slot.close();
+  }
   [[nodiscard]] Run& run() { return run_; }
   [[nodiscard]] const Run& run() const { return run_; }
 

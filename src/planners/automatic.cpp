@@ -7,7 +7,7 @@
 // An allgather over all ranks is left to that planner made for it which is the fastest by the profile
 // (allgather/choice.hpp). So is an exchange between all ranks to `tuna` or `tuna-hierarchical`, where storing and forwarding
 // is expected to be clearly faster (tuna/choice.hpp); that the ranks have to consult about. And so is, to `cascade`, a graph of many
-// small regions in which a region has something for most others (cascade/choice.hpp).
+// edges between many small regions, at that planner's cost (cascade/choice.hpp).
 #include "planners/all.hpp"
 #include "planners/allgather/choice.hpp"
 #include "planners/cascade/choice.hpp"
@@ -61,14 +61,17 @@ bool may_forward(const PlanRequest& request) {
          request.neighborhood.takes_part() && request.neighborhood.machine->size() > 3;
 }
 
-/// The same of a cascade.
+cascade::Volume volume_of(const PlanRequest& request) {
+  if (request.fault) return {};
+  return {halving::make_parcels(request.pattern, request.neighborhood.rank), request.neighborhood};
+}
+
+/// The same of a cascade: relays are told of a fault before.
 Task<Plans> plan_between_regions(PlanRequest request) {
   FaultRecord faults(request.neighborhood.rank, request.options.unit);
   if (request.fault) faults.blame(*request.fault);
-  std::vector<halving::Parcel> parcels;
-  if (!request.fault) parcels = halving::make_parcels(request.pattern, request.neighborhood.rank);
-  Task<cascade::Decision> deciding = cascade::decide(
-      request, faults, cascade::Volume(parcels, request.neighborhood), cascade::Among::planners);
+  Task<cascade::Decision> deciding =
+      cascade::decide(request, faults, volume_of(request), cascade::Among::planners);
   cascade::Decision decision = co_await deciding;
   if (!faults.good() || !decision.passes_on) {
     Task<Plans> making = plan_by_relays(std::move(request));

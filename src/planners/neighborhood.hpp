@@ -51,7 +51,7 @@ struct Neighborhood {
   [[nodiscard]] bool has_edges() const { return !sources.empty() || !destinations.empty(); }
   /// Whether this rank plans and executes with others: where it has edges, or may lead without (Premises).
   [[nodiscard]] bool takes_part() const { return !active().empty(); }
-  /// Whoever may wait for this rank, in planning or in an execution: its neighbours and its region.
+  /// Whoever may wait for this rank in planning, or in an execution of a plan by relays: its neighbours and its region.
   [[nodiscard]] std::set<int> dependents() const;
 };
 

@@ -17,7 +17,12 @@ namespace vicinal::cascade {
 namespace {
 
 /// So many times as fast passing on must be than what `automatic` does otherwise: relays see which regions have much for which.
-constexpr double worth_its_while = 1.5;
+constexpr double worth_its_while = 1.25;
+
+/// The factor of what relays would take for the best of them.
+double of_relays(const Bias& bias) {
+  return std::min({bias.of("direct"), bias.of("aggregate"), bias.of("two-step"), bias.of("split")});
+}
 
 /// Up the tree.
 struct Report {
@@ -61,24 +66,26 @@ class Founding final : public Consultation<Report, Terms> {
     const auto seconds = [&](int radix) {
       return expected_seconds(volume_, static_cast<int>(ranks_.size()), count, radix, options);
     };
-    std::ostringstream reason;
     terms_.radix = options.radix > 0 ? options.radix : 2;
     if (options.radix == 0) {
       for (int radix = 3; radix < 2 * count; radix += 1 + radix / 8) {
         const int it = std::min(radix, count);
         if (seconds(it) < seconds(terms_.radix)) terms_.radix = it;
       }
+    }
+    std::ostringstream reason;
+    const bool compares = among_ == Among::planners;
+    if (options.radix == 0 || compares) {
       reason << std::fixed << std::setprecision(1) << "by the profile, passing on takes "
              << seconds(terms_.radix) * 1e6 << " us with radix " << terms_.radix << " between "
-             << count << " regions, less than with others";
+             << count << " regions" << (options.radix == 0 ? ", less than with others" : "");
     }
-    if (among_ == Among::planners) {
+    if (compares) {
       const double relayed =
           relayed_seconds(volume_, static_cast<int>(ranks_.size()), count, options);
       const double passed_on = seconds(terms_.radix) * options.bias.of("cascade");
-      terms_.passes_on = worth_its_while * passed_on < relayed * options.bias.of("aggregate");
-      reason << ", and " << std::fixed << std::setprecision(1) << relayed * 1e6
-             << " us with a message for each region";
+      terms_.passes_on = worth_its_while * passed_on < relayed * of_relays(options.bias);
+      reason << ", and " << relayed * 1e6 << " us with a message for each region";
     }
     terms_.ranks = halving::set_of(ranks_, machine_.size());
     terms_.reason = std::move(reason).str();
@@ -114,6 +121,7 @@ Volume::Volume(const std::vector<halving::Parcel>& all, const Neighborhood& neig
     ++parcels;
     items += parcel.count;
     copies += parcel.count * static_cast<Index>(regions.size());
+    wanted += static_cast<Index>(regions.size());
   }
 }
 
@@ -121,6 +129,7 @@ void Volume::add(const Volume& other) {
   items += other.items;
   copies += other.copies;
   parcels += other.parcels;
+  wanted += other.wanted;
   links = std::max(links, other.links);
 }
 
@@ -178,7 +187,8 @@ double relayed_seconds(const Volume& volume, int ranks, int regions, const PlanO
   const LevelCost& near = profile.at(Level::node);
   const double members = static_cast<double>(ranks) / regions;
   const double sent = static_cast<double>(volume.copies * options.element_bytes) / regions;
-  const auto messages = static_cast<double>(volume.links);
+  const double messages = std::min(static_cast<double>(volume.links),
+                                   std::max(1.0, static_cast<double>(volume.wanted) / regions));
   const double of_member = std::ceil(messages / members);
   const auto each = static_cast<std::int64_t>(sent / messages);
   const Protocol& protocol = far.protocol(each);

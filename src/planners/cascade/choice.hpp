@@ -18,14 +18,17 @@ struct Volume {
   Index items = 0;    ///< elements, each once
   Index copies = 0;   ///< as often as there are regions that want them
   Index parcels = 0;  ///< that some other region wants
-  Index links = 0;    ///< other regions that one region has something for, or gets it from, at most
+  Index wanted = 0;   ///< by so many other regions, each parcel, added up
+  Index links = 0;    ///< other regions that one region has edges to, or from, at most
 
   Volume() = default;
   /// Of one rank.
   Volume(const std::vector<halving::Parcel>& parcels, const Neighborhood& neighborhood);
   void add(const Volume& other);
 };
-void fields(auto&& take, Is<Volume> auto& it) { take(it.items, it.copies, it.parcels, it.links); }
+void fields(auto&& take, Is<Volume> auto& it) {
+  take(it.items, it.copies, it.parcels, it.wanted, it.links);
+}
 
 /// What is decided among.
 enum class Among : std::uint8_t {
@@ -48,7 +51,8 @@ Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Volume vo
 /// wanted is taken to be spread evenly over regions and distances.
 double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
                         const PlanOptions& options);
-/// The same of relays, with one message for each region that is wanted, which the region's ranks share out.
+/// The same of relays, with one message for each region that wants anything, which the region's ranks share out. Those are taken to be
+/// as many as have edges, but no more than parcels are wanted.
 double relayed_seconds(const Volume& volume, int ranks, int regions, const PlanOptions& options);
 
 }  // namespace vicinal::cascade

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "allgathers.hpp"
+#include "alltoalls.hpp"
 #include "block_graphs.hpp"
 #include "check.hpp"
 #include "cost/price.hpp"
@@ -95,6 +97,48 @@ TEST(automatic_passes_on_between_regions_where_that_has_about_the_least_price) {
     CHECK(most_gained >= 2.5);
     CHECK(std::exp(sum / cases) <= 1.08);
   }
+}
+
+TEST(
+    edges_that_carry_nothing_and_elements_of_one_edge_alone_do_not_make_automatic_pass_on_in_vain) {
+  std::mt19937 random(9);
+  for (const auto& machine : {block_machine(64, 1, 1), block_machine(128, 4, 4)}) {
+    const int size = machine->size();
+    // Few of all edges; a third of them; and all.
+    for (const int part : {16, 3, 1}) {
+      std::vector<Index> counts(static_cast<std::size_t>(size) * static_cast<std::size_t>(size));
+      for (Index& it : counts) it = random() % static_cast<unsigned>(part) == 0 ? 1 : 0;
+      const auto patterns = testing::alltoall_patterns(size, 0, [&](int from, int to) {
+        return counts[static_cast<std::size_t>(from) * static_cast<std::size_t>(size) +
+                      static_cast<std::size_t>(to)];
+      });
+      for (const Index bytes : {8, 512, 2048}) {
+        PlanOptions options = options_of(default_profile(), bytes);
+        const Planned chosen = planned("automatic", machine, patterns, options);
+        options.bias = *Bias::read("cascade:1000");
+        const double relays = planned("automatic", machine, patterns, options).seconds;
+        std::cout << "  " << machine->regions() << " regions, an edge of " << part << ", " << bytes
+                  << " B: " << chosen.planner() << " takes " << chosen.seconds / relays
+                  << " times as long as relays\n";
+        CHECK(chosen.seconds <= 1.2 * relays);
+      }
+    }
+  }
+}
+
+TEST(a_bias_for_relays_keeps_automatic_from_passing_on) {
+  const auto machine = block_machine(48, 1, 1);
+  const auto patterns = graph_of(machine, 0.6);
+  PlanOptions options = options_of(default_profile(), 8);
+  for (const char* const text : {"direct:0.01", "split:0.01", "cascade:100"}) {
+    options.bias = *Bias::read(text);
+    CHECK_EQUAL(planned("automatic", machine, patterns, options).planner(),
+                std::string("automatic"));
+  }
+  options.bias = Bias();
+  options.radix = 3;
+  CHECK(planned("automatic", machine, patterns, options)
+            .reason.starts_with("by the profile, passing on takes"));
 }
 
 TEST(what_is_passed_on_by_automatic_is_right) {

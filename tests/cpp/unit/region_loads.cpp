@@ -305,7 +305,7 @@ TEST(contributors_leave_it_to_leaders_where_handing_out_each_message_is_dear) {
   // want some of it would have eight flags to see in the place of one.
   Profile profile = default_profile();
   profile.handover = 1.5e-6;
-  profile.levels[2].send_overhead = profile.levels[2].receive_overhead = 1e-6;
+  profile.levels[2].send_overhead = profile.levels[2].receive_overhead = 0.2e-6;
   RegionLoads loads(8, 16, profile, {Division::best, 0, 1});
   loads.plan({even(1, true, 8, 8, 64), even(1, false, 8, 8, 64)});
   CHECK(loads.state().front() == Way::led);
