@@ -252,6 +252,35 @@ TEST(a_lost_plan_keeps_its_fault) {
   }
 }
 
+TEST(whoever_waits_for_what_is_passed_on_hears_that_a_plan_is_lost) {
+  const int rank = world_rank(), size = world_size();
+  if (size != 4 && size < 7) testing::skip("needs 4 ranks, or 7 or more");
+  // Three places on, that is one and two more: what the last rank has for rank 2 goes by way of rank 0, which has no edge to that.
+  Pattern pattern;
+  pattern.out.push_back({(rank + 3) % size, {{0, 0, 1}}});
+  pattern.in.push_back({(rank + size - 3) % size, 1, {{0, 0, 1}}});
+  const auto graph = graph_of(pattern, "blocks:1");
+  PlanOptions options;
+  options.radix = 2;
+  const auto plan = graph->plan(pattern, find_planner("cascade"), options, std::nullopt, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) abandon_plan(plan, 0);
+  if (rank == 2) {
+    // All others do something else, and hear of nothing.
+    const std::vector<std::int64_t> source{rank};
+    std::vector<std::int64_t> target(1);
+    Execution execution(plan, false, 0);
+    try {
+      execution.start(binding_of(source, target, 1));
+      execution.wait();
+      CHECK(false);
+    } catch (const mpi::FaultElsewhere& fault) {
+      CHECK_EQUAL(fault.origin(), 0);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 TEST(every_planner_moves_what_the_pattern_says) {
   const unsigned cases = world_size() <= 8 ? 8 : 3;
   for (unsigned seed = 0; seed < cases; ++seed) exchange_everything<HostArray, HostArray>(seed);
