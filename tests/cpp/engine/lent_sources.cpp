@@ -21,7 +21,7 @@ class Lending {
   static constexpr int owned = 6;
 
   explicit Lending(const DriverDouble& gpu, const char* strategy = "aggregate")
-      : gpu_(gpu), array_(arrays_of(gpu.memory())) {
+      : array_(arrays_of(gpu.memory())) {
     for (const int ahead : {2, 1}) {
       for (const int i : {4, 0, 2}) needed_.push_back((rank + ahead) % size * owned + i);
     }
@@ -77,7 +77,6 @@ class Lending {
   int rank = world_rank(), size = world_size();
 
  private:
-  const DriverDouble& gpu_;
   decltype(arrays_of(std::declval<MemoryKind&>())) array_;
   Duplicate comm_;
   std::list<DeviceArray> kept_;

@@ -262,9 +262,9 @@ TEST(price_of_a_source_that_is_lent) {
   const int view = add(plans[1], Buffer{Space::shared, 4, 5, 0, 0});
   using testing::flagging;
   const int free = add(plans[0], flagging(OperationKind::await, Phase::local, slot, 0, 1));
-  const int in = add(
+  const int filled = add(
       plans[0], moving(OperationKind::copy, Phase::local, Plan::source, slot, {{0, 0, 4}}, {free}));
-  add(plans[0], flagging(OperationKind::signal, Phase::local, slot, -1, 0, {in}));
+  add(plans[0], flagging(OperationKind::signal, Phase::local, slot, -1, 0, {filled}));
   const int ready = add(plans[1], flagging(OperationKind::await, Phase::local, view, -1));
   const int taken = add(plans[1], moving(OperationKind::copy, Phase::local, view, Plan::target,
                                          {{0, 0, 4}}, {ready}));
