@@ -1,7 +1,5 @@
 #include "cost/device_way.hpp"
 
-#include <algorithm>
-
 #include "base/product.hpp"
 #include "cost/devices.hpp"
 
@@ -19,8 +17,7 @@ struct Ways {
 /// How many ranks share the rank's GPU.
 double ranks_of_gpu(const Machine& machine, const Profile& profile, int rank) {
   const int ranks = machine.ranks_on(machine.host_of(rank));
-  const int count = profile.device->count > 0 ? std::min(profile.device->count, ranks) : ranks;
-  return static_cast<double>(ranks) / count;
+  return static_cast<double>(ranks) / detail::devices_of(*profile.device, ranks);
 }
 
 /// What a GPU takes for it, where the others that share it have as much to do at the same time: their bytes pass one after another.

@@ -79,8 +79,7 @@ Devices::Devices(const Machine& machine, const Profile& profile) : profile_(prof
   for (int host = 0; host < machine.hosts(); ++host) {
     const int ranks = machine.ranks_on(host);
     first[static_cast<std::size_t>(host)] = static_cast<int>(all_.size());
-    const int devices = profile.device->count > 0 ? std::min(profile.device->count, ranks) : ranks;
-    all_.resize(all_.size() + static_cast<std::size_t>(devices));
+    all_.resize(all_.size() + static_cast<std::size_t>(devices_of(*profile.device, ranks)));
   }
   for (int rank = 0; rank < machine.size(); ++rank) {
     const int host = machine.host_of(rank);

@@ -42,6 +42,11 @@ DeviceTask crossing(bool to_host, bool in_pieces, std::int64_t bytes);
 /// What a GPU is asked for a task; nothing for none and a message. The profile has the prices of it.
 DeviceWork work_of(DeviceTask task, const DeviceCost& cost);
 
+/// How many GPUs so many ranks of a host have.
+constexpr int devices_of(const DeviceCost& cost, int ranks) {
+  return cost.count > 0 && cost.count < ranks ? cost.count : ranks;
+}
+
 class Devices {
  public:
   Devices(const Machine& machine, const Profile& profile);

@@ -24,6 +24,16 @@ double of_relays(const Bias& bias) {
   return std::min({bias.of("direct"), bias.of("aggregate"), bias.of("two-step"), bias.of("split")});
 }
 
+/// What a region takes to send so many bytes in so many equal messages, as many of them each member's.
+double between_regions(const Profile& profile, double bytes, double messages, double of_member) {
+  const LevelCost& far = profile.network();
+  const auto each = static_cast<std::int64_t>(bytes / messages);
+  const Protocol& protocol = far.protocol(each);
+  return protocol.latency + std::max({of_member * far.handling(each),
+                                      bytes * of_member / messages * protocol.seconds_per_byte,
+                                      bytes * profile.port_seconds_per_byte});
+}
+
 /// Up the tree.
 struct Report {
   static constexpr std::string_view name = "part of a cascade";
@@ -146,7 +156,6 @@ double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
                         const PlanOptions& options) {
   if (volume.items == 0 || regions < 2) return 0;
   const Profile& profile = options.profile;
-  const LevelCost& far = profile.network();
   const LevelCost& near = profile.at(Level::node);
   const double members = static_cast<double>(ranks) / regions;
   const double bytes = static_cast<double>(volume.items * options.element_bytes) / regions;
@@ -163,12 +172,7 @@ double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
     const double messages = std::min(values, std::max(1.0, parcels * copies));
     const double of_member = std::ceil(messages / members);
     const double sent = bytes * copies;
-    const auto each = static_cast<std::int64_t>(sent / messages);
-    const Protocol& protocol = far.protocol(each);
-    seconds += protocol.latency +
-               std::max({of_member * far.handling(each),
-                         sent * of_member / messages * protocol.seconds_per_byte,
-                         sent * profile.port_seconds_per_byte}) +
+    seconds += between_regions(profile, sent, messages, of_member) +
                2 * sent / members * profile.copy_seconds_per_byte;
     if (members <= 1) continue;
     const double handed = std::min(values, members);
@@ -183,19 +187,13 @@ double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
 double relayed_seconds(const Volume& volume, int ranks, int regions, const PlanOptions& options) {
   if (volume.items == 0 || volume.links == 0) return 0;
   const Profile& profile = options.profile;
-  const LevelCost& far = profile.network();
   const LevelCost& near = profile.at(Level::node);
   const double members = static_cast<double>(ranks) / regions;
   const double sent = static_cast<double>(volume.copies * options.element_bytes) / regions;
   const double messages = std::min(static_cast<double>(volume.links),
                                    std::max(1.0, static_cast<double>(volume.wanted) / regions));
   const double of_member = std::ceil(messages / members);
-  const auto each = static_cast<std::int64_t>(sent / messages);
-  const Protocol& protocol = far.protocol(each);
-  const double between =
-      protocol.latency + std::max({of_member * far.handling(each),
-                                   sent * of_member / messages * protocol.seconds_per_byte,
-                                   sent * profile.port_seconds_per_byte});
+  const double between = between_regions(profile, sent, messages, of_member);
   if (members <= 1) return between;
   const auto part = static_cast<std::int64_t>(sent / members / members);
   const double inside =
