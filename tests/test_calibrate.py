@@ -163,10 +163,16 @@ def leave(folder: Path, repetitions: int = 5, strays: bool = False, share: float
         ranks[1] |= {f"node_receives_{size}": samples((3e-7 + 5e-11 * size) * few)}
         ranks[2] |= {f"network_receives_{size}": samples((3e-6 + 2e-10 * size) * few)}
     for number, rank in enumerate(ranks):
+        # As often as the other one in two repetitions; once only one of them. A message is found by half of the polls.
+        for what, seconds in (("flag", 1.2e-6), ("message", 1.2e-6 + 2 * 9e-6)):
+            rank[f"turns_{what}"] = 2 / 0.5 * seconds / np.array([1, 1, 1.5 if number % 2 else 0.5])
         # By two that share half a core, of which now one and now the other has more turns.
         rank["copies"] = 2 / 0.5 * 3e-10 / np.array([1.5, 0.5, 1] if number % 2 else [0.5, 1.5, 1])
     # All at once, two ranks of a host take turns: what each takes of a processor for another message, and for itself.
     for rank in ranks:
+        rank["handed_counts"] = np.array([1, 2])
+        for count in (1, 2):
+            rank[f"handed_{count}"] = np.full(repetitions, 2 / 0.5 * (5e-6 + count * 4e-7))
         rank["network_all_counts"], rank["node_all_counts"] = np.array([1, 2]), np.array([1])
         for size in (TASK["small"], *TASK["handled"]):
             rank[f"node_all_{size}_1"] = samples([1.0])
@@ -205,7 +211,9 @@ def test_times_become_the_numbers_they_were_made_of(tmp_path: Path, strays: bool
     assert network["protocols"][0]["latency"] == pytest.approx(40e-6, rel=0.1)
     assert profile["port_seconds_per_byte"] == pytest.approx(0.8e-9, rel=0.05)
     assert profile["search"] == pytest.approx(4e-9, rel=0.1)
-    assert profile["handover"] == pytest.approx(1.5e-7, rel=0.05)
+    # Of two alone 1.5e-7.
+    assert profile["handover"] == pytest.approx(4e-7, rel=0.05)
+    assert (profile["turn"], profile["poll"]) == pytest.approx((1.2e-6, 9e-6), rel=0.05)
     assert profile["copy_seconds_per_byte"] == pytest.approx(3e-10, rel=0.05)
     assert profile["cores"] == pytest.approx(0.5)  # two ranks of a quarter each
     device = profile["device"]
@@ -222,6 +230,8 @@ def test_on_cores_of_their_own_two_ranks_tell_what_messages_cost(tmp_path: Path)
     leave(tmp_path, share=1)
     results, levels, figures = measured.read_results(tmp_path, TASK)
     network = calibrate.profile_of(results, levels, figures, "tests")["levels"]["network"]
+    assert (figures["turn"].value, figures["poll"].value) == (0, 0)
+    assert figures["handover"].value == pytest.approx(1.5e-7, rel=0.05)
     assert figures["cores"].value == 0 and figures["copy_seconds_per_byte"].value == pytest.approx(1e-10, rel=0.05)
     assert (network["send_overhead"], network["receive_overhead"]) == pytest.approx((2e-6, 3e-6), rel=0.05)
     largest = network["protocols"][-1]

@@ -120,6 +120,11 @@ void bind_calibrate(nb::module_& module) {
            [](Calibrator& it, std::int64_t bytes, Effort effort) {
              return without_lock([&] { return it.copies(bytes, effort); });
            })
+      .def("turns",
+           [](Calibrator& it, bool of_messages, Effort effort) {
+             const Awaited awaited = of_messages ? Awaited::message : Awaited::flag;
+             return without_lock([&] { return it.turns(awaited, effort); });
+           })
       .def("device",
            [](Calibrator& it, const std::vector<std::int64_t>& sizes, Effort effort) {
              return without_lock([&] { return it.device(sizes, effort); });

@@ -20,7 +20,7 @@ from .outputs import CommandError, OutputFile
 from .runs import check_regions, find_launcher, run_folder, run_ranks, write_run
 from .tables import duration, size
 
-STEPS = 9
+STEPS = 10
 """Reports of a rank: the cores, each level, the queue, the memory, the port, all at once, the GPU."""
 SMALL = 8
 """Bytes of a message whose cost is the processors'."""
@@ -172,7 +172,9 @@ def _show(
         f"a host's port {duration(port.value * 1e9)} per kB{_said(port)}; copies {duration(copy.value * 1e9)} per kB"
         f"{_said(copy)}; handover {duration(figures['handover'].value * 1e6)}{_said(figures['handover'])}; a posted "
         f"receive that is passed over {figures['search'].value * 1e9:.1f} ns{_said(figures['search'])}",
-        "every rank has a core of its own" if cores == 0 else f"the ranks of a host have {cores:g} cores together",
+        "every rank has a core of its own" if cores == 0 else
+        f"the ranks of a host have {cores:g} cores together; to pass one on takes {duration(figures['turn'].value * 1e6)}"
+        f"{_said(figures['turn'])}, and to look for a message {duration(figures['poll'].value * 1e6)}{_said(figures['poll'])}",
         gpus,
     ]
     missing = [name for name in LEVELS if name not in levels]

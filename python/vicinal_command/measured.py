@@ -194,10 +194,11 @@ def _figures(results: Results, levels: dict[str, Level]) -> dict[str, Figure]:
     else:
         one_way = results.samples(f"{name}_one_way", len(task["sizes"]))
         assert one_way is not None, name
-        figures["handover"] = handover_of(handover, float(typical(one_way)[0]))
+        figures["handover"] = _handover_of_all(results) or handover_of(handover, float(typical(one_way)[0]))
     figures["copy_seconds_per_byte"] = _copies(results, nearest)
     figures["port_seconds_per_byte"] = _port(results, levels)
     figures["cores"] = Figure(results.cores_and_ranks[0])
+    figures |= _turns(results)
     return figures
 
 
@@ -208,6 +209,34 @@ def handover_of(seconds: Floats, short: float) -> Figure:
     """
     least = float(seconds.min())
     return Figure(min(least, short), spread(seconds) if least <= short else least / short - 1)
+
+
+def _handover_of_all(results: Results) -> Figure | None:
+    """What another handover takes of a processor where ranks that share theirs are all at it."""
+    counts = [int(count) for count in next(iter(results.all("handed_counts")), [])]
+    cores, ranks = results.cores_and_ranks
+    if cores == 0 or len(counts) < 2:
+        return None
+    # All ranks have the slowest one's.
+    times = np.stack([results.all(f"handed_{count}")[0] for count in counts], axis=1)
+    seconds = fit_slope(counts, times) * cores / ranks
+    return Figure(seconds, spread(times)) if seconds > 0 else None
+
+
+def _turns(results: Results) -> dict[str, Figure]:
+    """What a core takes that is passed on among ranks that wait, and what more until one of them has found its message.
+
+    A message that is there is found by one of the polls in a row, on average by one in the middle.
+    """
+    cores, ranks = results.cores_and_ranks
+    if cores == 0:
+        return {"turn": Figure(0.0), "poll": Figure(0.0)}
+    rates = {what: np.mean(1 / np.array(results.all(f"turns_{what}")), axis=0) for what in ("flag", "message")}
+    flag, message = (cores / ranks / float(np.median(each)) for each in rates.values())
+    return {
+        "turn": Figure(flag, spread(rates["flag"][:, None])),
+        "poll": Figure(max(0.0, message - flag) / 2, spread(rates["message"][:, None])),
+    }
 
 
 def _copies(results: Results, nearest: Level) -> Figure:

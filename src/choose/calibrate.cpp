@@ -182,6 +182,36 @@ Samples Calibrator::copies(std::int64_t bytes, Effort effort) {
   return samples;
 }
 
+Samples Calibrator::turns(Awaited awaited, Effort effort) {
+  Samples samples;
+  measure([&] {
+    const Line self(*communicator_, rank());
+    std::byte nothing{};
+    std::vector<mpi::PendingOperation> message;
+    if (awaited == Awaited::message) message.push_back(self.receive({&nothing, 1}, tag_data));
+    const auto wait_until = [&](double end) {
+      double turns = 0;
+      for (; now() < end; ++turns) {
+        for (int poll = 0; poll < mpi::polls_in_a_row && !message.empty(); ++poll) {
+          require(!message.front().test(), Fault::internal, "a message came that nobody has sent");
+        }
+        std::this_thread::yield();
+      }
+      return turns;
+    };
+    for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
+      const double begin = now();
+      wait_until(begin + effort.seconds);
+      const double turns = wait_until(begin + 2 * effort.seconds);
+      wait_until(begin + 3 * effort.seconds);
+      samples.push_back(effort.seconds / std::max(turns, 1.0));
+    }
+    if (awaited == Awaited::message) message.push_back(self.send({&nothing, 1}, tag_data));
+    finish(message);
+  });
+  return samples;
+}
+
 Samples Calibrator::unit(Effort effort) {
   Samples samples;
   measure([&] {

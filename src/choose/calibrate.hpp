@@ -30,6 +30,9 @@ struct Effort {
 /// What ranks do that do not measure. While an exchange is executed they wait, so that each gets its turn of a shared core.
 enum class Others : std::uint8_t { sleep, wait };
 
+/// What ranks wait for: what is looked for at each turn of the core, or by as many polls of MPI as the library makes.
+enum class Awaited : std::uint8_t { flag, message };
+
 /// Where the messages lie that are measured: in the host's memory, or that of the first GPU, on all ranks.
 enum class MessagesOf : std::uint8_t { host, gpu };
 
@@ -99,6 +102,10 @@ class Calibrator {
     bool mpi_takes_pointers = false;  ///< of its memory
   };
   [[nodiscard]] Gpus gpus() const;
+
+  /// Seconds until a rank has its core again, where all leave theirs to others again and again, having looked in vain for
+  /// what they wait for: a flag, or a message; on all ranks. As of paces(), the middle one of three times counts.
+  Samples turns(Awaited awaited, Effort effort);
 
   /// Processor time of a fixed piece of work, on rank 0 while all others sleep; and behind these, what part of the
   /// last repetition it had a core.

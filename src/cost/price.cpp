@@ -127,25 +127,29 @@ class TimedRun {
   // ---- processors -------------------------------------------------------------------------------
 
   void enqueue(int id) {
-    const int number = processors_.number(rank_of(id));
-    processors_[number].add({agenda_.now(), id});
-    touched_.push_back(number);
+    processors_.of_rank(rank_of(id)).add({agenda_.now(), id});
+    touched_.push_back(processors_.number(rank_of(id)));
   }
 
   void occupy_processors() {
     for (const int number : touched_) {
       Processor& it = processors_[number];
       if (!it.has_work()) continue;
-      const Task task = it.take();
+      const auto [task, has_changed] = it.take();
       const int id = it.running = task.operation;
       if (task.ready < agenda_.now()) steps_.cause(done(id)) = done(it.previous);
-      const double seconds = begin_work(id) / processors_.speed(number);
+      const double turn = has_changed ? turn_for(id) : 0;
+      const double seconds = (turn + begin_work(id)) / processors_.speed(number);
       steps_[id].begun = agenda_.now();
       price_.busy[rank_of(id)] += seconds;
       steps_.time(done(id)) = agenda_.now() + seconds;
       agenda_.foresee(agenda_.now() + seconds, Happening::processed, number);
     }
     touched_.clear();
+  }
+
+  [[nodiscard]] double turn_for(int id) const {
+    return profile_.turn + (steps_[id].kind == OperationKind::receive ? profile_.poll : 0);
   }
 
   /// Returns what it takes a processor of full speed.

@@ -8,8 +8,9 @@
 //    takes no time, and needs the processor only when its message has come, too.
 //  - A rank has one processor, which does one thing at a time and to its end, in the order in which things became ready
 //    for it; of what becomes ready at one time, the operation that stands first in the plan is first. Where a
-//    host has fewer cores than ranks (cores.hpp), the ranks share that many processors in turn, and of
-//    several ranks the lower one is first.
+//    host has fewer cores than ranks (cores.hpp), the ranks share that many processors in turn: who has one goes on while
+//    anything is ready for it, and then who has waited longest takes it over, of several the lower rank, which takes the
+//    processor a turn, and a poll where that rank has waited for a message.
 //  - Sending occupies it for the overhead at the message's level and what its protocol has for each byte. The message then leaves, at the rate of its protocol,
 //    which it shares with those that its rank is sending to others (to one rank they leave one after another), or,
 //    between hosts, at the share of both hosts' ports that is its own, where that is less. It takes its share of both ports from

@@ -5,7 +5,7 @@
 
 namespace vicinal::detail {
 
-void Processor::add(Task task) {
+void ReadyTasks::add(Task task) {
   // Mostly what becomes ready at one time does in the order of operations, and costs no logarithm.
   if (next_ == in_order_.size() || task > in_order_.back()) {
     in_order_.push_back(task);
@@ -15,8 +15,8 @@ void Processor::add(Task task) {
   }
 }
 
-Task Processor::take() {
-  if (next_ == in_order_.size() || (!others_.empty() && in_order_[next_] > others_.front())) {
+Task ReadyTasks::take() {
+  if (others_first()) {
     const Task first = others_.front();
     std::pop_heap(others_.begin(), others_.end(), std::greater<>());
     others_.pop_back();
@@ -28,6 +28,20 @@ Task Processor::take() {
     next_ = 0;
   }
   return first;
+}
+
+Processor::Turn Processor::take() {
+  const std::size_t before = current_;
+  if (ready_[current_].empty()) {
+    const auto later = [](const ReadyTasks& a, const ReadyTasks& b) {
+      return !b.empty() && (a.empty() || a.first() > b.first());
+    };
+    const auto next = std::min_element(ready_.begin(), ready_.end(), [&](auto& a, auto& b) {
+      return later(b, a);
+    });
+    current_ = static_cast<std::size_t>(next - ready_.begin());
+  }
+  return {ready_[current_].take(), current_ != before};
 }
 
 }  // namespace vicinal::detail

@@ -1,6 +1,7 @@
 // Who has which processor, and what waits for it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -17,32 +18,71 @@ struct Task {
   }
 };
 
-class Processor {
+/// What is ready for a rank.
+class ReadyTasks {
  public:
-  int running = -1;   ///< the operation that occupies it, or -1
-  int previous = -1;  ///< the one that did before
-
   /// Tasks are added in the order in which they become ready.
   void add(Task task);
-  /// Takes out what became ready first, of that the lowest operation.
-  Task take();
-  [[nodiscard]] bool has_work() const {
-    return running < 0 && (next_ < in_order_.size() || !others_.empty());
+  /// What became ready first, of that the lowest operation.
+  [[nodiscard]] Task first() const {
+    return others_first() ? others_.front() : in_order_[next_];
   }
+  Task take();
+  [[nodiscard]] bool empty() const { return next_ == in_order_.size() && others_.empty(); }
 
  private:
+  [[nodiscard]] bool others_first() const {
+    return next_ == in_order_.size() || (!others_.empty() && in_order_[next_] > others_.front());
+  }
+
   std::vector<Task> in_order_;  ///< those that came in the order in which they will be taken
   std::size_t next_ = 0;        ///< in `in_order_`
   std::vector<Task> others_;    ///< a heap, the first to be taken on top
 };
 
+/// Of one rank, or of some in turn: who has it goes on while anything is ready for it.
+class Processor {
+ public:
+  int running = -1;   ///< the operation that occupies it, or -1
+  int previous = -1;  ///< the one that did before
+
+  /// Another rank of it; its number there.
+  int join() {
+    ready_.emplace_back();
+    return static_cast<int>(ready_.size()) - 1;
+  }
+  ReadyTasks& of(int member) { return ready_[static_cast<std::size_t>(member)]; }
+  struct Turn {
+    Task task;
+    bool has_changed = false;  ///< the rank that has the processor
+  };
+  /// Only where has_work().
+  Turn take();
+  [[nodiscard]] bool has_work() const {
+    return running < 0 && std::any_of(ready_.begin(), ready_.end(),
+                                      [](const ReadyTasks& it) { return !it.empty(); });
+  }
+
+ private:
+  std::vector<ReadyTasks> ready_;  ///< by member
+  std::size_t current_ = 0;        ///< the member that has it
+};
+
 class Processors {
  public:
   Processors(const Machine& machine, const Profile& profile)
-      : dealt_(deal_cores(machine, profile)), all_(dealt_.cores.size()) {}
+      : dealt_(deal_cores(machine, profile)), all_(dealt_.cores.size()) {
+    for (const int number : dealt_.of_rank) {
+      member_.push_back(all_[static_cast<std::size_t>(number)].join());
+    }
+  }
 
   [[nodiscard]] int number(int rank) const {
     return dealt_.of_rank[static_cast<std::size_t>(rank)];
+  }
+  /// What is ready for a rank.
+  ReadyTasks& of_rank(int rank) {
+    return (*this)[number(rank)].of(member_[static_cast<std::size_t>(rank)]);
   }
   Processor& operator[](int number) { return all_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] double speed(int number) const { return core(number).speed; }
@@ -55,6 +95,7 @@ class Processors {
   }
 
   DealtCores dealt_;
+  std::vector<int> member_;  ///< by rank, of its processor
   std::vector<Processor> all_;
 };
 

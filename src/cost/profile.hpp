@@ -108,6 +108,8 @@ struct Profile {
   /// Cores of a host that its ranks have to themselves; 0: one for each rank. Less than one where several hosts are
   /// one machine.
   double cores = 0;
+  double turn = 0;  ///< of a core that ranks share, to pass from one of them to another one ...
+  double poll = 0;  ///< ... and, where that one has waited for a message, until it has found it
   /// Between two messages at the port of a rank, where ports go by LogGP's rules (loggp.hpp), in the place of those of hosts.
   std::optional<double> gap;
   /// Where buffers may lie in a GPU's memory.

@@ -248,7 +248,8 @@ std::string canonical(const Profile& profile) {
   json.key("port_seconds_per_byte").value(profile.port_seconds_per_byte);
   json.key("search").value(profile.search).key("handover").value(profile.handover);
   json.key("copy_seconds_per_byte").value(profile.copy_seconds_per_byte);
-  json.key("cores").value(profile.cores);
+  json.key("cores").value(profile.cores).key("turn").value(profile.turn);
+  json.key("poll").value(profile.poll);
   if (profile.gap) json.key("gap").value(*profile.gap);
   if (profile.device) write(json.key("device"), *profile.device);
   json.end_object();
@@ -294,6 +295,8 @@ void require_loggp(const Profile& profile, std::string_view origin) {
   none("port_seconds_per_byte", profile.port_seconds_per_byte);
   none("search", profile.search);
   none("cores", profile.cores);
+  none("turn", profile.turn);
+  none("poll", profile.poll);
   for (std::size_t i = 0; i < level_count; ++i) {
     for (const Protocol& protocol : profile.levels[i].protocols) {
       require(!protocol.rendezvous, Fault::info, origin, ": a protocol of levels.", level_names[i],
@@ -323,6 +326,8 @@ Profile read_profile(std::string_view json, std::string_view origin) {
   profile.handover = members.amount("handover");
   profile.copy_seconds_per_byte = members.amount("copy_seconds_per_byte");
   profile.cores = members.amount_or_none("cores", "a number of cores, not negative,");
+  if (members.has("turn")) profile.turn = members.amount("turn");
+  if (members.has("poll")) profile.poll = members.amount("poll");
   if (members.has("gap")) {
     profile.gap = members.amount("gap");
     require_loggp(profile, origin);

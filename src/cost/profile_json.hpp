@@ -7,7 +7,7 @@
 //                                         {"latency": 3e-06, "seconds_per_byte": 5e-11, "rendezvous": true}]},
 //               "node": ..., "network": ...},
 //    "port_seconds_per_byte": 4e-11, "search": 1e-08, "handover": 1e-07, "copy_seconds_per_byte": 6e-11,
-//    "cores": 0}
+//    "cores": 0, "turn": 2e-06, "poll": 4e-06}
 //
 // What a host's GPUs take stands in "device", where it has been measured:
 //
@@ -17,11 +17,11 @@
 //
 // Its "peer", of kernels that reach into another rank's memory, and "levels", of messages between GPUs' memory, may be left
 // out.
-// Times are seconds. "date", "measured", "processor_seconds_per_byte", "residual" and "cores" may be left out; anything that format 1 does not
+// Times are seconds. "date", "measured", "processor_seconds_per_byte", "residual", "cores", "turn" and "poll" may be left out; anything that format 1 does not
 // know is refused, so that a slip of the pen is not a number that nobody uses.
 //
 // With "gap": 2e-07 beside "cores" the profile is one of LogGP's (price.hpp): o are the overheads, L a latency, G
-// "seconds_per_byte" and g the gap; with "processor_seconds_per_byte" for O, one of LogGOPS's. LogGP has no place for "port_seconds_per_byte", "search", "cores", which must be 0, and rendezvous.
+// "seconds_per_byte" and g the gap; with "processor_seconds_per_byte" for O, one of LogGOPS's. LogGP has no place for "port_seconds_per_byte", "search", "cores", "turn", "poll", which must be 0, and rendezvous.
 #pragma once
 
 #include <array>

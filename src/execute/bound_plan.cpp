@@ -200,24 +200,21 @@ void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
       MemoryBlock& block = staging_[place(i)];
       MemoryKind& kind = on_device_[at(i)] ? users : users.staging();
       if (!block.serves(kind, bytes)) block = MemoryBlock(kind, bytes);
+    } else if (buffer.space == Space::shared && !is_far(buffer)) {
+      bind_own_slot(i, renew_slots, next);
     } else if (buffer.space == Space::shared && renew_slots) {
-      if (is_far(buffer)) {
-        far_[place(i)].bind(binding_.element_bytes);
-        found_[place(i)] = {};
-      } else if (!lend(i, next)) {
-        bind_own_slot(i, next);
-      }
-    } else if (buffer.space == Space::shared && !is_far(buffer) &&
-               (lendable_[at(i)] || owned_[place(i)].is_lent())) {
-      if (!lend(i, next) && owned_[place(i)].is_lent()) bind_own_slot(i, next);
+      far_[place(i)].bind(binding_.element_bytes);
+      found_[place(i)] = {};
     }
   }
   lends_ = std::ranges::any_of(owned_, &OwnedSlot::is_lent);
 }
 
-void BoundPlan::bind_own_slot(int buffer, std::int64_t next) {
-  MemoryKind& users = users_kind();
+void BoundPlan::bind_own_slot(int buffer, bool renew, std::int64_t next) {
   OwnedSlot& slot = owned_[place(buffer)];
+  const bool was_lent = slot.is_lent();
+  if (lend(buffer, next) || !(renew || was_lent)) return;
+  MemoryKind& users = users_kind();
   const bool shares = device_choice_.way.shared && users.mpi_name() != nullptr;
   slot.bind(next, graph_->buffer(buffer).extent, binding_.element_bytes,
             {users.is_reachable() ? nullptr : &users, shares && slots_there_[at(buffer)]});
@@ -242,8 +239,7 @@ void BoundPlan::lend_anew(std::int64_t next) {
   for (int i = 0; i < static_cast<int>(lendable_.size()); ++i) {
     if (!lendable_[at(i)]) continue;
     const bool before = is_lent(i);
-    // What cannot be lent goes by the area that there is.
-    if (!lend(i, next) && before) bind_own_slot(i, next);
+    bind_own_slot(i, false, next);
     if (is_lent(i) != before) compile_steps(i);
   }
   lends_ = std::ranges::any_of(owned_, &OwnedSlot::is_lent);

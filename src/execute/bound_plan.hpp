@@ -161,7 +161,8 @@ class BoundPlan {
   [[nodiscard]] Served served(const Operation& operation) const;
   void bind_geometry(std::int64_t next);
   void bind_buffers(bool renew_slots, std::int64_t next);
-  void bind_own_slot(int buffer, std::int64_t next);
+  /// Lends the source in its place, if that can be; else the slot gets an area, where it has none or is to have another one.
+  void bind_own_slot(int buffer, bool renew, std::int64_t next);
   /// Has the source lent in the place of a slot of this rank's, if it can be.
   bool lend(int buffer, std::int64_t next);
   /// The source lies elsewhere: so do the slots in whose place it is lent.

@@ -8,11 +8,13 @@ loops that are timed are compiled (src/choose/calibrate.hpp).
 from __future__ import annotations
 
 import platform
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal import Graph
 from vicinal._calibration import Pair, calibrator, effort
 
 from .process import RankProcess, run
@@ -48,6 +50,8 @@ class Rank:
         self.process.report()
         self._all_at_once()
         self.process.report()
+        self._handed()
+        self.process.report()
         self._device(pairs)
         self.process.report()
         self._version()
@@ -69,6 +73,8 @@ class Rank:
         task = self.task
         self._keep("unit", self.calibrator.unit(effort(task["repetitions"], task["work_seconds"] / 4)))
         self._keep("paces", self.calibrator.paces(effort(3, task["work_seconds"])))
+        for what in ("flag", "message"):
+            self._keep(f"turns_{what}", self.calibrator.turns(what == "message", effort(3, task["work_seconds"] / 2)))
         self._keep("host", [self.hosts[self.process.comm.rank]])
         self.process.report()
 
@@ -135,6 +141,32 @@ class Rank:
                     enough = effort(min(self.task["repetitions"], 5), self.task["crowd_seconds"])
                     samples = self.calibrator.all_at_once(level, count, bytes, enough)
                     self._keep(f"{level}_all_{bytes}_{count}", samples)
+
+    def _handed(self) -> None:
+        """Exchanges through shared memory of all ranks at once, each with as many others of its host, up to some."""
+        comm = self.process.comm
+        mine = [rank for rank, host in enumerate(self.hosts) if host == self.hosts[comm.rank]]
+        others = min(self.hosts.count(host) for host in self.hosts) - 1
+        counts = sorted({min(count, others) for count in (1, *self.task["few"]) if others > 0})
+        self._keep("handed_counts", counts)
+        place = mine.index(comm.rank)
+        for count in counts:
+            before, after = ([mine[(place + way * step) % len(mine)] for step in range(1, count + 1)] for way in (1, -1))
+            graph = Graph(comm, before, after, strategy="aggregate", regions="node")
+            request = graph.Neighbor_allgather_init(np.zeros(1), np.zeros((count, 1)))
+            turns = 20
+            for _ in range(min(self.task["repetitions"], 5) + 1):
+                self.process.meet()
+                begin = perf_counter()
+                for _ in range(turns):
+                    request.start()
+                    request.wait()
+                seconds = self.process.most_of((perf_counter() - begin) / turns)
+                self.results[f"handed_{count}"] = np.append(self.results.get(f"handed_{count}", []), seconds)
+                turns = max(20, int(self.task["crowd_seconds"] / seconds))
+            # The first was for warming up, and to know how many turns fill a sample.
+            self.results[f"handed_{count}"] = self.results[f"handed_{count}"][1:]
+            request.free()
 
     def _device(self, pairs: dict[str, Pair | None]) -> None:
         """The GPU of rank 0, if it finds one; and where MPI takes its memory on all ranks, messages."""

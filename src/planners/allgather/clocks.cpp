@@ -10,6 +10,8 @@ Clocks::Clocks(const Machine& machine, const Profile& profile)
     : machine_(machine),
       profile_(profile),
       handover_(picoseconds(profile.handover)),
+      turn_(picoseconds(profile.turn)),
+      poll_(picoseconds(profile.poll)),
       cores_(deal_cores(machine, profile)),
       now_(static_cast<std::size_t>(machine.size())),
       busy_(cores_.cores.size()),
@@ -87,12 +89,26 @@ void Clocks::deliver() {
   for (Message& message : round_) message.arrives = arrival(message);
   std::stable_sort(round_.begin(), round_.end(),
                    [](const Message& a, const Message& b) { return a.arrives < b.arrives; });
-  for (const Message& message : round_) end(message);
+  std::vector<bool> waits(now_.size(), true);
+  for (const Message& message : round_) {
+    const auto to = static_cast<std::size_t>(message.to);
+    const Awaited awaited = message.way == Way::shared ? Awaited::flag : Awaited::message;
+    if (waits[to]) turn(message.to, message.arrives, awaited);
+    waits[to] = false;
+    end(message);
+  }
   round_.clear();
 }
 
 void Clocks::copy(int rank, std::int64_t bytes) {
   work(rank, picoseconds(bytes, profile_.copy_seconds_per_byte));
+}
+
+void Clocks::turn(int rank, Picoseconds until, Awaited awaited) {
+  if (!core(rank).shared) return;
+  Picoseconds& now = now_[static_cast<std::size_t>(rank)];
+  now = std::max(now, until);
+  work(rank, awaited == Awaited::message ? turn_ + poll_ : turn_);
 }
 
 /// Where ranks share a processor, one has to get its turn to see anything.

@@ -28,6 +28,9 @@ class Clocks {
   void deliver();
   /// A rank copies from one place of its host's memory to another.
   void copy(int rank, std::int64_t bytes);
+  enum class Awaited : std::uint8_t { flag, message };
+  /// A rank that has waited until then takes over the core that it shares, if it does.
+  void turn(int rank, Picoseconds until, Awaited awaited = Awaited::flag);
   /// A rank goes on when it has seen a signal that another one has given at that time.
   void await(int rank, Picoseconds signalled);
 
@@ -76,6 +79,7 @@ class Clocks {
   const Machine& machine_;
   const Profile& profile_;
   Picoseconds handover_;
+  Picoseconds turn_, poll_;
   DealtCores cores_;
   std::vector<Picoseconds> now_;   ///< by rank
   std::vector<Picoseconds> busy_;  ///< by core: until when

@@ -172,9 +172,12 @@ void share_inside(Clocks& clocks, const Gathering& it, const Members& team) {
   if (!all_share(team, it)) return by_bruck(clocks, it, team);
   if (team.size() < 2) return;
   const std::vector<Filled> filled = fill(clocks, team, 0);
-  for (const Filled& slot : filled) {
-    for (int place = 0; place < team.size(); ++place) {
-      if (slot.place != place) read(clocks, team.ranks[at(place)], slot);
+  if (filled.empty()) return;
+  for (int place = 0; place < team.size(); ++place) {
+    const int rank = team.ranks[at(place)];
+    clocks.turn(rank, filled.front().signalled);
+    for (const Filled& slot : filled) {
+      if (slot.place != place) read(clocks, rank, slot);
     }
   }
 }
@@ -193,7 +196,10 @@ void collect_inside(Clocks& clocks, const Gathering& it, const Members& team) {
     }
     return;
   }
-  for (const Filled& slot : fill(clocks, team, 1)) read(clocks, team.ranks.front(), slot);
+  const std::vector<Filled> filled = fill(clocks, team, 1);
+  if (filled.empty()) return;
+  clocks.turn(team.ranks.front(), filled.front().signalled);
+  for (const Filled& slot : filled) read(clocks, team.ranks.front(), slot);
 }
 
 /// So many bytes of the first to the others.
@@ -213,7 +219,10 @@ void hand_out_inside(Clocks& clocks, const Gathering& it, const Members& team, s
   if (size < 2) return;
   clocks.copy(team.ranks.front(), bytes);
   const Filled slot{0, bytes, clocks.at(team.ranks.front())};
-  for (int place = 1; place < size; ++place) read(clocks, team.ranks[at(place)], slot);
+  for (int place = 1; place < size; ++place) {
+    clocks.turn(team.ranks[at(place)], slot.signalled);
+    read(clocks, team.ranks[at(place)], slot);
+  }
 }
 
 // ---- the planners ---------------------------------------------------------------------------------

@@ -300,14 +300,41 @@ TEST(price_of_a_handover_on_a_shared_core) {
   const Price alone = priced(plans, on_hosts({0, 0}), profile);
   CHECK(alone.finished == (std::vector<double>{2, 9}));
   CHECK(alone.busy == (std::vector<double>{2, 7}));
-  // Rank 1 copies something else first, from 2 to 22; rank 0 cannot signal before, and the flag is seen at 27.
+  // Rank 0 goes on and signals; rank 1 copies something else first, from 2 to 22, and the flag is seen at 27.
   add(plans[1], moving(Kind::copy, Phase::direct, Plan::source, Plan::target, {{0, 10, 40}}));
   const Price behind = priced(plans, on_hosts({0, 0}), profile);
-  CHECK(behind.finished == (std::vector<double>{22, 29}));
+  CHECK(behind.finished == (std::vector<double>{2, 29}));
   CHECK_EQUAL(behind.of(Phase::gather), 2);
   CHECK_EQUAL(behind.of(Phase::direct), 20);
   CHECK_EQUAL(behind.of(Phase::scatter), 5);
   CHECK_EQUAL(behind.of(Phase::local), 2);
+}
+
+TEST(price_of_turns_on_a_shared_core) {
+  Profile profile = slow();
+  profile.cores = 1;
+  profile.turn = 3;
+  profile.poll = 10;
+  auto plans = plans_of(3);
+  for (Plan& plan : plans) copy(plan, 4);
+  const auto finished = [&](const std::vector<int>& hosts) {
+    return priced(plans, on_hosts(hosts), profile).finished;
+  };
+  // 2 s each, and a turn for whoever has not had the core before.
+  CHECK(finished({0, 0, 0}) == (std::vector<double>{2, 7, 12}));
+  CHECK(finished({0, 1, 0}) == (std::vector<double>{2, 2, 7}));
+  // Who has it goes on: both of its copies come before the other rank's.
+  copy(plans[0], 4);
+  CHECK(finished({0, 1, 0}) == (std::vector<double>{4, 2, 9}));
+  // There at 104. Rank 0 has had the core last: it takes 3 s; rank 2 a turn and a poll more.
+  auto sent = plans_of(3);
+  copy(sent[0], 4);
+  transfer(sent, 1, 0, 1);
+  CHECK_EQUAL(priced(sent, on_hosts({0, 1, 0}), profile).finished[0], 107);
+  sent = plans_of(3);
+  copy(sent[0], 4);
+  transfer(sent, 1, 2, 1);
+  CHECK_EQUAL(priced(sent, on_hosts({0, 1, 0}), profile).finished[2], 120);
 }
 
 TEST(price_goes_by_the_levels_of_the_machine) {
