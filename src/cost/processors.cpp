@@ -36,9 +36,8 @@ Processor::Turn Processor::take() {
     const auto later = [](const ReadyTasks& a, const ReadyTasks& b) {
       return !b.empty() && (a.empty() || a.first() > b.first());
     };
-    const auto next = std::min_element(ready_.begin(), ready_.end(), [&](auto& a, auto& b) {
-      return later(b, a);
-    });
+    const auto next = std::min_element(ready_.begin(), ready_.end(),
+                                       [&](auto& a, auto& b) { return later(b, a); });
     current_ = static_cast<std::size_t>(next - ready_.begin());
   }
   return {ready_[current_].take(), current_ != before};

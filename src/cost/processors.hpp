@@ -24,9 +24,7 @@ class ReadyTasks {
   /// Tasks are added in the order in which they become ready.
   void add(Task task);
   /// What became ready first, of that the lowest operation.
-  [[nodiscard]] Task first() const {
-    return others_first() ? others_.front() : in_order_[next_];
-  }
+  [[nodiscard]] Task first() const { return others_first() ? others_.front() : in_order_[next_]; }
   Task take();
   [[nodiscard]] bool empty() const { return next_ == in_order_.size() && others_.empty(); }
 
@@ -59,8 +57,9 @@ class Processor {
   /// Only where has_work().
   Turn take();
   [[nodiscard]] bool has_work() const {
-    return running < 0 && std::any_of(ready_.begin(), ready_.end(),
-                                      [](const ReadyTasks& it) { return !it.empty(); });
+    return running < 0 &&
+           std::any_of(
+               ready_.begin(), ready_.end(), [](const ReadyTasks& it) { return !it.empty(); });
   }
 
  private:
