@@ -21,7 +21,9 @@ from .runs import check_regions, find_launcher, run_folder, run_ranks, write_run
 from .tables import duration, size
 
 STEPS = 10
-"""Reports of a rank: the cores, each level, the queue, the memory, the port, all at once, the GPU."""
+"""Reports of a rank: the cores, each level, the queue, the memory, the port, all at once, handovers of all, the GPU."""
+OF_PLANS = ("PROFILE", "LOCAL", "PROGRESS", "CHOICE", "WISDOM", "BIAS")
+"""Settings that have no part in what is measured, which is what shared memory takes."""
 SMALL = 8
 """Bytes of a message whose cost is the processors'."""
 STREAM = 1 << 18
@@ -57,7 +59,7 @@ def calibrate(request: Request) -> int:
     load = os.getloadavg()[0] / (os.cpu_count() or 1)
     with run_folder() as folder:
         write_run(folder, task, {})
-        run_ranks(folder, "calibrate", request.ranks, mpi, STEPS, "measuring")
+        run_ranks(folder, "calibrate", request.ranks, mpi, STEPS, "measuring", without=OF_PLANS)
         results, levels, figures = read_results(folder, task)
 
     how = f"vicinal calibrate {__version__}{' --quick' if request.quick else ''}, regions {request.regions}"

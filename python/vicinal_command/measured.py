@@ -231,7 +231,8 @@ def _turns(results: Results) -> dict[str, Figure]:
     cores, ranks = results.cores_and_ranks
     if cores == 0:
         return {"turn": Figure(0.0), "poll": Figure(0.0)}
-    rates = {what: np.mean(1 / np.array(results.all(f"turns_{what}")), axis=0) for what in ("flag", "message")}
+    # By rank: whoever had few turns in one repetition had more in others, and one that nobody competes with counts as one.
+    rates = {what: np.mean(1 / np.array(results.all(f"turns_{what}")), axis=1) for what in ("flag", "message")}
     flag, message = (cores / ranks / float(np.median(each)) for each in rates.values())
     return {
         "turn": Figure(flag, spread(rates["flag"][:, None])),

@@ -87,12 +87,13 @@ def said_in(folder: Path) -> dict[str, Any]:
 
 
 def run_ranks(
-    folder: Path, program: str, ranks: int, mpi: Mpi, steps: int, doing: str = "exchanging", profile: str | None = None
+    folder: Path, program: str, ranks: int, mpi: Mpi, steps: int, doing: str = "exchanging", profile: str | None = None,
+    without: Sequence[str] = (),
 ) -> None:
     """Start ranks that run the module `program` of ranks/, and wait for their end, showing how far they are.
 
     They are done after `steps` calls of RankProcess.report.  `profile` is the file by which plans are chosen, where it is
-    not the environment's.
+    not the environment's; `without` names settings of the environment that do not hold.
     """
     argv = [sys.executable, "-m", f"{__package__}.ranks.{program}", str(folder)]
     line, environment = command(mpi, ranks, argv)
@@ -104,7 +105,7 @@ def run_ranks(
     # Virtual ranks have a core each unless the profile says otherwise; these are to choose as they do.
     environment.setdefault("VICINAL_CORES", "0")
     # What the command line says is meant, whatever the environment says.
-    for name in ("STRATEGY", "ALLGATHER", "EXCHANGE", "REGIONS", "DEVICE_WAY"):
+    for name in ("STRATEGY", "ALLGATHER", "EXCHANGE", "REGIONS", "DEVICE_WAY", *without):
         environment.pop(f"VICINAL_{name}", None)
     if profile:
         environment["VICINAL_PROFILE"] = profile

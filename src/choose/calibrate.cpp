@@ -186,9 +186,9 @@ Samples Calibrator::turns(Awaited awaited, Effort effort) {
   Samples samples;
   measure([&] {
     const Line self(*communicator_, rank());
-    std::byte nothing{};
+    std::byte sent{}, received{};
     std::vector<mpi::PendingOperation> message;
-    if (awaited == Awaited::message) message.push_back(self.receive({&nothing, 1}, tag_data));
+    if (awaited == Awaited::message) message.push_back(self.receive({&received, 1}, tag_data));
     const auto wait_until = [&](double end) {
       double turns = 0;
       for (; now() < end; ++turns) {
@@ -206,7 +206,7 @@ Samples Calibrator::turns(Awaited awaited, Effort effort) {
       wait_until(begin + 3 * effort.seconds);
       samples.push_back(effort.seconds / std::max(turns, 1.0));
     }
-    if (awaited == Awaited::message) message.push_back(self.send({&nothing, 1}, tag_data));
+    if (awaited == Awaited::message) message.push_back(self.send({&sent, 1}, tag_data));
     finish(message);
   });
   return samples;

@@ -127,7 +127,7 @@ class TimedRun {
   // ---- processors -------------------------------------------------------------------------------
 
   void enqueue(int id) {
-    processors_.of_rank(rank_of(id)).add({agenda_.now(), id});
+    processors_.add(rank_of(id), {agenda_.now(), id});
     touched_.push_back(processors_.number(rank_of(id)));
   }
 
@@ -138,7 +138,9 @@ class TimedRun {
       const auto [task, has_changed] = it.take();
       const int id = it.running = task.operation;
       if (task.ready < agenda_.now()) steps_.cause(done(id)) = done(it.previous);
-      const double turn = has_changed ? turn_for(id) : 0;
+      // Who has waited has left its core to others, perhaps to nobody.
+      const double idle_since = it.previous < 0 ? 0 : steps_.time(done(it.previous));
+      const double turn = has_changed || idle_since < agenda_.now() ? turn_for(id) : 0;
       const double seconds = (turn + begin_work(id)) / processors_.speed(number);
       steps_[id].begun = agenda_.now();
       price_.busy[rank_of(id)] += seconds;
@@ -149,6 +151,7 @@ class TimedRun {
   }
 
   [[nodiscard]] double turn_for(int id) const {
+    if (!processors_.scarce(rank_of(id))) return 0;
     return profile_.turn + (steps_[id].kind == OperationKind::receive ? profile_.poll : 0);
   }
 

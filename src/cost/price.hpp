@@ -9,8 +9,8 @@
 //  - A rank has one processor, which does one thing at a time and to its end, in the order in which things became ready
 //    for it; of what becomes ready at one time, the operation that stands first in the plan is first. Where a
 //    host has fewer cores than ranks (cores.hpp), the ranks share that many processors in turn: who has one goes on while
-//    anything is ready for it, and then who has waited longest takes it over, of several the lower rank, which takes the
-//    processor a turn, and a poll where that rank has waited for a message.
+//    anything is ready for it, and then who has waited longest takes it over, of several the lower rank. That takes the
+//    processor a turn, and a poll where that rank has waited for a message; so does going on after a time without anything to do.
 //  - Sending occupies it for the overhead at the message's level and what its protocol has for each byte. The message then leaves, at the rate of its protocol,
 //    which it shares with those that its rank is sending to others (to one rank they leave one after another), or,
 //    between hosts, at the share of both hosts' ports that is its own, where that is less. It takes its share of both ports from
@@ -22,7 +22,7 @@
 //    latency of a protocol is all that a message takes besides its bytes.
 //  - Receiving what has arrived and was posted occupies the processor for the overhead and the bytes likewise, and for the
 //    search of the receives that were posted before and are not taken yet.
-//  - Copying and reducing occupies it for the bytes. A signal takes no time; an await of it is over one handover later.
+//  - Copying and reducing occupies it for the bytes. A signal takes no time but a turn; an await of it is over one handover later.
 //    Where processors are shared the handover is the awaiting rank's processor time, from when the
 //    flag is set: it has to get its turn to see it. Triggers and notifications take no time.
 //  - Where user buffers lie in a GPU's memory (OnDevice), plans are those that are executed then: with staging

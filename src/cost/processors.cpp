@@ -31,6 +31,7 @@ Task ReadyTasks::take() {
 }
 
 Processor::Turn Processor::take() {
+  --tasks_;
   const std::size_t before = current_;
   if (ready_[current_].empty()) {
     const auto later = [](const ReadyTasks& a, const ReadyTasks& b) {

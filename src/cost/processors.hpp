@@ -1,8 +1,8 @@
 // Who has which processor, and what waits for it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "cost/cores.hpp"
@@ -49,22 +49,22 @@ class Processor {
     ready_.emplace_back();
     return static_cast<int>(ready_.size()) - 1;
   }
-  ReadyTasks& of(int member) { return ready_[static_cast<std::size_t>(member)]; }
+  void add(int member, Task task) {
+    ready_[static_cast<std::size_t>(member)].add(task);
+    ++tasks_;
+  }
   struct Turn {
     Task task;
     bool has_changed = false;  ///< the rank that has the processor
   };
   /// Only where has_work().
   Turn take();
-  [[nodiscard]] bool has_work() const {
-    return running < 0 &&
-           std::any_of(
-               ready_.begin(), ready_.end(), [](const ReadyTasks& it) { return !it.empty(); });
-  }
+  [[nodiscard]] bool has_work() const { return running < 0 && tasks_ > 0; }
 
  private:
   std::vector<ReadyTasks> ready_;  ///< by member
   std::size_t current_ = 0;        ///< the member that has it
+  std::int64_t tasks_ = 0;         ///< of all members
 };
 
 class Processors {
@@ -79,9 +79,8 @@ class Processors {
   [[nodiscard]] int number(int rank) const {
     return dealt_.of_rank[static_cast<std::size_t>(rank)];
   }
-  /// What is ready for a rank.
-  ReadyTasks& of_rank(int rank) {
-    return (*this)[number(rank)].of(member_[static_cast<std::size_t>(rank)]);
+  void add(int rank, Task task) {
+    (*this)[number(rank)].add(member_[static_cast<std::size_t>(rank)], task);
   }
   Processor& operator[](int number) { return all_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] double speed(int number) const { return core(number).speed; }

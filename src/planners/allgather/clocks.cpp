@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace vicinal::allgather {
 
@@ -14,6 +15,7 @@ Clocks::Clocks(const Machine& machine, const Profile& profile)
       poll_(picoseconds(profile.poll)),
       cores_(deal_cores(machine, profile)),
       now_(static_cast<std::size_t>(machine.size())),
+      taken_(now_.size()),
       busy_(cores_.cores.size()),
       link_(now_.size()),
       out_(static_cast<std::size_t>(machine.hosts())),
@@ -89,12 +91,11 @@ void Clocks::deliver() {
   for (Message& message : round_) message.arrives = arrival(message);
   std::stable_sort(round_.begin(), round_.end(),
                    [](const Message& a, const Message& b) { return a.arrives < b.arrives; });
-  std::vector<bool> waits(now_.size(), true);
+  ++rounds_;
   for (const Message& message : round_) {
     const auto to = static_cast<std::size_t>(message.to);
     const Awaited awaited = message.way == Way::shared ? Awaited::flag : Awaited::message;
-    if (waits[to]) turn(message.to, message.arrives, awaited);
-    waits[to] = false;
+    if (std::exchange(taken_[to], rounds_) != rounds_) turn(message.to, message.arrives, awaited);
     end(message);
   }
   round_.clear();

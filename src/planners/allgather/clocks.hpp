@@ -81,7 +81,9 @@ class Clocks {
   Picoseconds handover_;
   Picoseconds turn_, poll_;
   DealtCores cores_;
-  std::vector<Picoseconds> now_;   ///< by rank
+  std::vector<Picoseconds> now_;  ///< by rank
+  std::vector<int> taken_;        ///< by rank: the last round in which it took anything
+  int rounds_ = 0;
   std::vector<Picoseconds> busy_;  ///< by core: until when
   std::vector<Port> link_;         ///< by rank
   std::vector<Port> out_, in_;     ///< by host

@@ -172,12 +172,13 @@ void share_inside(Clocks& clocks, const Gathering& it, const Members& team) {
   if (!all_share(team, it)) return by_bruck(clocks, it, team);
   if (team.size() < 2) return;
   const std::vector<Filled> filled = fill(clocks, team, 0);
-  if (filled.empty()) return;
   for (int place = 0; place < team.size(); ++place) {
     const int rank = team.ranks[at(place)];
-    clocks.turn(rank, filled.front().signalled);
+    bool waits = true;
     for (const Filled& slot : filled) {
-      if (slot.place != place) read(clocks, rank, slot);
+      if (slot.place == place) continue;
+      if (std::exchange(waits, false)) clocks.turn(rank, slot.signalled);
+      read(clocks, rank, slot);
     }
   }
 }

@@ -42,16 +42,18 @@ class StepLoads {
     if (it_.shares(giver, taker)) {
       const Picoseconds copied = picoseconds(block, profile.copy_seconds_per_byte);
       const Picoseconds handover = picoseconds(profile.handover);
+      const Picoseconds turn = cores(taker) > 0 ? picoseconds(profile.turn) : 0;
       copied_[at(giver)] += copied;
       copied_[at(taker)] += copied;
       load(giver, copied);
-      load(taker, copied + (cores(taker) > 0 ? handover : 0));
-      return slowed(giver, copied) + slowed(taker, copied) + handover;
+      load(taker, copied + (cores(taker) > 0 ? handover : 0) + turn);
+      return slowed(giver, copied) + slowed(taker, copied + turn) + handover;
     }
     const Level level = it_.machine.level(giver, taker);
     const LevelCost& cost = profile.at(level);
     const Picoseconds sending = picoseconds(cost.sending(block));
-    const Picoseconds receiving = picoseconds(cost.receiving(block));
+    const Picoseconds turn = cores(taker) > 0 ? picoseconds(profile.turn + profile.poll) : 0;
+    const Picoseconds receiving = picoseconds(cost.receiving(block)) + turn;
     load(giver, sending);
     load(taker, receiving);
     Picoseconds on_the_way = picoseconds(block, cost.protocol(block).seconds_per_byte);

@@ -326,11 +326,11 @@ TEST(price_of_turns_on_a_shared_core) {
   // Who has it goes on: both of its copies come before the other rank's.
   copy(plans[0], 4);
   CHECK(finished({0, 1, 0}) == (std::vector<double>{4, 2, 9}));
-  // There at 104. Rank 0 has had the core last: it takes 3 s; rank 2 a turn and a poll more.
+  // There at 104. Who has waited for it needs a turn and a poll, and 3 s, whoever had the core before.
   auto sent = plans_of(3);
   copy(sent[0], 4);
   transfer(sent, 1, 0, 1);
-  CHECK_EQUAL(priced(sent, on_hosts({0, 1, 0}), profile).finished[0], 107);
+  CHECK_EQUAL(priced(sent, on_hosts({0, 1, 0}), profile).finished[0], 120);
   sent = plans_of(3);
   copy(sent[0], 4);
   transfer(sent, 1, 2, 1);
