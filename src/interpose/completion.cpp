@@ -29,7 +29,7 @@ int start(MPI_Request* request) {
   const int code = own<&start>(request);
   if (code != MPI_SUCCESS) return code;
   const auto token = token_behind(*request);
-  return token != nullptr ? token->start() : MPI_SUCCESS;
+  return token != nullptr && token->is_persistent() ? token->start() : MPI_SUCCESS;
 }
 
 int startall(int count, MPI_Request* requests) {
@@ -37,7 +37,7 @@ int startall(int count, MPI_Request* requests) {
   if (code != MPI_SUCCESS) return code;
   for (int i = 0; i < count; ++i) {
     const auto token = token_behind(requests[i]);
-    if (token == nullptr) continue;
+    if (token == nullptr || !token->is_persistent()) continue;
     const int of_this = token->start();
     if (code == MPI_SUCCESS) code = of_this;
   }

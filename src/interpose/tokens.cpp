@@ -33,15 +33,31 @@ void remember(MPI_Request request, const std::shared_ptr<Token>& token) {
   tokens().count = tokens().all.size();
 }
 
+/// Takes out what stands behind the request; with `token`, only if it is that one.
+void take_out(MPI_Request request, const Token* token) {
+  if (tokens().count.load(std::memory_order_relaxed) == 0) return;
+  std::shared_ptr<Token> last;  // destroyed after the lock
+  const Lock lock(tokens().mutex);
+  const auto found = tokens().all.find(request);
+  if (found == tokens().all.end() || (token != nullptr && found->second.get() != token)) return;
+  last = std::move(found->second);
+  tokens().all.erase(found);
+  tokens().count = tokens().all.size();
+}
+
 class CallToken final : public Token {
  public:
   using Token::Token;
   [[nodiscard]] MPI_Request handle() const { return token_.handle(); }
+  [[nodiscard]] bool is_persistent() const override { return false; }
 
  private:
+  /// Who waits finds it here until MPI's request is complete, and waits for the claim: MPICH 4.0 has generalized requests
+  /// that are not complete yet end a program in MPI_Waitall. By then the program may have seen it, and the handle be another's.
   void complete(int code) noexcept override {
-    forget_token(token_.handle());
+    const MPI_Request request = token_.handle();
     token_.complete(code);
+    take_out(request, this);
   }
   mpi::SingleToken token_;
 };
@@ -50,6 +66,7 @@ class ExecutionToken final : public Token {
  public:
   using Token::Token;
   [[nodiscard]] MPI_Request handle() const { return token_.handle(); }
+  [[nodiscard]] bool is_persistent() const override { return true; }
 
  private:
   void complete(int code) noexcept override { token_.complete(code != MPI_SUCCESS); }
@@ -125,15 +142,6 @@ std::shared_ptr<Token> token_behind(MPI_Request request) {
   return found != tokens().all.end() ? found->second : nullptr;
 }
 
-void forget_token(MPI_Request request) {
-  if (tokens().count.load(std::memory_order_relaxed) == 0) return;
-  std::shared_ptr<Token> last;  // destroyed after the lock
-  const Lock lock(tokens().mutex);
-  const auto found = tokens().all.find(request);
-  if (found == tokens().all.end()) return;
-  last = std::move(found->second);
-  tokens().all.erase(found);
-  tokens().count = tokens().all.size();
-}
+void forget_token(MPI_Request request) { take_out(request, nullptr); }
 
 }  // namespace vicinal::interpose

@@ -27,6 +27,7 @@ class Token : public Activity, public std::enable_shared_from_this<Token> {
   void describe(std::ostream& out) const final;
   /// Waits until MPI's request is complete. An inactive one is.
   void finish() noexcept;
+  [[nodiscard]] virtual bool is_persistent() const = 0;
   /// Begins an execution, of a persistent one that MPI has started. Returns a class of errors.
   int start() noexcept;
 
