@@ -73,6 +73,17 @@ double work_until(double end) {
   return seed == 0 ? 0 : pieces;
 }
 
+/// What `done_until(end)` has done in the middle of three times as long as is asked for: ranks that share a core begin one
+/// after another, each when it first has it, and there all are at it.
+template <class DoneUntil>
+double done_in_the_middle(double seconds, DoneUntil done_until) {
+  const double begin = now();
+  static_cast<void>(done_until(begin + seconds));
+  const double done = done_until(begin + 2 * seconds);
+  static_cast<void>(done_until(begin + 3 * seconds));
+  return done;
+}
+
 /// Seconds for which whoever waits leaves its core to others.
 constexpr double nap = 1e-3;
 
@@ -171,10 +182,7 @@ Samples Calibrator::copies(std::int64_t bytes, Effort effort) {
       return copied;
     };
     for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
-      const double begin = now();
-      copy_until(begin + effort.seconds);
-      const double copied = copy_until(begin + 2 * effort.seconds);
-      copy_until(begin + 3 * effort.seconds);
+      const double copied = done_in_the_middle(effort.seconds, copy_until);
       require(to.front() == std::byte{1}, Fault::internal, "a copy is not what was copied");
       samples.push_back(effort.seconds / std::max(copied, 1.0));
     }
@@ -200,11 +208,8 @@ Samples Calibrator::turns(Awaited awaited, Effort effort) {
       return turns;
     };
     for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
-      const double begin = now();
-      wait_until(begin + effort.seconds);
-      const double turns = wait_until(begin + 2 * effort.seconds);
-      wait_until(begin + 3 * effort.seconds);
-      samples.push_back(effort.seconds / std::max(turns, 1.0));
+      samples.push_back(effort.seconds /
+                        std::max(done_in_the_middle(effort.seconds, wait_until), 1.0));
     }
     if (awaited == Awaited::message) message.push_back(self.send({&sent, 1}, tag_data));
     finish(message);
@@ -232,13 +237,8 @@ Samples Calibrator::unit(Effort effort) {
 Samples Calibrator::paces(Effort effort) {
   Samples samples;
   for (int repetition = 0; repetition < effort.repetitions; ++repetition) {
-    // Ranks that share a core begin one after another, each when it first has it. What is counted is what they do while
-    // all are at it: in the second of three parts of the time.
     measure([&] {
-      const double begin = now();
-      static_cast<void>(work_until(begin + effort.seconds));
-      samples.push_back(work_until(begin + 2 * effort.seconds) / effort.seconds);
-      static_cast<void>(work_until(begin + 3 * effort.seconds));
+      samples.push_back(done_in_the_middle(effort.seconds, work_until) / effort.seconds);
     });
   }
   return samples;

@@ -34,11 +34,10 @@ Processor::Turn Processor::take() {
   --tasks_;
   const std::size_t before = current_;
   if (ready_[current_].empty()) {
-    const auto later = [](const ReadyTasks& a, const ReadyTasks& b) {
-      return !b.empty() && (a.empty() || a.first() > b.first());
+    const auto earlier = [](const ReadyTasks& a, const ReadyTasks& b) {
+      return !a.empty() && (b.empty() || b.first() > a.first());
     };
-    const auto next = std::min_element(ready_.begin(), ready_.end(),
-                                       [&](auto& a, auto& b) { return later(b, a); });
+    const auto next = std::min_element(ready_.begin(), ready_.end(), earlier);
     current_ = static_cast<std::size_t>(next - ready_.begin());
   }
   return {ready_[current_].take(), current_ != before};

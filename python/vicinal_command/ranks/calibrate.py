@@ -154,7 +154,7 @@ class Rank:
             before, after = ([mine[(place + way * step) % len(mine)] for step in range(1, count + 1)] for way in (1, -1))
             graph = Graph(comm, before, after, strategy="aggregate", regions="node")
             request = graph.Neighbor_allgather_init(np.zeros(1), np.zeros((count, 1)))
-            turns = 20
+            turns, samples = 20, []
             for _ in range(min(self.task["repetitions"], 5) + 1):
                 self.process.meet()
                 begin = perf_counter()
@@ -165,10 +165,10 @@ class Rank:
                 # Some MPIs' collectives keep the core that others still need.
                 self.process.meet()
                 seconds = self.process.most_of(mine_took)
-                self.results[f"handed_{count}"] = np.append(self.results.get(f"handed_{count}", []), seconds)
+                samples.append(seconds)
                 turns = max(20, int(self.task["crowd_seconds"] / seconds))
             # The first was for warming up, and to know how many turns fill a sample.
-            self.results[f"handed_{count}"] = self.results[f"handed_{count}"][1:]
+            self._keep(f"handed_{count}", samples[1:])
             request.free()
 
     def _device(self, pairs: dict[str, Pair | None]) -> None:
