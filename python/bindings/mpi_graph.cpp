@@ -98,8 +98,10 @@ EdgeData describe(const GivenSide& side, Array& array, const Collective& collect
     data = equal_blocks(buffer, side.counts.at(0), types.at(0), ends);
   } else {
     check_degree(side, ends, what, sends ? "destinations" : "sources");
-    data = collective.typed ? typed_blocks(buffer, side.counts, side.displacements, types, ends)
-                            : blocks(buffer, side.counts, side.displacements, types.at(0), ends);
+    data = collective.typed
+               ? typed_blocks(buffer, side.counts.data(), side.displacements.data(), types.data(),
+                              ends)
+               : blocks(buffer, side.counts.data(), side.displacements.data(), types.at(0), ends);
   }
   check_bounds(data, bytes, what);
   return data;
@@ -171,8 +173,10 @@ class NeighborRequest final : public Pending {
                                                          settings, std::move(fault));
       planned_ = planned.get();
       request_ = std::move(planned);
+    } else if (form == Form::blocking) {
+      complete_neighbor_call(*graph, std::move(arguments), std::move(fault));
     } else {
-      request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault), form);
+      request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault));
     }
   }
 

@@ -21,8 +21,7 @@ ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
 
 std::vector<int> partitions_by_entry(const int* counts, const Ends& ends) {
   if (ends.entry_of.empty()) return {};
-  require(counts != nullptr, Fault::argument, "a null array of partitions was given for ",
-          ends.entry_of.size(), " edges");
+  check_entries(counts, "partitions", ends);
   return {counts, counts + ends.ranks.size()};
 }
 

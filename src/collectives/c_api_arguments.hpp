@@ -52,33 +52,28 @@ std::optional<Error> fault_of(Read read) {
   return std::nullopt;
 }
 
-/// An entry of a user's array for each entry of `ends`, as our own numbers.
-template <class Number>
-std::vector<Index> by_entry(const Number* values, const Ends& ends) {
-  if (ends.entry_of.empty()) return {};
-  require(values != nullptr, Fault::argument,
-          "a null array of counts or displacements was given for ", ends.entry_of.size(), " edges");
-  return {values, values + ends.ranks.size()};
-}
-
-inline std::vector<MPI_Datatype> types_by_entry(const MPI_Datatype* types, const Ends& ends) {
-  if (ends.entry_of.empty()) return {};
-  require(types != nullptr, Fault::argument, "a null array of datatypes was given for ",
-          ends.entry_of.size(), " edges");
-  return {types, types + ends.ranks.size()};
+/// An array that has an entry for each of `ends.ranks`.
+template <class Entry>
+void check_entries(const Entry* entries, const char* what, const Ends& ends) {
+  require(entries != nullptr || ends.entry_of.empty(), Fault::argument, "a null array of ", what,
+          " was given for ", ends.entry_of.size(), " edges");
 }
 
 template <class Count, class Displacement>
 EdgeData blocks_of(const void* buffer, const Count* counts, const Displacement* displacements,
                    MPI_Datatype type, const Ends& ends) {
-  return blocks(buffer, by_entry(counts, ends), by_entry(displacements, ends), type, ends);
+  check_entries(counts, "counts", ends);
+  check_entries(displacements, "displacements", ends);
+  return blocks(buffer, counts, displacements, type, ends);
 }
 
 template <class Count>
 EdgeData typed_blocks_of(const void* buffer, const Count* counts, const MPI_Aint* displacements,
                          const MPI_Datatype* types, const Ends& ends) {
-  return typed_blocks(buffer, by_entry(counts, ends), by_entry(displacements, ends),
-                      types_by_entry(types, ends), ends);
+  check_entries(counts, "counts", ends);
+  check_entries(displacements, "displacements", ends);
+  check_entries(types, "datatypes", ends);
+  return typed_blocks(buffer, counts, displacements, types, ends);
 }
 
 template <class Count, class Displacement>

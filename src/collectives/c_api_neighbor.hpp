@@ -23,12 +23,20 @@ auto into(vicinal_request* request, Read read) {
   };
 }
 
-/// Runs `read` on the arguments that it is to fill in, for a graph.
+// Each runs `read` on the arguments that it is to fill in, for a graph.
+
 template <class Read>
-std::unique_ptr<Request> begin(const std::shared_ptr<Graph>& graph, Form form, Read read) {
+void complete(Graph& graph, Read read) {
+  NeighborArguments arguments;
+  auto fault = fault_of([&] { read(graph, arguments); });
+  complete_neighbor_call(graph, std::move(arguments), std::move(fault));
+}
+
+template <class Read>
+std::unique_ptr<Request> begin(const std::shared_ptr<Graph>& graph, Read read) {
   NeighborArguments arguments;
   auto fault = fault_of([&] { read(*graph, arguments); });
-  return begin_neighbor_call(graph, std::move(arguments), std::move(fault), form);
+  return begin_neighbor_call(graph, std::move(arguments), std::move(fault));
 }
 
 /// Plans what `read` fills in, with `settings` unless they could not be read.
@@ -51,15 +59,13 @@ inline std::shared_ptr<Graph> graph_of(MPI_Comm comm) { return graph_of_all(comm
 
 template <class On, class Read>
 int blocking(On on, Read read) noexcept {
-  return guarded(error_communicator_of(on),
-                 [&] { begin(graph_of(on), Form::blocking, read)->wait(); });
+  return guarded(error_communicator_of(on), [&] { complete(*graph_of(on), read); });
 }
 
 template <class On, class Read>
 int nonblocking(On on, vicinal_request* request, Read read) noexcept {
-  return guarded(error_communicator_of(on), [&] {
-    *request = handle(begin(graph_of(on), Form::nonblocking, into(request, read)).release());
-  });
+  return guarded(error_communicator_of(on),
+                 [&] { *request = handle(begin(graph_of(on), into(request, read)).release()); });
 }
 
 template <class On, class Read>

@@ -8,12 +8,10 @@
 namespace vicinal {
 
 void Call::enter(const std::shared_ptr<Call>& call, Driver driver) {
-  call->enter_dump();
   const Claim claim(*call);
-  if (!call->advance() && driver == Driver::everybody &&
-      (call->stage_ == Stage::queued || call->wants_progress())) {
-    activate(call);
-  }
+  if (call->advance() || driver == Driver::caller) return;
+  call->enter_dump();
+  if (call->stage_ == Stage::queued || call->wants_progress()) activate(call);
 }
 
 bool Call::advance(Polls polls) noexcept {
@@ -60,8 +58,12 @@ void Call::finish() {
   wait_for(
       [this](Polls polls) {
         if (over()) return true;
-        const Claim claim(*this);
-        return advance(polls);
+        {
+          const Claim claim(*this);
+          if (advance(polls)) return true;
+        }
+        enter_dump();  // most are over before somebody could ask
+        return false;
       },
       [this] { return listed(); }, reason);
   // Calls that always find their data there when they wait would fill the list.

@@ -85,7 +85,6 @@ CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
     refused = std::current_exception();
     call = make(graph, entry, nullptr);
   }
-  keep(graph, entry, call);
   Call::enter(call, blocking ? Call::Driver::caller : Call::Driver::everybody);
   if (refused && !call->over()) activate_to_the_end(call);
   return entered;
@@ -125,8 +124,17 @@ void CallQueue::keep_tag(std::int64_t number, const std::shared_ptr<Call>& call)
 }
 
 std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArguments* arguments) {
-  return std::make_shared<DirectCall>(route_, straight_tag(number), data_of(arguments),
-                                      holder_of_tag(number));
+  const auto call = std::make_shared<DirectCall>(route_, straight_tag(number), data_of(arguments),
+                                                 holder_of_tag(number));
+  keep_tag(number, call);
+  return call;
+}
+
+std::shared_ptr<Call> CallQueue::planned_call(const std::shared_ptr<PlanTurn>& turn,
+                                              std::optional<Blocks> blocks) {
+  const auto call = std::make_shared<PlannedCall>(route_->communicator, turn, std::move(blocks));
+  turn->last = call;
+  return call;
 }
 
 void BlockQueue::check_kind(const NeighborArguments& arguments) const { block_bytes(arguments); }
@@ -167,16 +175,7 @@ std::shared_ptr<Call> BlockQueue::make(const Graph& graph, Entry entry,
     blocks.emplace(Blocks{Side(std::move(arguments->send), bytes, graph.destinations()),
                           Side(std::move(arguments->receive), bytes, graph.sources()), bytes});
   }
-  return std::make_shared<PlannedCall>(graph.shared_communicator(), turn_of(entry),
-                                       std::move(blocks));
-}
-
-void BlockQueue::keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) {
-  if (goes_by_plan(graph, entry)) {
-    turn_of(entry)->last = call;
-  } else {
-    keep_tag(entry.number, call);
-  }
+  return planned_call(turn_of(entry), std::move(blocks));
 }
 
 std::shared_ptr<AgreedPlan> BlockQueue::ready_plan() {
@@ -227,26 +226,25 @@ std::shared_ptr<Call> CountQueue::make(const Graph& graph, Entry entry,
                                        NeighborArguments* arguments) {
   const bool reviewed = goes_by_review(graph, entry);
   const std::shared_ptr<Review> review = reviewed ? eras_.front().review : nullptr;
+  bool straight = !reviewed;
   if (arguments != nullptr) {
-    const bool known = reviewed && review->over() && review->plan();
-    sizes_.note(arguments->send, known ? &review->plan()->out.capacities : nullptr);
+    const bool known = reviewed && review->over();
+    const CapacityPlan* const plan = known ? review->plan().get() : nullptr;
+    sizes_.note(arguments->send, plan != nullptr ? &plan->out.capacities : nullptr);
+    straight = straight || (known && plan == nullptr);
   }
-  if (!reviewed) return direct_call(entry.number, arguments);
+  if (straight) return direct_call(entry.number, arguments);
   const auto channel = static_cast<int>(entry.number % channels_);
   const int departed_kind = static_cast<int>(call_kinds) + static_cast<int>(kind_);
   const CountedCall::Tags tags{straight_tag(entry.number),
                                route_->tags->tag(departed_kind, channel)};
-  return std::make_shared<CountedCall>(
-      route_, tags, channel, review, data_of(arguments),
-      CountedCall::After{by_channel_[static_cast<std::size_t>(channel)].lock(),
-                         holder_of_tag(entry.number)});
-}
-
-void CountQueue::keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) {
-  if (goes_by_review(graph, entry)) {
-    by_channel_[static_cast<std::size_t>(entry.number % channels_)] = call;
-  }
+  auto& last = by_channel_[static_cast<std::size_t>(channel)];
+  const auto call =
+      std::make_shared<CountedCall>(route_, tags, channel, review, data_of(arguments),
+                                    CountedCall::After{last.lock(), holder_of_tag(entry.number)});
+  last = call;
   keep_tag(entry.number, call);
+  return call;
 }
 
 }  // namespace vicinal

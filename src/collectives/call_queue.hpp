@@ -58,11 +58,10 @@ class CallQueue {
   virtual void check_kind(const NeighborArguments&) const {}
   /// What is begun once for many calls. Before the call's arguments are looked at.
   virtual void prepare(Graph& graph, Entry entry) = 0;
-  /// The call; without arguments that of a rank at fault. May throw where there are arguments.
+  /// The call that enters, from now on the last of its turn; without arguments that of a rank at fault. May throw where
+  /// there are arguments; then there is none.
   virtual std::shared_ptr<Call> make(const Graph& graph, Entry entry,
                                      NeighborArguments* arguments) = 0;
-  /// It is the one that enters.
-  virtual void keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) = 0;
 
   [[nodiscard]] virtual std::shared_ptr<AgreedPlan> ready_plan() = 0;
 
@@ -73,6 +72,8 @@ class CallQueue {
 
   [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number,
                                                   NeighborArguments* arguments);
+  [[nodiscard]] std::shared_ptr<Call> planned_call(const std::shared_ptr<PlanTurn>& turn,
+                                                   std::optional<Blocks> blocks);
   [[nodiscard]] int straight_tag(std::int64_t number) const;
   /// The last one that may receive with that tag; null where none does.
   [[nodiscard]] std::shared_ptr<const Call> holder_of_tag(std::int64_t number) const;
@@ -104,7 +105,6 @@ class BlockQueue final : public CallQueue {
   void prepare(Graph& graph, Entry entry) override;
   std::shared_ptr<Call> make(const Graph& graph, Entry entry,
                              NeighborArguments* arguments) override;
-  void keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) override;
   [[nodiscard]] static bool goes_by_plan(const Graph& graph, Entry entry);
   std::shared_ptr<AgreedPlan> ready_plan() override;
   [[nodiscard]] std::shared_ptr<PlanTurn>& turn_of(Entry entry) {
@@ -135,7 +135,6 @@ class CountQueue final : public CallQueue {
   void prepare(Graph& graph, Entry entry) override;
   std::shared_ptr<Call> make(const Graph& graph, Entry entry,
                              NeighborArguments* arguments) override;
-  void keep(const Graph& graph, Entry entry, const std::shared_ptr<Call>& call) override;
   [[nodiscard]] bool goes_by_review(const Graph& graph, Entry entry) const;
   std::shared_ptr<AgreedPlan> ready_plan() override;
   void begin_review(Graph& graph);

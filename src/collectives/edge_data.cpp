@@ -30,38 +30,6 @@ EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const 
   return data;
 }
 
-EdgeData blocks(const void* buffer, std::span<const Index> counts,
-                std::span<const Index> displacements, MPI_Datatype type, const Ends& ends) {
-  EdgeData data;
-  data.buffer = buffer;
-  if (ends.entry_of.empty()) return data;
-  const mpi::Datatype description = mpi::describe(type);
-  data.pieces.reserve(ends.entry_of.size());
-  for (const int entry : ends.entry_of) {
-    const auto i = static_cast<std::size_t>(entry);
-    data.pieces.push_back({entry,
-                           counts[i] == 0 ? 0 : product(displacements[i], description.extent),
-                           counts[i], description});
-  }
-  return data;
-}
-
-EdgeData typed_blocks(const void* buffer, std::span<const Index> counts,
-                      std::span<const Index> displacements, std::span<const MPI_Datatype> types,
-                      const Ends& ends) {
-  EdgeData data;
-  data.buffer = buffer;
-  data.in_bytes = true;
-  data.pieces.reserve(ends.entry_of.size());
-  for (const int entry : ends.entry_of) {
-    const auto i = static_cast<std::size_t>(entry);
-    const bool known = !data.pieces.empty() && data.pieces.back().type.handle == types[i];
-    const mpi::Datatype description = known ? data.pieces.back().type : mpi::describe(types[i]);
-    data.pieces.push_back({entry, displacements[i], counts[i], description});
-  }
-  return data;
-}
-
 void check(const EdgeData& data, const char* what) {
   if (data.pieces.empty()) return;
   require(data.buffer != MPI_IN_PLACE, Fault::buffer, "MPI_IN_PLACE was given for the ", what,

@@ -6,9 +6,9 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
+#include "base/product.hpp"
 #include "base/runs.hpp"
 #include "collectives/graph.hpp"
 #include "memory/kind.hpp"
@@ -43,11 +43,35 @@ struct EdgeData {
 /// type, or where there are several types, in bytes.
 EdgeData one_block(const void* buffer, Index count, MPI_Datatype type, const Ends& ends);
 EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const Ends& ends);
-EdgeData blocks(const void* buffer, std::span<const Index> counts,
-                std::span<const Index> displacements, MPI_Datatype type, const Ends& ends);
-EdgeData typed_blocks(const void* buffer, std::span<const Index> counts,
-                      std::span<const Index> displacements, std::span<const MPI_Datatype> types,
-                      const Ends& ends);
+template <class Count, class Displacement>
+EdgeData blocks(const void* buffer, const Count* counts, const Displacement* displacements,
+                MPI_Datatype type, const Ends& ends) {
+  EdgeData data;
+  data.buffer = buffer;
+  if (ends.entry_of.empty()) return data;
+  const mpi::Datatype description = mpi::describe(type);
+  data.pieces.reserve(ends.entry_of.size());
+  for (const int entry : ends.entry_of) {
+    const Index count = counts[entry];
+    const Index offset = count == 0 ? 0 : product(displacements[entry], description.extent);
+    data.pieces.push_back({entry, offset, count, description});
+  }
+  return data;
+}
+template <class Count>
+EdgeData typed_blocks(const void* buffer, const Count* counts, const MPI_Aint* displacements,
+                      const MPI_Datatype* types, const Ends& ends) {
+  EdgeData data;
+  data.buffer = buffer;
+  data.in_bytes = true;
+  data.pieces.reserve(ends.entry_of.size());
+  for (const int entry : ends.entry_of) {
+    const bool known = !data.pieces.empty() && data.pieces.back().type.handle == types[entry];
+    const mpi::Datatype description = known ? data.pieces.back().type : mpi::describe(types[entry]);
+    data.pieces.push_back({entry, displacements[entry], counts[entry], description});
+  }
+  return data;
+}
 
 /// In how many equal partitions edges become ready or arrive, by entry of the user's arrays.
 struct PartitionCounts {

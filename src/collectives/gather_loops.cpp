@@ -30,18 +30,14 @@ class SizedQueue final : public CallQueue {
             " bytes, and expects ", expected, " of itself; all ranks must expect what is given");
   }
   void prepare(Graph& /*graph*/, Entry /*entry*/) override {}
-  std::shared_ptr<Call> make(const Graph& graph, Entry entry,
+  std::shared_ptr<Call> make(const Graph& /*graph*/, Entry entry,
                              NeighborArguments* arguments) override {
     std::optional<Blocks> blocks;
     if (arguments != nullptr) {
       blocks.emplace(Blocks{Side(std::move(arguments->send)),
                             Side::gapless(std::move(arguments->receive)), 1});
     }
-    return std::make_shared<PlannedCall>(graph.shared_communicator(), turn_of(entry),
-                                         std::move(blocks));
-  }
-  void keep(const Graph& /*graph*/, Entry entry, const std::shared_ptr<Call>& call) override {
-    turn_of(entry)->last = call;
+    return planned_call(turn_of(entry), std::move(blocks));
   }
   std::shared_ptr<AgreedPlan> ready_plan() override { return turns_.front()->planning->plan(); }
   [[nodiscard]] const std::shared_ptr<PlanTurn>& turn_of(Entry entry) const {

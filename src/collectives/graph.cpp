@@ -275,18 +275,17 @@ void Graph::warn_of_shared_memory(const Settings& settings) const {
 }
 
 CallQueue& Graph::calls(CallKind kind) {
+  std::atomic<CallQueue*>& ready = calls_[static_cast<std::size_t>(kind)];
+  if (CallQueue* const queue = ready.load(std::memory_order_acquire)) return *queue;
   const Lock lock(mutex_);
-  auto& queue = calls_[static_cast<std::size_t>(kind)];
+  auto& queue = made_[static_cast<std::size_t>(kind)];
   if (!queue) queue = CallQueue::of(kind, *this);
+  ready.store(queue.get(), std::memory_order_release);
   return *queue;
 }
 
 std::shared_ptr<AgreedPlan> Graph::plan_in_use(CallKind kind) {
-  CallQueue* queue = nullptr;
-  {
-    const Lock lock(mutex_);
-    queue = calls_[static_cast<std::size_t>(kind)].get();
-  }
+  CallQueue* const queue = calls_[static_cast<std::size_t>(kind)].load(std::memory_order_acquire);
   return queue != nullptr ? queue->plan_in_use() : nullptr;
 }
 

@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -193,7 +194,8 @@ class Graph {
   Neighborhood neighborhood_;
   std::shared_ptr<const GraphTags> tags_;
   Mutex mutex_;
-  std::array<std::unique_ptr<CallQueue>, call_kinds> calls_ VICINAL_GUARDED_BY(mutex_);
+  std::array<std::unique_ptr<CallQueue>, call_kinds> made_ VICINAL_GUARDED_BY(mutex_);
+  std::array<std::atomic<CallQueue*>, call_kinds> calls_{};  ///< what has been made
 };
 
 }  // namespace vicinal

@@ -6,29 +6,47 @@
 
 namespace vicinal {
 
-std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph,
-                                             NeighborArguments arguments,
-                                             std::optional<Error> fault, Form form) {
-  if (!graph->neighborhood().takes_part()) {
+namespace {
+
+/// Empty where this rank has nothing to do with it.
+CallQueue::Entered enter(Graph& graph, NeighborArguments arguments, std::optional<Error> fault,
+                         Form form) {
+  if (!graph.neighborhood().takes_part()) {
     if (fault) throw Error(*fault);
-    return std::make_unique<CallRequest>(graph, nullptr);
+    return {};
   }
   const bool gathers = arguments.send.one_block, equal = arguments.equal_blocks;
   const CallKind kind = gathers ? (equal ? CallKind::allgather : CallKind::allgatherv)
                                 : (equal ? CallKind::alltoall : CallKind::alltoallv);
-  return request_of(graph,
-                    graph->calls(kind).enter(*graph, std::move(arguments), std::move(fault),
-                                             form == Form::blocking),
-                    form);
+  return graph.calls(kind).enter(graph, std::move(arguments), std::move(fault),
+                                 form == Form::blocking);
 }
 
-std::unique_ptr<Request> request_of(const std::shared_ptr<Graph>& graph, CallQueue::Entered entered,
-                                    Form form) {
-  const auto [call, refused] = std::move(entered);
-  if (!refused) return std::make_unique<CallRequest>(graph, call);
-  // The others may need this rank to the end of the call; the program may go on to where it is not heard.
-  if (form == Form::blocking) call->finish();
-  std::rethrow_exception(refused);
+}  // namespace
+
+std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph,
+                                             NeighborArguments arguments,
+                                             std::optional<Error> fault) {
+  return request_of(graph,
+                    enter(*graph, std::move(arguments), std::move(fault), Form::nonblocking));
+}
+
+void complete_neighbor_call(Graph& graph, NeighborArguments arguments, std::optional<Error> fault) {
+  finish(enter(graph, std::move(arguments), std::move(fault), Form::blocking));
+}
+
+std::unique_ptr<Request> request_of(const std::shared_ptr<Graph>& graph,
+                                    CallQueue::Entered entered) {
+  if (entered.refused) std::rethrow_exception(entered.refused);
+  return std::make_unique<CallRequest>(graph, std::move(entered.call));
+}
+
+void finish(const CallQueue::Entered& entered) {
+  if (!entered.call) return;
+  // Refused or not, the others may need this rank to the end of the call; the program may go on to where it is not heard.
+  entered.call->finish();
+  if (entered.refused) std::rethrow_exception(entered.refused);
+  if (entered.call->fault()) std::rethrow_exception(entered.call->fault());
 }
 
 }  // namespace vicinal

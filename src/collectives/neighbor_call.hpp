@@ -14,17 +14,21 @@ namespace vicinal {
 /// Whether whoever calls waits for the end of the call anyway. The same on all ranks.
 enum class Form : std::uint8_t { blocking, nonblocking };
 
-/// Begins a call, with the settings of the graph; the request is of single use. Never waits for another
+/// Begins a nonblocking call, with the settings of the graph; the request is of single use. Never waits for another
 /// rank. `fault`: what the caller already knows to be wrong with the arguments, of which `equal_blocks`
 /// and `one_block` must be right all the same. A fault is this call's alone: ranks whose data depend on
 /// this rank's hear of it, and later calls are as good as ever.
 std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph,
                                              NeighborArguments arguments,
-                                             std::optional<Error> fault, Form form);
+                                             std::optional<Error> fault);
+/// A blocking one, from beginning to end.
+void complete_neighbor_call(Graph& graph, NeighborArguments arguments, std::optional<Error> fault);
 
-/// The request of a call that has entered a queue. Where it was refused its fault is thrown, of a blocking one once the
-/// others need this rank no more.
-std::unique_ptr<Request> request_of(const std::shared_ptr<Graph>& graph, CallQueue::Entered entered,
-                                    Form form);
+/// The request of a nonblocking call that has entered a queue. Where it was refused its fault is thrown.
+std::unique_ptr<Request> request_of(const std::shared_ptr<Graph>& graph,
+                                    CallQueue::Entered entered);
+/// Waits for a blocking call that has entered a queue; one that was refused throws its fault once the others need this
+/// rank no more.
+void finish(const CallQueue::Entered& entered);
 
 }  // namespace vicinal

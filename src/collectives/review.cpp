@@ -26,6 +26,11 @@ constexpr std::int64_t word_bytes = 8;
 /// Pieces beyond take a message of their own anyway, and no memory beside the user's.
 constexpr std::int64_t largest_by_plan = std::int64_t{1} << 18;
 
+/// Up to so many edges to and from ranks nearby, of pieces up to so large, messages take less than handing over takes with the
+/// plan's beginning and end (docs/architecture.md, "Calls in loops").
+constexpr std::size_t few_edges = 2;
+constexpr std::int64_t tiny_piece = 256;
+
 constexpr const char* purpose = "reviewing the plan of calls with counts";
 
 /// Whether a plan does anything else than to send each edge's data straight to where they are needed.
@@ -77,6 +82,7 @@ void SizeRecord::forget() {
 }
 
 Ruling ruling_on(const SizeRecord::Figures& all, Way so_far) {
+  if (all.served == 0) return Ruling::straight;
   // One piece in eight as a message of its own costs about what the plan saves.
   const bool often_too_large = all.too_large * 8 > all.pieces;
   switch (so_far) {
@@ -170,6 +176,24 @@ std::size_t Review::out_pieces() const {
   return task_.one_block ? 1 : neighborhood_.destinations.size();
 }
 
+/// Whether a plan can do nothing for this rank, but hand over the little that it has to tell a rank or two of its host.
+bool Review::is_served_by_messages() const {
+  if (task_.planning.planner->name != "automatic") return false;  // a person wants that one
+  const int own = neighborhood_.rank;
+  for (const std::vector<int>* side : {&neighborhood_.destinations, &neighborhood_.sources}) {
+    const auto others = static_cast<std::size_t>(
+        std::count_if(side->begin(), side->end(), [&](int rank) { return rank != own; }));
+    const bool all_near = std::all_of(side->begin(), side->end(), [&](int rank) {
+      return neighborhood_.machine->same_region(own, rank) &&
+             neighborhood_.machine->same_host(own, rank);
+    });
+    if (others > few_edges || !all_near) return false;
+  }
+  const std::vector<std::int64_t> wanted = task_.sizes.capacities(out_pieces());
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [](std::int64_t bytes) { return bytes <= tiny_piece; });
+}
+
 /// What all ranks have noted; then, if that is the verdict, the receivers hear of the new capacities.
 vicinal::Task<Done> Review::add_up() {
   SizeRecord::Figures mine = task_.sizes.figures();
@@ -177,12 +201,13 @@ vicinal::Task<Done> Review::add_up() {
     for (const std::int64_t bytes : plan_->out.capacities) mine.room += bytes;
   }
   FaultRecord faults(neighborhood_.rank, "figures", purpose);
-  Joining joining({mine.pieces, mine.too_large, mine.needed, mine.room}, Joining::sum);
+  mine.served = is_served_by_messages() ? 0 : 1;
+  Joining joining({mine.pieces, mine.too_large, mine.needed, mine.room, mine.served}, Joining::sum);
   vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
   co_await consulting;
   faults.settle();
   const Numbers sums = joining.take();
-  ruling_ = ruling_on({sums[0], sums[1], sums[2], sums[3]}, way_);
+  ruling_ = ruling_on({sums[0], sums[1], sums[2], sums[3], sums[4]}, way_);
   if (ruling_ != Ruling::plan) co_return Done{};
 
   std::map<int, Capacities> to;

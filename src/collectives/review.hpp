@@ -33,6 +33,7 @@ class SizeRecord {
         0;  ///< those that did not fit; where there was no room, that were the largest yet
     std::int64_t needed = 0;  ///< bytes of the largest pieces, by edge
     std::int64_t room = 0;    ///< bytes of the capacities
+    std::int64_t served = 0;  ///< ranks for which a plan may do more than messages
   };
   [[nodiscard]] Figures figures() const { return figures_; }
   /// What the next plan is to have room for, by piece. Where the sizes changed, a quarter more than the largest.
@@ -127,6 +128,7 @@ class Review final : public Activity {
   void go_straight();
   void discard_plan() noexcept;
   [[nodiscard]] std::size_t out_pieces() const;
+  [[nodiscard]] bool is_served_by_messages() const;
   [[nodiscard]] Pattern pattern() const;
   void leave_with(std::exception_ptr fault, int origin) noexcept;
   void write_awaited(std::ostream& out) const;

@@ -31,7 +31,7 @@ class Activity {
   /// Says what it waits for, in whole lines; nothing where it is not under way. With the claim held.
   virtual void describe(std::ostream& out) const = 0;
 
-  /// From now on dumps (dump.hpp) ask it. Once it is whole.
+  /// From now on dumps (dump.hpp) ask it. Once it is whole; again does nothing. By one thread at a time.
   void enter_dump();
 
   void claim();
@@ -50,9 +50,9 @@ class Activity {
 
   std::atomic_flag claimed_;
   std::atomic<bool> listed_ = false;  ///< among the active ones
+  bool in_dump_ = false;              ///< of who enters, and of the destructor
   Activity* next_ = nullptr;          ///< among all, under their lock
   Activity* last_ = nullptr;
-  bool in_dump_ = false;
 };
 
 class Claim {

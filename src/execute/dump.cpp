@@ -6,7 +6,6 @@
 #include <optional>
 #include <sstream>
 #include <string>
-#include <utility>
 
 #include "base/guarded.hpp"
 #include "base/setting.hpp"
@@ -28,7 +27,7 @@ class Everything {
   }
   void remove(Activity* activity) {
     const Lock lock(mutex_);
-    if (!std::exchange(activity->in_dump_, false)) return;
+    activity->in_dump_ = false;
     if (activity->next_ != nullptr) activity->next_->last_ = activity->last_;
     (activity->last_ != nullptr ? activity->last_->next_ : first_) = activity->next_;
   }
@@ -76,9 +75,13 @@ const int dump_signal = [] {
 
 }  // namespace
 
-void Activity::enter_dump() { everything().add(this); }
+void Activity::enter_dump() {
+  if (!in_dump_) everything().add(this);
+}
 
-void Activity::leave_dump() noexcept { everything().remove(this); }
+void Activity::leave_dump() noexcept {
+  if (in_dump_) everything().remove(this);
+}
 
 void answer_dump_signal() noexcept {
   if (dump_asked == 0) return;

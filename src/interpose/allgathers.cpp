@@ -119,7 +119,7 @@ struct AllGather
     return timed(way, [&] {
       if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
       return c_api::guarded(
-          comm, [&] { begin(*loops, *way.queue, Form::blocking, arguments...)->wait(); });
+          comm, [&] { finish(enter(*loops->graph(), *way.queue, Form::blocking, arguments...)); });
     });
   }
 
@@ -135,7 +135,8 @@ struct AllGather
     if (way.queue == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
     return c_api::guarded(comm, [&] {
       *request = token_for_call(gathered->errors(),
-                                begin(*loops, *way.queue, Form::nonblocking, arguments...));
+                                request_of(loops->graph(), enter(*loops->graph(), *way.queue,
+                                                                 Form::nonblocking, arguments...)));
     });
   }
 
@@ -188,14 +189,10 @@ struct AllGather
     if (code == MPI_SUCCESS) way.trial->note(way.number, time);
     return code;
   }
-  static std::unique_ptr<Request> begin(const GatherLoops& loops, CallQueue& queue, Form form,
-                                        Arguments... given) {
+  static CallQueue::Entered enter(Graph& graph, CallQueue& queue, Form form, Arguments... given) {
     NeighborArguments arguments;
-    auto fault = c_api::fault_of([&] { Reader::read(given...)(*loops.graph(), arguments); });
-    return request_of(
-        loops.graph(),
-        queue.enter(*loops.graph(), std::move(arguments), std::move(fault), form == Form::blocking),
-        form);
+    auto fault = c_api::fault_of([&] { Reader::read(given...)(graph, arguments); });
+    return queue.enter(graph, std::move(arguments), std::move(fault), form == Form::blocking);
   }
 };
 

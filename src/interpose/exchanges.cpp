@@ -33,8 +33,7 @@ struct Collective
     const bool by_mpi = ledger != nullptr && !served->mpi_is_wrong() && ledger->is_mpis_turn(ours);
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
     if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
-    return c_api::guarded(
-        comm, [&] { c_api::begin(served->graph(), Form::blocking, read(arguments...))->wait(); });
+    return c_api::guarded(comm, [&] { c_api::complete(*served->graph(), read(arguments...)); });
   }
 
   static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
@@ -43,8 +42,8 @@ struct Collective
     const Noted noted(served->ledger(), reinterpret_cast<const void*>(&Collective::nonblocking),
                       __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
-      *request = token_for_call(
-          served->errors(), c_api::begin(served->graph(), Form::nonblocking, read(arguments...)));
+      *request =
+          token_for_call(served->errors(), c_api::begin(served->graph(), read(arguments...)));
     });
   }
 

@@ -3,8 +3,10 @@
 #include "counted_calls.hpp"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
+#include "collectives/c_api_shared.hpp"
 #include "collectives/review.hpp"
 
 namespace vicinal {
@@ -44,8 +46,11 @@ TEST(counted_calls_are_summed_up_by_size) {
 
 TEST(counted_calls_are_reviewed_by_what_all_have_noted) {
   const auto verdict = [](std::int64_t too_large, std::int64_t needed, std::int64_t room, Way way) {
-    return ruling_on({800, too_large, needed, room}, way);
+    return ruling_on({800, too_large, needed, room, 1}, way);
   };
+  for (const Way way : {Way::unknown, Way::straight, Way::planned, Way::planned_anew}) {
+    CHECK(ruling_on({800, 0, 1000, 0, 0}, way) == Ruling::straight);
+  }
   CHECK(verdict(800, 1000, 0, Way::unknown) == Ruling::plan);
   CHECK(verdict(100, 1000, 0, Way::straight) == Ruling::plan);
   CHECK(verdict(101, 1000, 0, Way::straight) == Ruling::straight);
@@ -105,6 +110,38 @@ TEST(counted_calls_with_one_edge_too_large_for_any_plan) {
         return from == 0 && twin == 1 ? 40000 + number : 4;
       },
       20);
+}
+
+TEST(counted_calls_of_few_tiny_pieces_nearby_take_messages_until_they_grow) {
+  const int rank = world_rank(), size = world_size();
+  const std::vector<int> next{around(rank + 1, size)}, before{around(rank - 1, size)};
+  const bool near = size > 1 && mpi::Communicator::of(MPI_COMM_WORLD)->arena() != nullptr;
+  // One region, where nothing is to be gained; and several, between which a leader may gather.
+  for (const std::string& regions : {std::string("node"), few_regions(size)}) {
+    for (const char* strategy : {"automatic", "aggregate"}) {
+      const Duplicate comm;
+      GraphHandle graph;
+      SUCCEEDS(create_graph(comm, before, next,
+                            Hints{{"vicinal_strategy", strategy}, {"vicinal_regions", regions}},
+                            &graph));
+      const bool by_messages = strategy == std::string("automatic") && regions == "node";
+      for (int number = 0; number < 150; ++number) {
+        const int count = number < 20 || number >= 60 ? 1 : 100, place = 0;
+        const std::vector<int> sent(100, number * size + rank);
+        std::vector<int> received(100, -1);
+        SUCCEEDS(vicinal_neighbor_alltoallv(sent.data(), &count, &place, MPI_INT, received.data(),
+                                            &count, &place, MPI_INT, graph));
+        std::vector<int> expected(100, -1);
+        std::fill_n(expected.begin(), count, number * size + before[0]);
+        CHECK(received == expected);
+        const bool tiny = number < 32 || number >= 128;  // as the last review has found them
+        const bool planned =
+            static_cast<vicinal_graph>(graph)->graph->plan_in_use(CallKind::alltoallv) != nullptr;
+        const bool may_gather = near && (regions == "node" || size >= 4);
+        if (may_gather && number >= 8) CHECK_EQUAL(planned, !(by_messages && tiny));
+      }
+    }
+  }
 }
 
 TEST(counted_calls_of_ranks_without_data_of_their_own) {
