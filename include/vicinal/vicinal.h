@@ -277,7 +277,8 @@ VICINAL_API int vicinal_graph_free(vicinal_graph* graph);
  *         made in the background that has room on each edge for what was seen of it, by which later calls
  *         go, whatever their counts: what does not fit takes a message of its own. After 8, 16, 32, ...
  *         calls the ranks find out together whether the plan still suits, and make another, or go one
- *         message per edge, where it does not. Pieces of more than 256 KiB always take one of their own.
+ *         message per edge, where it does not, and where it could only hand over a few hundred bytes to a
+ *         rank or two of the host. Pieces of more than 256 KiB always take one of their own.
  *         As above, nonblocking ones go by a plan only where vicinal_progress allows it. A persistent
  *         request, whose counts are known, saves a little more.
  *     A request is set to NULL, and freed, when vicinal_test or vicinal_wait find it complete or failed.

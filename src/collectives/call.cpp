@@ -20,8 +20,9 @@ bool Call::advance(Polls polls) noexcept {
       if (after_ && !after_->over()) return false;
       if (!may_begin()) return false;
       after_.reset();
-      stage_ = Stage::running;
       begin();
+      stage_ =
+          Stage::running;  // a call with the same tags may begin from here on, on another thread
     }
     if (stage_ == Stage::running && poll(polls)) stage_ = Stage::over;
   } catch (...) {

@@ -226,14 +226,16 @@ std::shared_ptr<Call> CountQueue::make(const Graph& graph, Entry entry,
                                        NeighborArguments* arguments) {
   const bool reviewed = goes_by_review(graph, entry);
   const std::shared_ptr<Review> review = reviewed ? eras_.front().review : nullptr;
-  bool straight = !reviewed;
+  const bool known = reviewed && review->over();
   if (arguments != nullptr) {
-    const bool known = reviewed && review->over();
     const CapacityPlan* const plan = known ? review->plan().get() : nullptr;
     sizes_.note(arguments->send, plan != nullptr ? &plan->out.capacities : nullptr);
-    straight = straight || (known && plan == nullptr);
   }
-  if (straight) return direct_call(entry.number, arguments);
+  // Messages of a nonblocking call that nobody waits for yet are brought on by a counted one alone.
+  const bool at_once = entry.blocking || arguments == nullptr;
+  if (!reviewed || (at_once && known && review->has_no_plan())) {
+    return direct_call(entry.number, arguments);
+  }
   const auto channel = static_cast<int>(entry.number % channels_);
   const int departed_kind = static_cast<int>(call_kinds) + static_cast<int>(kind_);
   const CountedCall::Tags tags{straight_tag(entry.number),

@@ -76,6 +76,12 @@ std::vector<std::int64_t> SizeRecord::capacities(std::size_t pieces) const {
   return result;
 }
 
+std::int64_t SizeRecord::largest() const {
+  std::int64_t bytes = 0;
+  for (const Range& range : ranges_) bytes = std::max(bytes, range.most);
+  return bytes;
+}
+
 void SizeRecord::forget() {
   ranges_.clear();
   figures_ = {};
@@ -189,9 +195,7 @@ bool Review::is_served_by_messages() const {
     });
     if (others > few_edges || !all_near) return false;
   }
-  const std::vector<std::int64_t> wanted = task_.sizes.capacities(out_pieces());
-  return std::all_of(wanted.begin(), wanted.end(),
-                     [](std::int64_t bytes) { return bytes <= tiny_piece; });
+  return task_.sizes.largest() <= tiny_piece;
 }
 
 /// What all ranks have noted; then, if that is the verdict, the receivers hear of the new capacities.

@@ -38,6 +38,8 @@ class SizeRecord {
   [[nodiscard]] Figures figures() const { return figures_; }
   /// What the next plan is to have room for, by piece. Where the sizes changed, a quarter more than the largest.
   [[nodiscard]] std::vector<std::int64_t> capacities(std::size_t pieces) const;
+  /// Bytes of the largest piece.
+  [[nodiscard]] std::int64_t largest() const;
   /// What follows is of the next review.
   void forget();
 
@@ -102,11 +104,13 @@ class Review final : public Activity {
 
   bool advance() noexcept override;
   void describe(std::ostream& out) const override;
-  /// Whether it is over; progresses it. From then on the next two may be called without a claim.
+  /// Whether it is over; progresses it. From then on the next three may be called without a claim.
   bool test();
   [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
   /// By what calls go from now on; null where straight. Throws the fault for which ranks have come to no verdict.
   [[nodiscard]] const std::shared_ptr<CapacityPlan>& plan() const;
+  /// The verdict that calls go straight.
+  [[nodiscard]] bool has_no_plan() const { return !fault_ && !plan_; }
   /// Once it is over: frees the plans that are not used any more. Not under a claim, since other things may progress
   /// meanwhile; not by several threads at once.
   void let_go() { discarded_ = {}; }
