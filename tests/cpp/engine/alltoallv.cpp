@@ -195,6 +195,30 @@ TEST(alltoallv_in_place_by_every_planner) {
   }
 }
 
+TEST(alltoallv_in_place_of_blocks_too_large_to_be_sent_at_once) {
+  // MPI reads them where they lie when the other rank is there, and the other's block goes to the same place.
+  const Duplicate comm;
+  const int rank = world_rank(), size = world_size(), count = 1 << 17;
+  const std::vector<int> counts(static_cast<std::size_t>(size), count);
+  std::vector<int> places, blocks(counts.size() * static_cast<std::size_t>(count)),
+      expected(blocks.size());
+  for (int peer = 0; peer < size; ++peer) places.push_back(peer * count);
+  RequestHandle request;
+  SUCCEEDS(vicinal_alltoallv_init(
+      MPI_IN_PLACE, nullptr, nullptr, MPI_DATATYPE_NULL, blocks.data(), counts.data(),
+      places.data(), MPI_INT, comm,
+      Hints{{"vicinal_strategy", "direct"}, {"vicinal_local", "messages"}}, &request));
+  for (int round = 1; round <= 3; ++round) {
+    for (int peer = 0; peer < size; ++peer) {
+      std::fill_n(blocks.begin() + peer * count, count, 1000 * round + 100 * rank + peer);
+      std::fill_n(expected.begin() + peer * count, count, 1000 * round + 100 * peer + rank);
+    }
+    SUCCEEDS(vicinal_start(&request));
+    SUCCEEDS(vicinal_wait(&request));
+    CHECK(blocks == expected);
+  }
+}
+
 TEST(alltoallv_in_place_in_many_calls_at_once) {
   const Duplicate comm;
   constexpr int calls = 5;
