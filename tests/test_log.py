@@ -18,10 +18,10 @@ NO_FILE = "the file of wisdom '/dev/null' is no regular file; what was measured 
 APART = "but of 4 ranks 4 share no memory with others of their node: switched off by VICINAL_SHARED_MEMORY=0"
 
 
-def said(mpi: str, *asked: str, ranks: int = 4, check: bool = True, **env: str) -> str:
+def said(mpi: str, *asked: str, check: bool = True, **env: str) -> str:
     """What a program that asks for this writes on standard error and output."""
     program = BUILD / "c_tests" / f"logged_{abi_of(mpi)}"
-    return run_ranks(mpi, ranks, [program, *asked], env=env, timeout=60, check=check).output
+    return run_ranks(mpi, 4, [program, *asked], env=env, timeout=60, check=check).output
 
 
 def lines_of(text: str) -> list[tuple[int, str]]:
@@ -126,8 +126,8 @@ def test_what_was_measured_is_said_and_remembered(mpi: str, choice: str, tmp_pat
 
 
 def test_debugging_says_what_agreeing_has_cost(mpi: str, tmp_path: Path) -> None:
-    said(mpi, ranks=2, VICINAL_LOG=f"debug:{tmp_path / 'of-%r'}")
-    for rank in range(2):
+    said(mpi, VICINAL_LOG=f"debug:{tmp_path / 'of-%r'}")
+    for rank in range(4):
         heard = lines_of((tmp_path / f"of-{rank}").read_text())
         assert {other for other, _ in heard} == {rank}
         costs = [text for _, text in heard if " supersteps, and " in text]
@@ -137,7 +137,7 @@ def test_debugging_says_what_agreeing_has_cost(mpi: str, tmp_path: Path) -> None
 
 
 def test_without_a_file_it_is_standard_error(mpi: str) -> None:
-    assert sum(text.startswith("plan ") for _, text in lines_of(said(mpi, ranks=2, VICINAL_LOG="info"))) == 16
+    assert sum(text.startswith("plan ") for _, text in lines_of(said(mpi, VICINAL_LOG="info"))) == 32
 
 
 @pytest.mark.parametrize("wish", ["loud", "info:", "info:/nonexistent/log"])
