@@ -115,7 +115,8 @@ TEST(counted_calls_with_one_edge_too_large_for_any_plan) {
 TEST(counted_calls_of_few_tiny_pieces_nearby_take_messages_until_they_grow) {
   const int rank = world_rank(), size = world_size();
   const std::vector<int> next{around(rank + 1, size)}, before{around(rank - 1, size)};
-  const bool near = size > 1 && mpi::Communicator::of(MPI_COMM_WORLD)->arena() != nullptr;
+  const bool near =
+      size > 1 && all_on_one_host() && mpi::Communicator::of(MPI_COMM_WORLD)->arena() != nullptr;
   // One region, where nothing is to be gained; and several, between which a leader may gather.
   for (const std::string& regions : {std::string("node"), few_regions(size)}) {
     for (const char* strategy : {"automatic", "aggregate"}) {
