@@ -4,6 +4,7 @@
 // call, and with two sets of counts in turn.
 //
 // ranks: 8
+// also on ranks: 2
 // hosts: yes
 #include <vicinal/vicinal.h>
 

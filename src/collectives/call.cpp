@@ -21,8 +21,8 @@ bool Call::advance(Polls polls) noexcept {
       if (!may_begin()) return false;
       after_.reset();
       begin();
-      stage_ =
-          Stage::running;  // a call with the same tags may begin from here on, on another thread
+      // On another thread, a call with the same tags may begin from here on.
+      stage_ = Stage::running;
     }
     if (stage_ == Stage::running && poll(polls)) stage_ = Stage::over;
   } catch (...) {

@@ -18,16 +18,9 @@ EdgeData one_block(const void* buffer, Index count, MPI_Datatype type, const End
 }
 
 EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const Ends& ends) {
-  EdgeData data;
-  data.buffer = buffer;
-  if (ends.entry_of.empty()) return data;
-  const mpi::Datatype description = mpi::describe(type);
-  data.pieces.reserve(ends.entry_of.size());
-  for (const int entry : ends.entry_of) {
-    data.pieces.push_back(
-        {entry, product(entry, product(count, description.extent)), count, description});
-  }
-  return data;
+  return blocks_by_entry(buffer, type, ends, [=](int entry, std::int64_t extent) {
+    return std::pair<Index, std::int64_t>(count, product(entry, product(count, extent)));
+  });
 }
 
 void check(const EdgeData& data, const char* what) {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/product.hpp"
@@ -38,6 +39,21 @@ struct EdgeData {
   }
 };
 
+/// `block(entry, extent)`: how many elements an edge's piece has, and at which byte.
+template <class Block>
+EdgeData blocks_by_entry(const void* buffer, MPI_Datatype type, const Ends& ends, Block block) {
+  EdgeData data;
+  data.buffer = buffer;
+  if (ends.entry_of.empty()) return data;
+  const mpi::Datatype description = mpi::describe(type);
+  data.pieces.reserve(ends.entry_of.size());
+  for (const int entry : ends.entry_of) {
+    const auto [count, offset] = block(entry, description.extent);
+    data.pieces.push_back({entry, offset, count, description});
+  }
+  return data;
+}
+
 /// The four ways in which MPI's arguments describe a side. Types are looked at only where there are
 /// edges. The arrays have an entry for each of `ends.ranks`; displacements are in extents of the
 /// type, or where there are several types, in bytes.
@@ -46,17 +62,11 @@ EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const 
 template <class Count, class Displacement>
 EdgeData blocks(const void* buffer, const Count* counts, const Displacement* displacements,
                 MPI_Datatype type, const Ends& ends) {
-  EdgeData data;
-  data.buffer = buffer;
-  if (ends.entry_of.empty()) return data;
-  const mpi::Datatype description = mpi::describe(type);
-  data.pieces.reserve(ends.entry_of.size());
-  for (const int entry : ends.entry_of) {
+  return blocks_by_entry(buffer, type, ends, [=](int entry, std::int64_t extent) {
     const Index count = counts[entry];
-    const Index offset = count == 0 ? 0 : product(displacements[entry], description.extent);
-    data.pieces.push_back({entry, offset, count, description});
-  }
-  return data;
+    return std::pair<Index, std::int64_t>(count,
+                                          count == 0 ? 0 : product(displacements[entry], extent));
+  });
 }
 template <class Count>
 EdgeData typed_blocks(const void* buffer, const Count* counts, const MPI_Aint* displacements,

@@ -88,7 +88,7 @@ void SizeRecord::forget() {
 }
 
 Ruling ruling_on(const SizeRecord::Figures& all, Way so_far) {
-  if (all.served == 0) return Ruling::straight;
+  if (all.gaining == 0) return Ruling::straight;
   // One piece in eight as a message of its own costs about what the plan saves.
   const bool often_too_large = all.too_large * 8 > all.pieces;
   switch (so_far) {
@@ -205,8 +205,9 @@ vicinal::Task<Done> Review::add_up() {
     for (const std::int64_t bytes : plan_->out.capacities) mine.room += bytes;
   }
   FaultRecord faults(neighborhood_.rank, "figures", purpose);
-  mine.served = is_served_by_messages() ? 0 : 1;
-  Joining joining({mine.pieces, mine.too_large, mine.needed, mine.room, mine.served}, Joining::sum);
+  mine.gaining = is_served_by_messages() ? 0 : 1;
+  Joining joining({mine.pieces, mine.too_large, mine.needed, mine.room, mine.gaining},
+                  Joining::sum);
   vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
   co_await consulting;
   faults.settle();

@@ -31,9 +31,9 @@ class SizeRecord {
     std::int64_t pieces = 0;  ///< of all calls
     std::int64_t too_large =
         0;  ///< those that did not fit; where there was no room, that were the largest yet
-    std::int64_t needed = 0;  ///< bytes of the largest pieces, by edge
-    std::int64_t room = 0;    ///< bytes of the capacities
-    std::int64_t served = 0;  ///< ranks for which a plan may do more than messages
+    std::int64_t needed = 0;   ///< bytes of the largest pieces, by edge
+    std::int64_t room = 0;     ///< bytes of the capacities
+    std::int64_t gaining = 0;  ///< ranks for which a plan may do more than messages
   };
   [[nodiscard]] Figures figures() const { return figures_; }
   /// What the next plan is to have room for, by piece. Where the sizes changed, a quarter more than the largest.
