@@ -9,15 +9,6 @@
 
 namespace vicinal {
 
-namespace {
-
-/// Of a handover, what the processor has to do with it that signals.
-constexpr double signalling = 0.05;
-/// And that which awaits it, where it has a core to itself; otherwise it has to be switched to.
-constexpr double attending = 0.1;
-
-}  // namespace
-
 Index RegionPair::edges() const {
   return std::accumulate(shares.begin(), shares.end(), Index{0},
                          [](Index sum, const PairShare& it) { return sum + it.edges; });
@@ -40,7 +31,7 @@ RegionLoads::RegionLoads(std::size_t members, double ranks_per_core, const Profi
   const double cores = static_cast<double>(members_) / (shared ? ranks_per_core : 1.0);
   processors_ = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(cores)));
   speed_ = std::min(1.0, cores / static_cast<double>(processors_));
-  attend_ = (shared ? 1.0 : attending) * profile.handover;
+  attend_ = shared ? profile.handover : 0;
   load_.assign(3 * processors_ + 2 * members_ + 2, 0.0);
 }
 
@@ -137,9 +128,7 @@ RegionLoads::Additions RegionLoads::led(const RegionPair& pair, const std::vecto
       before = last;
       const bool has_part = share.edges > 0 && (!pair.outgoing || (first < end && last > begin));
       if (!has_part || share.member == leader) continue;
-      add_work(result, stage, share.member,
-               pair.outgoing ? signalling * profile_.handover : attend_);
-      add_work(result, stage, leader, pair.outgoing ? attend_ : signalling * profile_.handover);
+      add_work(result, stage, pair.outgoing ? leader : share.member, attend_);
     }
     begin = end;
   }
@@ -159,7 +148,7 @@ RegionLoads::Additions RegionLoads::by_contributor(const RegionPair& pair) const
   }
   const int receivers = std::clamp(pair.receivers, 1, static_cast<int>(members_));
   const double each = static_cast<double>(messages - 1) / receivers;
-  const double handed = each * (receivers - 1) * (attend_ + signalling * profile_.handover);
+  const double handed = each * (receivers - 1) * attend_;
   for (int member = 0; member < receivers; ++member) {
     add_work(result, Stage::messages, member, each * profile_.at(pair.level).receive_overhead);
     add_work(result, Stage::scatter, member, handed);
