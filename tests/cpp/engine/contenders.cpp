@@ -1,0 +1,85 @@
+// Who is measured, in which order, and who wins: what follows on all ranks from the same numbers.
+#include "choose/contenders.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "choose/contest.hpp"
+#include "choose/trial.hpp"
+#include "world.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+using Numbers = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST(contenders_that_do_the_same_are_timed_once) {
+  const Numbers all{8, 8, 7, 8, 8, 8};
+  const Numbers sums{5, 6, 7, 5, 6, 9};
+  CHECK(worth_timing(all, sums, 8) == std::vector<std::size_t>({0, 1, 5}));
+  const Numbers different{1, 2, 3, 4, 5, 6};
+  CHECK_EQUAL(worth_timing(Numbers(6, 8), different, 8).size(), most_timed);
+  CHECK(worth_timing(Numbers(6, 7), different, 8).empty());
+}
+
+/// Relays and cascade are both among them, whichever of the two automatic takes.
+TEST(contenders_serve_what_they_are_looked_at_for) {
+  for (const auto& [one_block, complete, partitioned] :
+       std::vector<std::array<bool, 3>>{{false, false, false},
+                                        {false, false, true},
+                                        {false, true, false},
+                                        {false, true, true},
+                                        {true, false, false},
+                                        {true, true, false}}) {
+    PlanOptions options;
+    options.one_block = one_block;
+    options.complete = complete;
+    options.partitioned = partitioned;
+    const std::vector<std::string_view> names = contenders(options);
+    CHECK_EQUAL(names.front(), std::string_view("automatic"));
+    for (const std::string_view name : names) {
+      CHECK_EQUAL(shortcoming(find_planner(name), options), std::string());
+    }
+    if (complete) continue;
+    for (const char* family : {"aggregate", "cascade"}) {
+      CHECK(std::find(names.begin(), names.end(), family) != names.end());
+    }
+  }
+}
+
+TEST(winners_are_the_quickest_that_could_be_executed) {
+  const std::vector<std::string_view> names{"automatic", "direct", "aggregate"};
+  CHECK_EQUAL(winner(names, Numbers{30, 20, 25}, {}), std::size_t{1});
+  CHECK_EQUAL(winner(names, Numbers{30, untimed, 25}, {}), std::size_t{2});
+  CHECK_EQUAL(winner(names, Numbers{20, 20, 20}, {}), std::size_t{0});
+  CHECK_EQUAL(winner(names, Numbers{untimed, untimed, untimed}, {}), std::size_t{0});
+  CHECK_EQUAL(winner(names, Numbers{30, 20, 25}, *Bias::read("direct:2")), std::size_t{2});
+  CHECK_EQUAL(winner(names, Numbers{30, 20, 25}, *Bias::read("automatic:0.5")), std::size_t{0});
+  CHECK_EQUAL(median_of({9, 1, 5, untimed}), std::int64_t{5});
+  CHECK_EQUAL(median_of({untimed}), untimed);
+}
+
+TEST(schedules_give_each_plan_its_turns_and_end) {
+  for (const int in_flight : {1, 2, 4, 8}) {
+    for (std::size_t plans = 2; plans <= most_timed; ++plans) {
+      const Schedule schedule{plans, in_flight};
+      std::vector<std::int64_t> counted(plans);
+      for (std::int64_t n = 0; n < schedule.measured(); ++n) {
+        if (schedule.counts(n)) ++counted[schedule.plan(n)];
+      }
+      for (const std::int64_t executions : counted) CHECK_EQUAL(executions, counted.front());
+      CHECK(counted.front() >= 9);
+      // Whoever starts the first that needs the verdict has waited for all that are measured.
+      CHECK(schedule.settled() - schedule.measured() >= in_flight);
+      for (std::int64_t n = schedule.measured(); n < schedule.settled(); ++n) {
+        CHECK_EQUAL(schedule.plan(n), std::size_t{0});
+      }
+    }
+  }
+}
+
+}  // namespace vicinal
