@@ -793,7 +793,7 @@ typedef struct vicinal_received_s* vicinal_received;
  * Errors, on every rank (MPI_ERR_OTHER on those that are not at fault): MPI_ERR_RANK, MPI_ERR_COUNT for
  * negative counts and messages of 2^51 bytes and more, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_TYPE,
  * MPI_ERR_NO_MEM, MPI_ERR_INFO_VALUE (also where settings differ). On this rank alone: MPI_ERR_COUNT for a
- * message that is no whole number of elements. */
+ * message that is no whole number of elements, MPI_ERR_NO_MEM where it has no memory for what is sent to it. */
 VICINAL_API int vicinal_sparse_alltoallv(const void* sendbuf, int sendcount,
                                          const int destinations[], const int sendcounts[],
                                          const int sdispls[], MPI_Datatype sendtype,

@@ -75,10 +75,10 @@ Adjacency adjacency_of(mpi::Communicator& communicator, std::span<const NamedEdg
     given = given_settings(settings, communicator.default_regions());
   });
   agree_on(communicator, given, finding);
-  const std::vector<Letter> told =
-      exchange_letters(communicator, letters, exchange_options(settings));
   Adjacency mine;
-  attempt(finding, [&] { mine = adjacency_in(told); });
+  attempt(finding, [&] {
+    mine = adjacency_in(exchange_letters(communicator, letters, exchange_options(settings)));
+  });
   // The others go on to make a graph of it, which needs all ranks.
   share_findings(communicator, finding);
   return mine;

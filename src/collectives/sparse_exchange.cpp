@@ -114,9 +114,13 @@ Received Received::exchange_blocks(MPI_Comm user, const std::vector<int>& destin
   agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
   MessageData data{buffer, {}, {}, type};
-  for (std::size_t i = 0; i < destinations.size(); ++i) {
-    data.counts.push_back(count);
-    data.displacements.push_back(static_cast<Index>(i) * count);
+  if (!fault) {
+    attempt(fault, [&] {
+      for (std::size_t i = 0; i < destinations.size(); ++i) {
+        data.counts.push_back(count);
+        data.displacements.push_back(static_cast<Index>(i) * count);
+      }
+    });
   }
   Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
   std::int64_t bytes = 0;
@@ -175,6 +179,7 @@ Received Received::answer(const MessageData& data, MPI_Datatype received_type,
 }
 
 void Received::count_elements() {
+  inbox().require_whole();
   for (std::size_t i = 0; i < inbox().size(); ++i) {
     const auto bytes = static_cast<std::int64_t>(inbox().message(i).size());
     require(bytes == 0 || (element_bytes_ > 0 && bytes % element_bytes_ == 0), Fault::count,

@@ -163,25 +163,30 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
 
   std::vector<OwnedRun> registered;
   std::vector<std::pair<int, std::vector<IndexRun>>> questions;
-  for (const Letter& letter : exchange_letters(
-           communicator, registrations(blocks, owned, std::span(first, last)), options)) {
-    auto entry = contents_of<Entry>(letter);
-    for (const IndexRun& run : entry.owned) registered.push_back({run, letter.peer});
-    if (!entry.needed.empty()) questions.emplace_back(letter.peer, std::move(entry.needed));
-  }
-  const std::optional<Finding> doubly = sort_owned(registered);
+  std::optional<Finding> found;
+  std::vector<Letter> entries;
+  attempt(found, [&] { entries = registrations(blocks, owned, std::span(first, last)); });
+  attempt_together(found, [&] {
+    for (const Letter& letter : exchange_letters(communicator, entries, options)) {
+      auto entry = contents_of<Entry>(letter);
+      for (const IndexRun& run : entry.owned) registered.push_back({run, letter.peer});
+      if (!entry.needed.empty()) questions.emplace_back(letter.peer, std::move(entry.needed));
+    }
+  });
+  if (!found) found = sort_owned(registered);
   std::vector<Letter> answers;
-  for (const auto& [peer, asked] : questions) {
-    if (doubly) break;
-    Answer answered;
-    for (const IndexRun& run : asked) answer(registered, run, answered.shares);
-    answers.push_back(letter_to(peer, answered));
-  }
+  attempt(found, [&] {
+    for (const auto& [peer, asked] : questions) {
+      Answer answered;
+      for (const IndexRun& run : asked) answer(registered, run, answered.shares);
+      answers.push_back(letter_to(peer, answered));
+    }
+  });
 
   // Keepers ascend with the indices, so the answers are in the order of the questions.
   std::vector<int> owners(static_cast<std::size_t>(first - needed.begin()), no_owner);
   owners.reserve(needed.size());
-  for (const Letter& letter : exchange_letters(communicator, answers, options, doubly)) {
+  for (const Letter& letter : exchange_letters(communicator, answers, options, found)) {
     for (const Share& share : contents_of<Answer>(letter).shares) {
       owners.insert(owners.end(), static_cast<std::size_t>(share.count), share.owner);
     }

@@ -87,6 +87,7 @@ Inbox exchange_blocks(mpi::Communicator& communicator, std::vector<Parcel> outbo
     return exchange_one_sided(communicator, outbox, bytes, mine);
   }
   Inbox inbox = exchange(communicator, std::move(outbox), options, std::move(mine));
+  inbox.require_whole();
   for (std::size_t i = 0; i < inbox.size(); ++i) {
     const auto received = static_cast<std::int64_t>(inbox.message(i).size());
     require(received == bytes, Fault::count, "rank ", inbox.ranks[i], " has sent ", received,
@@ -105,6 +106,7 @@ std::vector<Letter> exchange_letters(mpi::Communicator& communicator,
     parcels.push_back({letter.peer, std::as_bytes(std::span(letter.words))});
   }
   const Inbox inbox = exchange(communicator, std::move(parcels), options, std::move(mine));
+  inbox.require_whole();
   std::vector<Letter> letters(inbox.size());
   for (std::size_t i = 0; i < letters.size(); ++i) {
     const std::span<const std::byte> bytes = inbox.message(i);

@@ -34,6 +34,16 @@ void attempt(std::optional<Finding>& finding, Step step) {
   }
 }
 
+/// Runs a step of all ranks, whatever this one has found; its fault becomes the finding where there is none yet.
+template <class Step>
+void attempt_together(std::optional<Finding>& finding, Step step) {
+  try {
+    step();
+  } catch (const std::exception&) {
+    if (!finding) finding.emplace(current_fault());
+  }
+}
+
 /// Returns where no rank has a finding. Elsewhere a rank that has one throws it, and the others
 /// throw the lowest such rank's: as Fault::elsewhere, or as it is where it is common. Collective;
 /// one allreduce, and two broadcasts where there is a fault.

@@ -226,8 +226,7 @@ HaloMap empty_map(Index owned_count, std::span<const Index> needed) {
 /// The last step of the forms that have made sure that owners own.
 HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
                const Needed& needed, std::span<const int> owners, const ExchangeOptions& options,
-               HaloMap map) {
-  std::optional<Finding> mine;
+               HaloMap map, std::optional<Finding> mine = {}) {
   std::vector<Letter> requests;
   attempt(mine, [&] {
     check_owners(needed, owners);
@@ -263,9 +262,12 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
     owned = owned_runs(owned_indices);
     needed = sort_needed(needed_indices);
   });
-  const std::vector<int> owners = find_owners(communicator, owned, needed.indices, options, mine);
+  std::vector<int> owners;
+  attempt_together(
+      mine, [&] { owners = find_owners(communicator, owned, needed.indices, options, mine); });
   return finish(communicator, owned, needed, owners, options,
-                empty_map(static_cast<Index>(owned_indices.size()), needed_indices));
+                empty_map(static_cast<Index>(owned_indices.size()), needed_indices),
+                std::move(mine));
 }
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
@@ -280,8 +282,10 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
     const Needed needed = sort_needed(needed_indices);
     requests = ask(needed, distinct_owners(needed, given_owners, communicator.size()), map);
   });
-  requests = exchange_letters(communicator, requests, options, mine);
-  share_findings(communicator, serve(communicator.rank(), requests, owned, map));
+  attempt_together(mine,
+                   [&] { requests = exchange_letters(communicator, requests, options, mine); });
+  if (!mine) mine = serve(communicator.rank(), requests, owned, map);
+  share_findings(communicator, mine);
   return map;
 }
 

@@ -152,7 +152,7 @@ class LocalityExchange {
       arrivals_.add(source, record.payload);
       return;
     }
-    straight_.receive(arrivals_.room(source, static_cast<std::size_t>(-bytes)), source);
+    straight_.receive(arrivals_, source, static_cast<std::size_t>(-bytes));
   }
 
   template <class Read>

@@ -2,21 +2,40 @@
 #include "discovery/parcels.hpp"
 
 #include <algorithm>
+#include <new>
 #include <numeric>
+#include <string>
 
 namespace vicinal {
 
 std::span<std::byte> Arrivals::room(int source, std::size_t bytes) {
   Item& item = items_.emplace_back();
   item.source = source;
+  try {
+    item.own = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  } catch (const std::bad_alloc&) {
+    lack(source, bytes);
+    return {};
+  }
   item.bytes = bytes;
-  item.own = std::make_unique_for_overwrite<std::byte[]>(bytes);
   return {item.own.get(), bytes};
 }
 
 void Arrivals::add(int source, std::span<const std::byte> bytes) {
-  items_.push_back({source, bytes.size(), pool_.size(), nullptr});
-  pool_.insert(pool_.end(), bytes.begin(), bytes.end());
+  const std::size_t offset = pool_.size();
+  try {
+    pool_.insert(pool_.end(), bytes.begin(), bytes.end());
+    items_.push_back({source, bytes.size(), offset, nullptr});
+  } catch (const std::bad_alloc&) {
+    lack(source, bytes.size());
+    items_.push_back({source, 0, 0, nullptr});
+  }
+}
+
+void Arrivals::lack(int source, std::size_t bytes) {
+  if (lacking_) return;
+  lacking_.emplace(Fault::memory, "there is no memory for a message of " + std::to_string(bytes) +
+                                      " bytes that rank " + std::to_string(source) + " has sent");
 }
 
 Inbox Arrivals::take() {
@@ -30,11 +49,17 @@ Inbox Arrivals::take() {
   Inbox inbox;
   inbox.ranks.reserve(items_.size());
   inbox.offsets.reserve(items_.size() + 1);
-  inbox.data.reserve(total);
+  inbox.lacking = lacking_;
+  try {
+    if (!inbox.lacking) inbox.data.reserve(total);
+  } catch (const std::exception&) {
+    inbox.lacking.emplace(Fault::memory, "there is no memory for the " + std::to_string(total) +
+                                             " bytes of all messages that have come");
+  }
   for (const std::size_t which : order) {
     const std::span<const std::byte> bytes = bytes_of(items_[which]);
     inbox.ranks.push_back(items_[which].source);
-    inbox.data.insert(inbox.data.end(), bytes.begin(), bytes.end());
+    if (!inbox.lacking) inbox.data.insert(inbox.data.end(), bytes.begin(), bytes.end());
     inbox.offsets.push_back(static_cast<std::int64_t>(inbox.data.size()));
   }
   return inbox;

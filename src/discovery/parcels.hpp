@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "base/error.hpp"
 
 namespace vicinal {
 
@@ -21,7 +24,13 @@ struct Inbox {
   std::vector<int> ranks;                ///< the sender of each
   std::vector<std::int64_t> offsets{0};  ///< where each begins in `data`, and where the last ends
   std::vector<std::byte> data;
+  /// Why there are senders only and all messages seem to be empty, where there was no memory for them.
+  std::optional<Error> lacking;
 
+  /// Throws what is lacking. A fault of this rank alone: the others have what is theirs.
+  void require_whole() const {
+    if (lacking) throw Error(*lacking);
+  }
   [[nodiscard]] std::size_t size() const { return ranks.size(); }
   [[nodiscard]] std::span<const std::byte> message(std::size_t i) const {
     const auto begin = static_cast<std::size_t>(offsets[i]);
@@ -29,16 +38,18 @@ struct Inbox {
   }
 };
 
-/// Messages as they come in.
+/// Messages as they come in. A rank that has no memory for one goes on taking part, since the others wait for it.
 class Arrivals {
  public:
-  /// Room for a message, which stays in place.
+  /// Room for a message, which stays in place; none where there is no memory for it.
   std::span<std::byte> room(int source, std::size_t bytes);
   /// A message that is there; it is copied.
   void add(int source, std::span<const std::byte> bytes);
 
+  /// Throws where there was no memory for one.
   template <class Visit>
   void for_each(Visit visit) const {
+    if (lacking_) throw Error(*lacking_);
     for (const Item& item : items_) visit(item.source, bytes_of(item));
   }
 
@@ -56,8 +67,11 @@ class Arrivals {
     return {item.own ? item.own.get() : pool_.data() + item.offset, item.bytes};
   }
 
+  void lack(int source, std::size_t bytes);
+
   std::vector<Item> items_;
   std::vector<std::byte> pool_;
+  std::optional<Error> lacking_;
 };
 
 }  // namespace vicinal

@@ -45,6 +45,7 @@ Query::Query(mpi::Communicator& communicator, std::vector<Parcel> requests,
 Inbox Query::answer(std::span<const std::span<const std::byte>> replies,
                     const std::optional<Finding>& mine) {
   std::optional<Finding> finding = mine;
+  if (!finding && requests_.lacking) finding.emplace(*requests_.lacking);
   try {
     if (!finding) check_count(replies.size(), requests_.size());
   } catch (const Error& error) {

@@ -12,14 +12,21 @@ void Round::send(const Parcel& parcel, bool synchronous) {
   sends_.push_back({parcel.peer, start(communicator_.handle(), parcel.bytes, parcel.peer, tag_)});
 }
 
-void Round::receive(std::span<std::byte> into, int peer) {
-  receives_.push_back({peer, mpi::ireceive(communicator_.handle(), into, peer, tag_)});
+void Round::receive(Arrivals& into, int peer, std::size_t bytes) {
+  const std::span<std::byte> room = into.room(peer, bytes);
+  const MPI_Comm handle = communicator_.handle();
+  receives_.push_back(
+      {peer, room.size() == bytes
+                 ? mpi::ireceive(handle, room, peer, tag_)
+                 : mpi::idrop(handle, static_cast<std::int64_t>(bytes), peer, tag_)});
 }
 
 void Round::collect() {
   while (auto arrival = mpi::improbe(communicator_.handle(), tag_)) {
-    const auto room = arrivals_.room(arrival->peer, static_cast<std::size_t>(arrival->bytes));
-    receives_.push_back({arrival->peer, mpi::ireceive(*arrival, room)});
+    const auto bytes = static_cast<std::size_t>(arrival->bytes);
+    const std::span<std::byte> room = arrivals_.room(arrival->peer, bytes);
+    receives_.push_back({arrival->peer, room.size() == bytes ? mpi::ireceive(*arrival, room)
+                                                             : mpi::idrop(*arrival)});
   }
 }
 

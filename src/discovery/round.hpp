@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "discovery/parcels.hpp"
@@ -20,7 +19,7 @@ class Round {
   /// when its receiver has taken it in.
   void send(const Parcel& parcel, bool synchronous);
   /// Starts to receive from a rank that is known to send this many bytes.
-  void receive(std::span<std::byte> into, int peer);
+  void receive(Arrivals& into, int peer, std::size_t bytes);
   /// Starts to receive what has come.
   void collect();
 

@@ -226,6 +226,54 @@ PendingOperation ireceive(MPI_Comm communicator, std::span<std::byte> into, int 
   return PendingOperation(request);
 }
 
+/// One page of memory, as often as it takes: a receive may announce more than comes.
+class Dropped {
+ public:
+  explicit Dropped(std::int64_t bytes)
+      : count_(static_cast<int>((bytes + page_bytes - 1) / page_bytes)) {
+    MPI_Datatype page = MPI_DATATYPE_NULL;
+    check(MPI_Type_contiguous(page_bytes, MPI_BYTE, &page), "MPI_Type_contiguous");
+    const int outcome = MPI_Type_create_resized(page, 0, 0, &type_);
+    MPI_Type_free(&page);
+    check(outcome, "MPI_Type_create_resized");
+    check(MPI_Type_commit(&type_), "MPI_Type_commit");
+  }
+  Dropped(const Dropped&) = delete;
+  Dropped& operator=(const Dropped&) = delete;
+  ~Dropped() {
+    if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
+  }
+  static void* page() {
+    static std::array<std::byte, page_bytes> room;
+    return room.data();
+  }
+  [[nodiscard]] int count() const { return count_; }
+  [[nodiscard]] MPI_Datatype type() const { return type_; }
+
+ private:
+  static constexpr int page_bytes = 1 << 20;
+
+  int count_;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+PendingOperation idrop(MPI_Comm communicator, std::int64_t bytes, int peer, int tag) {
+  const Dropped dropped(bytes);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Irecv(Dropped::page(), dropped.count(), dropped.type(), peer, tag, communicator,
+                  &request),
+        "MPI_Irecv");
+  return PendingOperation(request);
+}
+
+PendingOperation idrop(MatchedMessage& message) {
+  const Dropped dropped(message.bytes);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Imrecv(Dropped::page(), dropped.count(), dropped.type(), &message.handle, &request),
+        "MPI_Imrecv");
+  return PendingOperation(request);
+}
+
 bool test_all(std::span<PendingOperation> requests) {
   bool all = true;
   for (PendingOperation& request : requests) all = request.test() && all;

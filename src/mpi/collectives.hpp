@@ -110,6 +110,10 @@ void progress(MPI_Comm communicator);
 /// Receives it, polling.
 void receive(MatchedMessage& arrival, std::span<std::byte> into);
 [[nodiscard]] PendingOperation ireceive(MatchedMessage& arrival, std::span<std::byte> into);
+/// Start to take in a message for which there is no memory, and throw it away: what comes lies over itself in one small
+/// place. (A receive that is too short would do by the standard, but Open MPI crashes over TCP where it is.)
+[[nodiscard]] PendingOperation idrop(MPI_Comm communicator, std::int64_t bytes, int peer, int tag);
+[[nodiscard]] PendingOperation idrop(MatchedMessage& arrival);
 
 /// inout = in op inout, for the user's own operators.
 void reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op);
