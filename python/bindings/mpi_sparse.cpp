@@ -114,7 +114,11 @@ class PythonQuery {
     communicator_ = mpi::Communicator::of(user);
     query_.emplace(*communicator_, parcels_of(ranks, messages), exchange_options(agreed.settings));
   }
-  [[nodiscard]] nb::tuple requests() const { return received(type_, query_->requests()); }
+  /// Throws where there was no memory for them: those who ask are to be told.
+  [[nodiscard]] nb::tuple requests() const {
+    query_->requests().require_whole();
+    return received(type_, query_->requests());
+  }
   nb::tuple answer(const nb::list& arrays, std::int64_t type, const GivenFault& fault) {
     const Messages messages(arrays);
     Inbox inbox;

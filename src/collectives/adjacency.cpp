@@ -76,9 +76,10 @@ Adjacency adjacency_of(mpi::Communicator& communicator, std::span<const NamedEdg
   });
   agree_on(communicator, given, finding);
   Adjacency mine;
-  attempt(finding, [&] {
-    mine = adjacency_in(exchange_letters(communicator, letters, exchange_options(settings)));
-  });
+  std::vector<Letter> told;
+  attempt_together(
+      finding, [&] { told = exchange_letters(communicator, letters, exchange_options(settings)); });
+  attempt(finding, [&] { mine = adjacency_in(told); });
   // The others go on to make a graph of it, which needs all ranks.
   share_findings(communicator, finding);
   return mine;

@@ -96,8 +96,8 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
   agree_on(*communicator, given_settings(settings, communicator->default_regions()), finding);
   std::optional<Error> lacking;
   Ends sources, destinations;
+  attempt_together(lacking, [&] { map_ = form(*communicator, owned, needed, owners, settings); });
   attempt(lacking, [&] {
-    map_ = form(*communicator, owned, needed, owners, settings);
     std::vector<int> from, to;
     for (const InEdge& edge : map_.pattern.in) from.push_back(edge.rank);
     for (const OutEdge& edge : map_.pattern.out) to.push_back(edge.rank);

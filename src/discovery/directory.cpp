@@ -166,8 +166,11 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
   std::optional<Finding> found;
   std::vector<Letter> entries;
   attempt(found, [&] { entries = registrations(blocks, owned, std::span(first, last)); });
-  attempt_together(found, [&] {
-    for (const Letter& letter : exchange_letters(communicator, entries, options)) {
+  std::vector<Letter> registered_by;
+  attempt_together(found,
+                   [&] { registered_by = exchange_letters(communicator, entries, options); });
+  attempt(found, [&] {
+    for (const Letter& letter : registered_by) {
       auto entry = contents_of<Entry>(letter);
       for (const IndexRun& run : entry.owned) registered.push_back({run, letter.peer});
       if (!entry.needed.empty()) questions.emplace_back(letter.peer, std::move(entry.needed));
@@ -175,7 +178,9 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
   });
   if (!found) found = sort_owned(registered);
   std::vector<Letter> answers;
+  std::vector<int> owners;
   attempt(found, [&] {
+    owners.reserve(needed.size());
     for (const auto& [peer, asked] : questions) {
       Answer answered;
       for (const IndexRun& run : asked) answer(registered, run, answered.shares);
@@ -184,14 +189,17 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
   });
 
   // Keepers ascend with the indices, so the answers are in the order of the questions.
-  std::vector<int> owners(static_cast<std::size_t>(first - needed.begin()), no_owner);
-  owners.reserve(needed.size());
-  for (const Letter& letter : exchange_letters(communicator, answers, options, found)) {
-    for (const Share& share : contents_of<Answer>(letter).shares) {
-      owners.insert(owners.end(), static_cast<std::size_t>(share.count), share.owner);
+  answers = exchange_letters(communicator, answers, options, found);
+  attempt(found, [&] {
+    owners.resize(static_cast<std::size_t>(first - needed.begin()), no_owner);
+    for (const Letter& letter : answers) {
+      for (const Share& share : contents_of<Answer>(letter).shares) {
+        owners.insert(owners.end(), static_cast<std::size_t>(share.count), share.owner);
+      }
     }
-  }
-  owners.resize(needed.size(), no_owner);
+    owners.resize(needed.size(), no_owner);
+  });
+  if (found) throw found->error;
   return owners;
 }
 

@@ -64,6 +64,13 @@ Method method_for(mpi::Communicator& communicator, const ExchangeOptions& option
 
 Inbox exchange(mpi::Communicator& communicator, std::vector<Parcel> outbox,
                const ExchangeOptions& options, std::optional<Finding> mine) {
+  Inbox inbox = exchange_and_keep(communicator, std::move(outbox), options, std::move(mine));
+  inbox.require_whole();
+  return inbox;
+}
+
+Inbox exchange_and_keep(mpi::Communicator& communicator, std::vector<Parcel> outbox,
+                        const ExchangeOptions& options, std::optional<Finding> mine) {
   const Method method = method_for(communicator, options);
   require(method != Method::one_sided, Fault::info,
           "the exchange method one-sided was given for messages that may differ in size; it is for "
@@ -87,7 +94,6 @@ Inbox exchange_blocks(mpi::Communicator& communicator, std::vector<Parcel> outbo
     return exchange_one_sided(communicator, outbox, bytes, mine);
   }
   Inbox inbox = exchange(communicator, std::move(outbox), options, std::move(mine));
-  inbox.require_whole();
   for (std::size_t i = 0; i < inbox.size(); ++i) {
     const auto received = static_cast<std::int64_t>(inbox.message(i).size());
     require(received == bytes, Fault::count, "rank ", inbox.ranks[i], " has sent ", received,
@@ -106,14 +112,18 @@ std::vector<Letter> exchange_letters(mpi::Communicator& communicator,
     parcels.push_back({letter.peer, std::as_bytes(std::span(letter.words))});
   }
   const Inbox inbox = exchange(communicator, std::move(parcels), options, std::move(mine));
-  inbox.require_whole();
-  std::vector<Letter> letters(inbox.size());
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    const std::span<const std::byte> bytes = inbox.message(i);
-    letters[i].peer = inbox.ranks[i];
-    letters[i].words.resize(bytes.size() / sizeof(std::int64_t));
-    if (!bytes.empty()) std::memcpy(letters[i].words.data(), bytes.data(), bytes.size());
-  }
+  std::vector<Letter> letters;
+  std::optional<Error> lacking;
+  attempt(lacking, [&] {
+    letters.resize(inbox.size());
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      const std::span<const std::byte> bytes = inbox.message(i);
+      letters[i].peer = inbox.ranks[i];
+      letters[i].words.resize(bytes.size() / sizeof(std::int64_t));
+      if (!bytes.empty()) std::memcpy(letters[i].words.data(), bytes.data(), bytes.size());
+    }
+  });
+  if (lacking) throw Error(*lacking);
   return letters;
 }
 

@@ -57,9 +57,14 @@ struct ExchangeOptions {
 ///
 /// A rank may come with a finding instead of parcels, or address a rank that does not exist; then
 /// every rank throws as share_findings() does, at no cost to an exchange without a fault. Throws an info
-/// fault for the one-sided method, and a topology fault for regions that cannot be read.
+/// fault for the one-sided method, and a topology fault for regions that cannot be read. A rank that has no memory for
+/// what comes takes part to the end, and throws a memory fault alone.
 Inbox exchange(mpi::Communicator& communicator, std::vector<Parcel> outbox,
                const ExchangeOptions& options = {}, std::optional<Finding> mine = std::nullopt);
+
+/// The same, but where there was no memory the inbox says so: for whoever has to tell the senders.
+Inbox exchange_and_keep(mpi::Communicator& communicator, std::vector<Parcel> outbox,
+                        const ExchangeOptions& options, std::optional<Finding> mine);
 
 /// The same where every parcel of every rank has `bytes` bytes, by any method. Throws a count fault
 /// where other ranks give another number: on every rank if one-sided, else where such a message

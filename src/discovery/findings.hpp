@@ -34,13 +34,14 @@ void attempt(std::optional<Finding>& finding, Step step) {
   }
 }
 
-/// Runs a step of all ranks, whatever this one has found; its fault becomes the finding where there is none yet.
-template <class Step>
-void attempt_together(std::optional<Finding>& finding, Step step) {
+/// Runs a collective of discovery, whatever this rank has found; its fault becomes the finding where there is none yet. Only
+/// what it throws at its end, when all are through it: whoever has left it in the middle could not go on in step.
+template <class Fault, class Step>
+void attempt_together(std::optional<Fault>& finding, Step step) {
   try {
     step();
-  } catch (const std::exception&) {
-    if (!finding) finding.emplace(current_fault());
+  } catch (const Error& error) {
+    if (!finding) finding.emplace(error);
   }
 }
 

@@ -233,7 +233,9 @@ HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
     requests = ask(needed, owners, map);
   });
   requests = exchange_letters(communicator, requests, options, mine);
-  const std::optional<Finding> impossible = serve(communicator.rank(), requests, owned, map);
+  std::optional<Finding> impossible;
+  attempt(mine, [&] { impossible = serve(communicator.rank(), requests, owned, map); });
+  if (mine) throw mine->error;
   require(!impossible, Fault::internal, "an index was asked of a rank that does not own it");
   return map;
 }
@@ -248,9 +250,14 @@ HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned
   const auto [first, last] = owned_range;
   const RangeOwnership ownership(communicator, first, last, mine);
   std::vector<CopyRun> owned;
-  append_run(owned, {first, 0, last - first});
-  return finish(communicator, owned, needed, ownership.owners(needed.indices), options,
-                empty_map(last - first, needed_indices));
+  std::vector<int> owners;
+  HaloMap map;
+  attempt(mine, [&] {
+    append_run(owned, {first, 0, last - first});
+    owners = ownership.owners(needed.indices);
+    map = empty_map(last - first, needed_indices);
+  });
+  return finish(communicator, owned, needed, owners, options, std::move(map), std::move(mine));
 }
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
@@ -265,9 +272,9 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
   std::vector<int> owners;
   attempt_together(
       mine, [&] { owners = find_owners(communicator, owned, needed.indices, options, mine); });
-  return finish(communicator, owned, needed, owners, options,
-                empty_map(static_cast<Index>(owned_indices.size()), needed_indices),
-                std::move(mine));
+  HaloMap map;
+  attempt(mine, [&] { map = empty_map(static_cast<Index>(owned_indices.size()), needed_indices); });
+  return finish(communicator, owned, needed, owners, options, std::move(map), std::move(mine));
 }
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
@@ -284,7 +291,9 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
   });
   attempt_together(mine,
                    [&] { requests = exchange_letters(communicator, requests, options, mine); });
-  if (!mine) mine = serve(communicator.rank(), requests, owned, map);
+  std::optional<Finding> unserved;
+  attempt(mine, [&] { unserved = serve(communicator.rank(), requests, owned, map); });
+  if (!mine) mine = std::move(unserved);
   share_findings(communicator, mine);
   return map;
 }

@@ -14,7 +14,7 @@ std::span<std::byte> Arrivals::room(int source, std::size_t bytes) {
   try {
     item.own = std::make_unique_for_overwrite<std::byte[]>(bytes);
   } catch (const std::bad_alloc&) {
-    lack(source, bytes);
+    if (!lacking_) lacking_ = {source, bytes};
     return {};
   }
   item.bytes = bytes;
@@ -27,15 +27,9 @@ void Arrivals::add(int source, std::span<const std::byte> bytes) {
     pool_.insert(pool_.end(), bytes.begin(), bytes.end());
     items_.push_back({source, bytes.size(), offset, nullptr});
   } catch (const std::bad_alloc&) {
-    lack(source, bytes.size());
+    if (!lacking_) lacking_ = {source, bytes.size()};
     items_.push_back({source, 0, 0, nullptr});
   }
-}
-
-void Arrivals::lack(int source, std::size_t bytes) {
-  if (lacking_) return;
-  lacking_.emplace(Fault::memory, "there is no memory for a message of " + std::to_string(bytes) +
-                                      " bytes that rank " + std::to_string(source) + " has sent");
 }
 
 Inbox Arrivals::take() {
@@ -49,7 +43,11 @@ Inbox Arrivals::take() {
   Inbox inbox;
   inbox.ranks.reserve(items_.size());
   inbox.offsets.reserve(items_.size() + 1);
-  inbox.lacking = lacking_;
+  if (lacking_) {
+    inbox.lacking.emplace(Fault::memory, "there is no memory for a message of " +
+                                             std::to_string(lacking_->bytes) + " bytes that rank " +
+                                             std::to_string(lacking_->source) + " has sent");
+  }
   try {
     if (!inbox.lacking) inbox.data.reserve(total);
   } catch (const std::exception&) {

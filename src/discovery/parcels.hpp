@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <vector>
@@ -46,10 +47,10 @@ class Arrivals {
   /// A message that is there; it is copied.
   void add(int source, std::span<const std::byte> bytes);
 
-  /// Throws where there was no memory for one.
+  /// Throws std::bad_alloc where there was no memory for one.
   template <class Visit>
   void for_each(Visit visit) const {
-    if (lacking_) throw Error(*lacking_);
+    if (lacking_) throw std::bad_alloc();
     for (const Item& item : items_) visit(item.source, bytes_of(item));
   }
 
@@ -67,11 +68,15 @@ class Arrivals {
     return {item.own ? item.own.get() : pool_.data() + item.offset, item.bytes};
   }
 
-  void lack(int source, std::size_t bytes);
+  /// A message for which there was no memory.
+  struct Lacking {
+    int source;
+    std::size_t bytes;
+  };
 
   std::vector<Item> items_;
   std::vector<std::byte> pool_;
-  std::optional<Error> lacking_;
+  std::optional<Lacking> lacking_;  ///< the first
 };
 
 }  // namespace vicinal

@@ -39,7 +39,7 @@ Query::Query(mpi::Communicator& communicator, std::vector<Parcel> requests,
   options_.method = method_for(communicator, options);
   for (const Parcel& parcel : requests) asked_.push_back(parcel.peer);
   std::sort(asked_.begin(), asked_.end());
-  requests_ = exchange(communicator, std::move(requests), options_, std::move(mine));
+  requests_ = exchange_and_keep(communicator, std::move(requests), options_, std::move(mine));
 }
 
 Inbox Query::answer(std::span<const std::span<const std::byte>> replies,
@@ -82,6 +82,7 @@ Inbox Query::answer_straight(std::span<const std::span<const std::byte>> replies
   }
 
   std::vector<std::pair<int, std::vector<std::byte>>> messages;
+  std::optional<Error> lacking;
   for (const int peer : asked_) {
     if (peer == rank) continue;
     std::optional<mpi::MatchedMessage> arrival;
@@ -91,14 +92,19 @@ Inbox Query::answer_straight(std::span<const std::span<const std::byte>> replies
           return arrival.has_value();
         },
         mpi::RankAwaited{peer, "answer a query"});
-    messages.emplace_back(peer, static_cast<std::size_t>(arrival->bytes));
-    mpi::receive(*arrival, messages.back().second);
+    auto& message = messages.emplace_back(peer, std::vector<std::byte>()).second;
+    attempt(lacking, [&] { message.resize(static_cast<std::size_t>(arrival->bytes)); });
+    mpi::PendingOperation taking =
+        lacking ? mpi::idrop(*arrival) : mpi::ireceive(*arrival, message);
+    mpi::poll_until([&] { return taking.test(); },
+                    mpi::RankAwaited{peer, "send the rest of its answer to a query"});
   }
   for (auto& send : sends) {
     mpi::poll_until([&] { return send.second.test(); },
                     mpi::RankAwaited{send.first, "take in the answer to its query"});
   }
   if (mine) throw mine->error;
+  if (lacking) throw Error(*lacking);
   for (const auto& [peer, message] : messages) {
     std::int64_t word = 0;
     std::memcpy(&word, message.data(), sizeof word);

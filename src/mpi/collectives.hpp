@@ -111,7 +111,8 @@ void progress(MPI_Comm communicator);
 void receive(MatchedMessage& arrival, std::span<std::byte> into);
 [[nodiscard]] PendingOperation ireceive(MatchedMessage& arrival, std::span<std::byte> into);
 /// Start to take in a message for which there is no memory, and throw it away: what comes lies over itself in one small
-/// place. (A receive that is too short would do by the standard, but Open MPI crashes over TCP where it is.)
+/// place. That is more than the standard allows of a receive, and no MPI objects; one that is too short would be an error that
+/// it knows, but Open MPI crashes in it over TCP. MPICH may need the memory after all where a message comes over a network.
 [[nodiscard]] PendingOperation idrop(MPI_Comm communicator, std::int64_t bytes, int peer, int tag);
 [[nodiscard]] PendingOperation idrop(MatchedMessage& arrival);
 

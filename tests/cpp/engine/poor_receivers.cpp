@@ -2,6 +2,7 @@
 // have what is theirs.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -136,6 +137,32 @@ TEST(who_has_no_memory_for_a_request_refuses_to_answer_it) {
   }
 }
 
+TEST(who_has_no_memory_for_a_reply_fails_alone) {
+  if (world_size() < 2) skip("needs 2 ranks");
+  for (const char* method : {"personalized", "nonblocking", "locality", "locality-personalized"}) {
+    Sending at;
+    const Hints hints{{"vicinal_exchange", method}, {"vicinal_regions", few_regions(at.size)}};
+    // The next one of the last is the first.
+    const int one = at.poor ? 1 : 0, none = 0;
+    SUCCEEDS(vicinal_sparse_query(at.zeros.data(), one, at.destinations.data(), &one, &none,
+                                  MPI_BYTE, MPI_BYTE, at.comm, hints, &at.received));
+    {
+      const auto tight = poverty(at.poor);
+      const int code = vicinal_sparse_answer(at.received, at.zeros.data(), &large, &none, MPI_BYTE,
+                                             MPI_BYTE, &at.replies);
+      if (at.poor) {
+        FAILS(MPI_ERR_NO_MEM, code, "memory");
+      } else {
+        SUCCEEDS(code);
+      }
+    }
+    at.received.free();
+    at.replies.free();
+    SUCCEEDS(at.ask(hints, false));
+    SUCCEEDS(at.answer());
+  }
+}
+
 TEST(who_has_no_memory_for_its_edges_has_all_go_without_the_graph) {
   if (world_size() < 2) skip("needs 2 ranks");
   const Duplicate comm;
@@ -163,30 +190,44 @@ TEST(who_has_no_memory_for_what_others_need_has_all_go_without_the_halo) {
   constexpr std::int64_t many = 2 << 20;
   const std::int64_t first = rank == 0 ? 0 : rank + 1;
   const std::int64_t last = rank == poor ? rank + 2 * many : rank + 2;
-  std::vector<std::int64_t> owned, needed;
-  for (std::int64_t i = first; i < last; ++i) owned.push_back(i);
+  std::vector<std::int64_t> needed;
   for (std::int64_t i = 0; rank == 0 && i < many; ++i) needed.push_back(poor + 1 + 2 * i);
-  const std::vector<int> owners(needed.size(), poor);
-  for (const bool by_list : {false, true}) {
-    const auto create = [&](std::int64_t count, vicinal_halo* halo) {
-      const std::int64_t its = rank == 0 ? count : 0;
-      if (!by_list) {
-        return vicinal_halo_create(comm, first, last, its, needed.data(), MPI_INFO_NULL, halo);
-      }
-      return vicinal_halo_create_with_owners(comm, static_cast<std::int64_t>(owned.size()),
-                                             owned.data(), its, needed.data(), owners.data(),
-                                             MPI_INFO_NULL, halo);
-    };
-    HaloHandle small, halo;
-    SUCCEEDS(create(1, &small));
-    {
-      const auto tight = rank == poor ? std::make_unique<TightAddressSpace>(16 << 20) : nullptr;
-      const int code = create(many, &halo);
-      FAILS(rank == poor ? MPI_ERR_NO_MEM : MPI_ERR_OTHER, code,
-            rank == poor ? "memory" : "rank " + std::to_string(poor));
-    }
-    SUCCEEDS(create(2, &halo));
+  const auto create = [&](std::int64_t count, vicinal_halo* halo) {
+    return vicinal_halo_create(comm, first, last, rank == 0 ? count : 0, needed.data(),
+                               MPI_INFO_NULL, halo);
+  };
+  HaloHandle small, halo;
+  SUCCEEDS(create(1, &small));
+  {
+    const auto tight = rank == poor ? std::make_unique<TightAddressSpace>(16 << 20) : nullptr;
+    const int code = create(many, &halo);
+    FAILS(rank == poor ? MPI_ERR_NO_MEM : MPI_ERR_OTHER, code,
+          rank == poor ? "no memory for" : "rank " + std::to_string(poor));
   }
+  SUCCEEDS(create(2, &halo));
+}
+
+/// Of what the first one owns the last one is to keep a part, for whoever looks for owners.
+TEST(who_has_no_memory_to_keep_owners_has_all_go_without_the_halo) {
+  if (world_size() < 2) skip("needs 2 ranks");
+  const Duplicate comm;
+  const int rank = world_rank(), poor = world_size() - 1;
+  std::vector<std::int64_t> owned;
+  for (std::int64_t i = 0; rank == 0 && i < world_size() << 20; ++i) owned.push_back(2 * i);
+  const auto create = [&](std::size_t count, vicinal_halo* halo) {
+    return vicinal_halo_create_indexed(comm,
+                                       static_cast<std::int64_t>(std::min(count, owned.size())),
+                                       owned.data(), 0, nullptr, MPI_INFO_NULL, halo);
+  };
+  HaloHandle small, halo;
+  SUCCEEDS(create(1, &small));
+  {
+    const auto tight = rank == poor ? std::make_unique<TightAddressSpace>(12 << 20) : nullptr;
+    const int code = create(owned.size(), &halo);
+    FAILS(rank == poor ? MPI_ERR_NO_MEM : MPI_ERR_OTHER, code,
+          rank == poor ? "memory" : "rank " + std::to_string(poor));
+  }
+  SUCCEEDS(create(2, &halo));
 }
 
 }  // namespace vicinal
