@@ -48,7 +48,7 @@ std::vector<std::string_view> contenders(const PlanOptions& options) {
   if (options.complete && !options.partitioned) {
     return {"automatic", "direct", "tuna-hierarchical", "tuna", "aggregate", "split", "two-step"};
   }
-  return {"automatic", "direct", "aggregate", "split", "cascade", "two-step"};
+  return {"automatic", "direct", "aggregate", "split", "two-step"};
 }
 
 std::uint64_t fingerprint(const Plans& plans) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -7,10 +8,12 @@
 
 namespace vicinal::testing {
 
-/// Lets the address space of this process grow by so little only.
+/// Lets the address space of this process grow by so little only. What malloc() keeps of blocks that were freed may still serve
+/// those of up to 32 MiB; larger ones come from new address space.
 class TightAddressSpace {
  public:
   explicit TightAddressSpace(std::int64_t room) {
+    malloc_trim(0);
     std::ifstream statm("/proc/self/statm");
     std::int64_t pages = 0;
     statm >> pages;
