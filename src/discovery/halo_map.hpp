@@ -37,7 +37,8 @@ struct HaloMap {
 
 // The needed indices may be in any order, be given several times, and be the rank's own. All three
 // forms are collective and throw on every rank when one of them has a fault: an argument fault for
-// an index that is negative, that nobody owns or that two ranks own. They cost O(n log n) for n
+// an index that is negative, that nobody owns or that two ranks own. A rank that has no memory at the end of the last exchange
+// throws alone: who goes on to something collective has to tell the others. They cost O(n log n) for n
 // owned and needed indices, and messages only between ranks that have to do with each other (and
 // with a directory's block).
 
