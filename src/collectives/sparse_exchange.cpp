@@ -114,14 +114,12 @@ Received Received::exchange_blocks(MPI_Comm user, const std::vector<int>& destin
   agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
   MessageData data{buffer, {}, {}, type};
-  if (!fault) {
-    attempt(fault, [&] {
-      for (std::size_t i = 0; i < destinations.size(); ++i) {
-        data.counts.push_back(count);
-        data.displacements.push_back(static_cast<Index>(i) * count);
-      }
-    });
-  }
+  attempt(fault, [&] {
+    for (std::size_t i = 0; i < destinations.size(); ++i) {
+      data.counts.push_back(count);
+      data.displacements.push_back(static_cast<Index>(i) * count);
+    }
+  });
   Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
   std::int64_t bytes = 0;
   attempt(outbox.finding, [&] {

@@ -226,6 +226,8 @@ PendingOperation ireceive(MPI_Comm communicator, std::span<std::byte> into, int 
   return PendingOperation(request);
 }
 
+namespace {
+
 /// One page of memory, as often as it takes: a receive may announce more than comes.
 class Dropped {
  public:
@@ -256,6 +258,8 @@ class Dropped {
   int count_;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
+
+}  // namespace
 
 PendingOperation idrop(MPI_Comm communicator, std::int64_t bytes, int peer, int tag) {
   const Dropped dropped(bytes);

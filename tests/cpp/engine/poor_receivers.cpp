@@ -41,6 +41,7 @@ class Zeros {
 };
 
 constexpr int large = 1 << 28;
+constexpr std::array methods{"personalized", "nonblocking", "locality", "locality-personalized"};
 
 /// Each rank sends the next one a few bytes; the first one sends the last one more than it has memory for, too.
 struct Sending {
@@ -91,7 +92,7 @@ std::unique_ptr<TightAddressSpace> poverty(bool poor) {
 
 TEST(who_has_no_memory_for_a_message_fails_alone) {
   if (world_size() < 2) skip("needs 2 ranks");
-  for (const char* method : {"personalized", "nonblocking", "locality", "locality-personalized"}) {
+  for (const char* method : methods) {
     Sending at;
     const Hints hints{{"vicinal_exchange", method}, {"vicinal_regions", few_regions(at.size)}};
     SUCCEEDS(at.send(hints, false));
@@ -115,7 +116,7 @@ TEST(who_has_no_memory_for_a_message_fails_alone) {
 
 TEST(who_has_no_memory_for_a_request_refuses_to_answer_it) {
   if (world_size() < 2) skip("needs 2 ranks");
-  for (const char* method : {"personalized", "nonblocking", "locality", "locality-personalized"}) {
+  for (const char* method : methods) {
     Sending at;
     const Hints hints{{"vicinal_exchange", method}, {"vicinal_regions", few_regions(at.size)}};
     const bool all_meet = std::string(method).starts_with("locality");
@@ -139,7 +140,7 @@ TEST(who_has_no_memory_for_a_request_refuses_to_answer_it) {
 
 TEST(who_has_no_memory_for_a_reply_fails_alone) {
   if (world_size() < 2) skip("needs 2 ranks");
-  for (const char* method : {"personalized", "nonblocking", "locality", "locality-personalized"}) {
+  for (const char* method : methods) {
     Sending at;
     const Hints hints{{"vicinal_exchange", method}, {"vicinal_regions", few_regions(at.size)}};
     // The next one of the last is the first.
