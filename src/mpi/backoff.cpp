@@ -1,12 +1,17 @@
 // How long to spin, yield and sleep. A message between cores takes about a microsecond, so spinning
 // longer than a few of them only helps when every rank has a core; a sleep of 50 microseconds is
-// short against anything that has not arrived after a thousand yields.
+// short against anything that has not arrived after a thousand yields. To look whether something has
+// come takes MPI some ten microseconds, so where sixteen ranks of a core wait like that, whom they wait
+// for would hardly get it. So whoever is woken late, since the core was taken, sleeps longer the next time,
+// and shorter again when it is free: a large message in shared memory comes in parts, as often as somebody looks.
 #include "mpi/backoff.hpp"
 
 #include <mpi.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <new>
@@ -24,7 +29,10 @@ namespace vicinal::mpi {
 namespace {
 
 constexpr int yield_pauses = 1000;
-constexpr auto nap = std::chrono::microseconds(50);
+constexpr std::chrono::nanoseconds longest_nap = std::chrono::milliseconds(1);
+constexpr int steps_back = 32;  ///< in so many naps on a free core, a nap shrinks to a third
+/// Linux wakes those who sleep up to 50 microseconds late of itself, unless it was told otherwise.
+constexpr auto late_on_a_taken_core = std::chrono::microseconds(100);
 
 /// The waits that sleep. Never destroyed: somebody may wait in the destructor of a static object.
 struct Sleepers {
@@ -63,8 +71,16 @@ void Backoff::pause() {
     ++pauses_;
     sched_yield();
   } else {
-    std::this_thread::sleep_for(nap);
+    nap();
   }
+}
+
+void Backoff::nap() {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  std::this_thread::sleep_for(nap_);
+  const bool is_late = Clock::now() - begin > nap_ + late_on_a_taken_core;
+  nap_ = is_late ? std::min(2 * nap_, longest_nap) : std::max(nap_ - nap_ / steps_back, first_nap);
 }
 
 bool Backoff::yields() const { return pauses_ >= spins.load(std::memory_order_relaxed); }

@@ -15,7 +15,7 @@ namespace vicinal::mpi {
 class Backoff {
  public:
   /// Something has happened: start again with spinning.
-  void reset() { pauses_ = 0; }
+  void reset() { *this = {}; }
   /// Lets a little time pass, more with each call in a row.
   void pause();
   /// From now on, pauses of this process give the core to others at once: there are more ranks than
@@ -27,8 +27,13 @@ class Backoff {
   [[nodiscard]] bool sleeps() const;
 
  private:
+  static constexpr std::chrono::nanoseconds first_nap = std::chrono::microseconds(50);
+
+  void nap();
+
   static inline std::atomic<int> spins = 32;  ///< pauses before the first that yields
   int pauses_ = 0;
+  std::chrono::nanoseconds nap_ = first_nap;
 };
 
 /// What a wait is for, in words, said only when asked. It refers to the function that it is made of, which

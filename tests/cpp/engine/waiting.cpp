@@ -1,6 +1,12 @@
 // Waiting for several requests: whose handle goes, whose error is told, and what is no list at all.
+#include <sched.h>
+
+#include <chrono>
+#include <ctime>
+#include <numeric>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "collectives/request.hpp"
@@ -38,11 +44,68 @@ struct Complete {
   }
 };
 
+/// While it lives, this thread, and what threads it starts, run on one of their cores.
+class OneCore {
+ public:
+  OneCore() {
+    if (sched_getaffinity(0, sizeof before_, &before_) != 0) skip("needs to know its cores");
+    int core = 0;
+    while (!CPU_ISSET(core, &before_)) ++core;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) skip("needs to choose its core");
+  }
+  OneCore(const OneCore&) = delete;
+  OneCore& operator=(const OneCore&) = delete;
+  ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_;
+};
+
+/// Of the processor, that this thread has used.
+std::chrono::duration<double> thread_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 /// An error handler that counts.
 int told = 0;
 void count_errors(MPI_Comm*, int*, ...) { ++told; }
 
 }  // namespace
+
+TEST(many_who_wait_on_one_core_leave_most_of_it_to_others) {
+  if (world_rank() > 0) return;
+  using Seconds = std::chrono::duration<double>;
+  using Clock = std::chrono::steady_clock;
+  const OneCore core;
+  std::vector<Seconds> used(24);
+  std::vector<std::thread> waiting;
+  for (Seconds& mine : used) {
+    waiting.emplace_back([&mine] {
+      mpi::Backoff backoff;
+      const auto look = [&backoff](Clock::time_point end) {
+        const Seconds before = thread_time();
+        while (Clock::now() < end) {
+          const Seconds begin = thread_time();
+          while (thread_time() - begin < std::chrono::microseconds(10)) {
+          }
+          backoff.pause();
+        }
+        return thread_time() - before;
+      };
+      const auto begin = Clock::now();
+      look(begin + std::chrono::milliseconds(500));
+      mine = look(begin + std::chrono::milliseconds(750));
+    });
+  }
+  for (std::thread& thread : waiting) thread.join();
+  // They would take all of it, looked each of them every 50 microseconds.
+  CHECK(std::accumulate(used.begin(), used.end(), Seconds()) < std::chrono::milliseconds(190));
+}
 
 TEST(asking_whom_a_rank_waits_for_loses_nothing) {
   const Duplicate comm;
