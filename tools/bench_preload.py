@@ -1,11 +1,11 @@
 """What the preload library brings a program that knows nothing of it, and what it costs.
 
-    python tools/bench_preload.py [--hosts 4 --ranks-per-host 8] [--pattern random,stencil,tiny,gather,calls,petsc,dolfinx] [--rounds 3]
+    python tools/bench_preload.py [--hosts 4 --ranks-per-host 8] [--pattern random,stencil,tiny,gather,calls,petsc,dolfinx,dolfinx-dealt] [--rounds 3]
 
 Starts a program without the library, with it, and without it again (the control), as often as --rounds says, on isolated
 hosts (tools/hosts.py, root only) or with --hosts 0 on this one, and prints of each thing that is timed the least and
 the median of all batches, and the ratios of the medians of neighbouring runs. The patterns random, stencil, tiny, gather and calls are those of
-bench/preload/unmodified.c; petsc and dolfinx are solvers (tests/integration) on Debian's packages and its Open MPI, which
+bench/preload/unmodified.c; the others are solvers (tests/integration) on Debian's packages and its Open MPI, which
 `make integration` installs.
 """
 
@@ -25,7 +25,7 @@ from integration_runs import ENVIRONMENT, SOURCES, SYSTEM_PYTHON, petsc_folder  
 from vicinal_command.launch import command, find_mpi  # noqa: E402
 
 BUILD = ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")
-SOLVERS = {"petsc": "krylov.py", "dolfinx": "poisson.py"}
+SOLVERS = {"petsc": ["krylov.py"], "dolfinx": ["poisson.py"], "dolfinx-dealt": ["poisson.py", "--dealt"]}
 PATIENCE = 180  # seconds for a program
 ATTEMPTS = 6
 Times = dict[str, list[float]]
@@ -49,7 +49,8 @@ def run(options: argparse.Namespace, pattern: str, preloaded: bool) -> Times:
         mpi = find_mpi("/usr")
         if mpi.abi != "openmpi":
             raise SystemExit("the packages for DOLFINx and PETSc are of Open MPI, but /usr/bin/mpiexec is another's")
-        program = [str(SYSTEM_PYTHON), str(SOURCES / SOLVERS[pattern]), "--time"]
+        solver, *its_options = SOLVERS[pattern]
+        program = [str(SYSTEM_PYTHON), str(SOURCES / solver), *its_options, "--time"]
     else:
         mpi = find_mpi(options.mpi)
         program = [str(BUILD / "bench" / f"unmodified_{mpi.abi}"), pattern]

@@ -123,20 +123,21 @@ def dolfinx(part: Part, needs: Needs, preload: Path) -> None:
     needs.packages("python3-dolfinx", "openmpi-bin")
     mpi = debian_mpi("openmpi")
 
-    def solve(ranks: int, before: Path | None) -> tuple[float | None, Ran, list[str]]:
-        done = run(mpi, ranks, [SYSTEM_PYTHON, SOURCES / "poisson.py"], before, 120, petsc_folder())
+    def solve(ranks: int, division: list[str], before: Path | None) -> tuple[float | None, Ran, list[str]]:
+        done = run(mpi, ranks, [SYSTEM_PYTHON, SOURCES / "poisson.py", *division], before, 120, petsc_folder())
         said = NORM.search(done.output)
         if done.code != 0 or said is None:
             return None, done, [f"it {done.ended}: {last_words(done.output)}"]
         wrong = int(said.group(2))
         return float(said.group(1)), done, [f"{wrong} ghosts are not their owners' values"] if wrong else []
 
-    for ranks in (4, 8):
+    for ranks, division in (4, []), (8, []), (8, ["--dealt"]):
+        name = " ".join([f"{ranks} ranks", *division])
         norms = []
         for _ in range(3):
-            norm, _, faults = solve(ranks, None)
+            norm, _, faults = solve(ranks, division, None)
             if norm is None or faults:
-                part.report(f"{ranks} ranks", [f"alone: {fault}" for fault in faults], "without the library")
+                part.report(name, [f"alone: {fault}" for fault in faults], "without the library")
             else:
                 norms.append(norm)
         if not norms:
@@ -145,14 +146,14 @@ def dolfinx(part: Part, needs: Needs, preload: Path) -> None:
         middle = sorted(norms)[len(norms) // 2]
         spread = (max(norms) - min(norms)) / middle
         for turn in range(2):
-            norm, done, faults = solve(ranks, preload)
+            norm, done, faults = solve(ranks, division, preload)
             away = abs(norm - middle) / middle if norm is not None else 0
             if away > max(spread, TOLERANCE):
                 faults.append(f"the norm is {norm!r}, alone {middle!r}")
             if norm is not None and done.plans == 0:
                 faults.append("no plan was made")
             figures = f"norm {norm!r}, {away:.1e} from those alone, which differ by {spread:.1e}; {done.plans} plans"
-            part.report(f"{ranks} ranks, run {turn + 1}", faults, figures)
+            part.report(f"{name}, run {turn + 1}", faults, figures)
 
 
 def petsc(part: Part, needs: Needs, preload: Path) -> None:
