@@ -21,10 +21,14 @@ bool Call::advance(Polls polls) noexcept {
       if (!may_begin()) return false;
       after_.reset();
       begin();
-      // On another thread, a call with the same tags may begin from here on.
+      has_tags_.store(holds_tags(), std::memory_order_relaxed);
+      // On another thread, a call with the same tags may begin from here on, unless it has them still.
       stage_ = Stage::running;
     }
     if (stage_ == Stage::running && poll(polls)) stage_ = Stage::over;
+    if (has_tags_.load(std::memory_order_relaxed)) {
+      has_tags_.store(stage_ == Stage::running && holds_tags(), std::memory_order_release);
+    }
   } catch (...) {
     fault_ = std::current_exception();
     after_.reset();

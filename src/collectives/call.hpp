@@ -36,10 +36,11 @@ class Call : public Activity {
   [[nodiscard]] bool over() const { return stage_.load(std::memory_order_acquire) == Stage::over; }
   /// Polls until it is over, progressing whatever is active.
   void finish();
-  /// Whether a later call with the same tags may not begin yet.
+  /// Whether a later call with the same tags may not begin yet. Without the claim.
   [[nodiscard]] bool holds_up() const {
     const Stage stage = stage_.load(std::memory_order_acquire);
-    return stage == Stage::queued || (stage == Stage::running && holds_tags());
+    return stage == Stage::queued ||
+           (stage == Stage::running && has_tags_.load(std::memory_order_acquire));
   }
   /// What it has ended with, if not well. Once it is over.
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
@@ -59,7 +60,7 @@ class Call : public Activity {
   virtual bool poll(Polls polls) = 0;
   /// Whether somebody may depend on its being advanced.
   [[nodiscard]] virtual bool wants_progress() const = 0;
-  /// Whether, while it runs, nobody else may receive with its tags.
+  /// Whether, while it runs, nobody else may receive with its tags. With the claim held; once false, for good.
   [[nodiscard]] virtual bool holds_tags() const { return false; }
 
  private:
@@ -69,6 +70,7 @@ class Call : public Activity {
 
   std::shared_ptr<const Call> after_;
   std::atomic<Stage> stage_ = Stage::queued;
+  std::atomic<bool> has_tags_ = false;  ///< what holds_tags() has said, for those without the claim
   std::exception_ptr fault_;
 };
 
