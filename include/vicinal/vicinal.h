@@ -648,8 +648,9 @@ VICINAL_API int vicinal_start(vicinal_request* request);
 VICINAL_API int vicinal_startall(int count, vicinal_request requests[]);
 
 /* Sets *flag to whether the execution is complete (or none is in flight); where it is not, every exchange
- * of the process has been progressed. A persistent request stays; any other is set to NULL when complete,
- * or when its execution has failed. Local. */
+ * of the process has been progressed, and where there are more ranks than cores, another one has had this
+ * core. A persistent request stays; any other is set to NULL when complete, or when its execution has
+ * failed. Local. */
 VICINAL_API int vicinal_test(vicinal_request* request, int* flag);
 
 /* Waits for completion, progressing every exchange of the process meanwhile. Never blocks inside MPI:

@@ -7,6 +7,7 @@
 
 #include "execute/activity.hpp"
 #include "memory/kind.hpp"
+#include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
@@ -173,6 +174,7 @@ bool PersistentRequest::has_arrived(int neighbor, int partition) {
   progress();
   if (partitions_->has_arrived(neighbor, partition)) return true;
   executions().check();
+  mpi::Backoff::give_way();
   return false;
 }
 

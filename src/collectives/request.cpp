@@ -21,6 +21,12 @@ void Request::mark_ready(int, int, int) { refuse_partitions(); }
 bool Request::has_arrived(int, int) { refuse_partitions(); }
 
 bool Request::test() {
+  const bool over = look();
+  if (!over) mpi::Backoff::give_way();
+  return over;
+}
+
+bool Request::look() {
   if (!in_flight() || advance()) return true;
   progress();
   return false;
@@ -54,7 +60,7 @@ Found wait_any(std::span<Request* const> requests) {
       any = true;
       const int position = static_cast<int>(i);
       try {
-        if (request->test()) return {position, nullptr};
+        if (request->look()) return {position, nullptr};
       } catch (...) {
         return {position, std::current_exception()};
       }

@@ -36,8 +36,10 @@ class Request {
   /// be started by itself.
   virtual void start() = 0;
   /// True where none is in flight (any more). Progresses whatever is active. Throws what the execution has
-  /// failed with, which is over then.
+  /// failed with, which is over then. Whoever tests in a loop gives the core to others, where ranks share cores.
   bool test();
+  /// The same for those that let time pass themselves.
+  bool look();
   /// Polls until that is so. Throws as test().
   void wait();
   /// The same, but what a GPU has still to do in the target need not be done yet: what is put on that stream of its from then on comes

@@ -78,7 +78,7 @@ class ExecutionToken final : public Token {
 bool Token::advance() noexcept {
   if (!under_way_) return true;
   bool over = false;
-  const int code = c_api::guarded(error_communicator(), [&] { over = request_->test(); });
+  const int code = c_api::guarded(error_communicator(), [&] { over = request_->look(); });
   if (code == MPI_SUCCESS && !over) return false;
   end(code);
   return true;

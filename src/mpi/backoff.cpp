@@ -83,6 +83,10 @@ void Backoff::nap() {
   nap_ = is_late ? std::min(2 * nap_, longest_nap) : std::max(nap_ - nap_ / steps_back, first_nap);
 }
 
+void Backoff::give_way() {
+  if (Backoff().yields()) sched_yield();
+}
+
 bool Backoff::yields() const { return pauses_ >= spins.load(std::memory_order_relaxed); }
 
 bool Backoff::sleeps() const {

@@ -21,6 +21,9 @@ class Backoff {
   /// From now on, pauses of this process give the core to others at once: there are more ranks than
   /// cores.
   static void share_cores() { spins.store(0, std::memory_order_relaxed); }
+  /// Gives the core to others once, where there are more ranks than cores: for those who look again and again on
+  /// their own.
+  static void give_way();
   /// Whether the next pause gives the core to others.
   [[nodiscard]] bool yields() const;
   /// Whether the next pause sleeps: nothing has happened for long.

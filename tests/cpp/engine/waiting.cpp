@@ -1,10 +1,12 @@
 // Waiting for several requests: whose handle goes, whose error is told, and what is no list at all.
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <ctime>
 #include <numeric>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -105,6 +107,36 @@ TEST(many_who_wait_on_one_core_leave_most_of_it_to_others) {
   for (std::thread& thread : waiting) thread.join();
   // They would take all of it, looked each of them every 50 microseconds.
   CHECK(std::accumulate(used.begin(), used.end(), Seconds()) < std::chrono::milliseconds(190));
+}
+
+TEST(who_tests_in_a_loop_gives_the_core_to_others) {
+  if (world_size() < 2) skip("needs 2 ranks");
+  Complete all;
+  if (!mpi::Backoff().yields()) skip("needs more ranks than cores");
+  const bool late = all.rank == all.size - 1;
+  vicinal_request request = VICINAL_REQUEST_NULL;
+  if (!late) SUCCEEDS(all.begin(1, &request));
+  if (all.rank == 0) {
+    const OneCore core;
+    const std::jthread other([](const std::stop_token& stop) {
+      while (!stop.stop_requested()) std::this_thread::yield();
+    });
+    const auto switches = [] {
+      rusage usage{};
+      getrusage(RUSAGE_THREAD, &usage);
+      return usage.ru_nivcsw + usage.ru_nvcsw;
+    };
+    const auto before = switches();
+    for (int i = 0; i < 100; ++i) {
+      int done = 1;
+      SUCCEEDS(vicinal_test(&request, &done));
+      CHECK_EQUAL(done, 0);
+    }
+    CHECK(switches() - before >= 50);
+  }
+  MPI_Barrier(all.comm);
+  if (late) SUCCEEDS(all.begin(1, &request));
+  SUCCEEDS(vicinal_wait(&request));
 }
 
 TEST(asking_whom_a_rank_waits_for_loses_nothing) {
