@@ -422,7 +422,7 @@ VICINAL_API int vicinal_pready_list(vicinal_request request, int neighbor, int l
 
 /* Sets *flag to whether a partition of what comes from source `neighbor` may be read; always, where the
  * request is not in flight, and for MPI_PROC_NULL. Where it may not, every exchange of the process has been
- * progressed. Local; several threads may call it at once where MPI gives MPI_THREAD_MULTIPLE.
+ * progressed, and the core offered to others as by vicinal_test. Local; several threads may call it at once where MPI gives MPI_THREAD_MULTIPLE.
  * Errors: MPI_ERR_ARG and MPI_ERR_REQUEST as above; what the execution has failed with, of which vicinal_wait
  * tells, too. */
 VICINAL_API int vicinal_parrived(vicinal_request request, int neighbor, int partition, int* flag);
@@ -648,8 +648,8 @@ VICINAL_API int vicinal_start(vicinal_request* request);
 VICINAL_API int vicinal_startall(int count, vicinal_request requests[]);
 
 /* Sets *flag to whether the execution is complete (or none is in flight); where it is not, every exchange
- * of the process has been progressed, and where there are more ranks than cores, another one has had this
- * core. A persistent request stays; any other is set to NULL when complete, or when its execution has
+ * of the process has been progressed, and where there are more ranks than cores, the core has been offered
+ * to others. A persistent request stays; any other is set to NULL when complete, or when its execution has
  * failed. Local. */
 VICINAL_API int vicinal_test(vicinal_request* request, int* flag);
 

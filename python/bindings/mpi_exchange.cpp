@@ -121,8 +121,7 @@ void Operands::check_ghosts(Index ghost_count) const {
   }
 }
 
-Operator read_operator(nb::handle op, const ValueType& type, Index values) {
-  Operator result;
+Combine read_operator(nb::handle op, const ValueType& type, Index values) {
   MPI_Op handle = MPI_OP_NULL;
   const bool word = nb::isinstance<nb::str>(op);
   if (word) {
@@ -135,17 +134,17 @@ Operator read_operator(nb::handle op, const ValueType& type, Index values) {
     }
     handle = handle_at<MPI_Op>(address_of(op));
   }
-  if (handle == MPI_REPLACE) return result;
+  if (handle == MPI_REPLACE) return {};
   const MPI_Datatype datatype = datatype_of(type);
   if (datatype == MPI_DATATYPE_NULL) {
     fail(Fault::type, "x holds ", name(type),
          ", which MPI has no type for; only op='replace' is possible");
   }
-  result.combine = combine_of(handle, datatype, values);
-  if (result.combine.user_op == MPI_OP_NULL) return result;
-  result.is_foreign = !word && !nb::cast<bool>(op.attr("is_predefined"));
-  if (!result.is_foreign) try_operator(handle, datatype, type);
-  return result;
+  const Combine combine = combine_of(handle, datatype, values);
+  if (combine.user_op == MPI_OP_NULL) return combine;
+  const bool is_foreign = !word && !nb::cast<bool>(op.attr("is_predefined"));
+  if (!is_foreign) try_operator(handle, datatype, type);
+  return combine;
 }
 
 }  // namespace vicinal::python

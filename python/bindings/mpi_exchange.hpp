@@ -35,10 +35,6 @@ struct Operands {
 std::optional<std::uintptr_t> read_stream(nanobind::handle stream);
 
 /// The combination that `op`, a word or an operator of mpi4py, stands for.
-struct Operator {
-  Combine combine;
-  bool is_foreign = false;  ///< a function of the user's, perhaps written in Python
-};
-Operator read_operator(nanobind::handle op, const ValueType& type, Index values);
+Combine read_operator(nanobind::handle op, const ValueType& type, Index values);
 
 }  // namespace vicinal::python

@@ -188,7 +188,10 @@ class NeighborRequest final : public Pending {
 
   vicinal::Request* request() override { return request_.get(); }
   void start() { alive().start(); }
-  bool test() { return request_ == nullptr || request_->test(); }
+  bool test() {
+    const nb::gil_scoped_release released;
+    return request_ == nullptr || request_->test();
+  }
   void wait() {
     const nb::gil_scoped_release released;
     if (request_ != nullptr) request_->wait();

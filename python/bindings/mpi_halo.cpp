@@ -29,7 +29,6 @@ namespace {
 struct Transfer {
   Operands operands;
   bool reverse = false;
-  bool is_foreign = false;              ///< see Operator
   vicinal::Request* request = nullptr;  ///< null once complete
   nb::object result;
 };
@@ -115,28 +114,26 @@ class HaloState {
     auto transfer = std::make_shared<Transfer>();
     transfer->reverse = true;
     Operands& operands = transfer->operands;
-    Operator combination;
+    Combine combine;
     told_to_others(true, [&] {
       operands.owned.view(x, "x");
       if (!ghosts.is_none()) operands.ghosts.view(ghosts, "the array of ghosts");
       operands.check(owned_count(), ghost_count());
       operands.owned.require_writable("x");
-      combination = read_operator(op, operands.owned.type(), operands.shape.values);
+      combine = read_operator(op, operands.owned.type(), operands.shape.values);
       operands.follow(stream);
     });
-    transfer->is_foreign = combination.is_foreign;
     ValueShape shape = operands.shape;
     std::swap(shape.source_stride, shape.target_stride);
-    vicinal::Request& request = halo().start_reverse(operands.owned.data(), operands.ghost_data,
-                                                     shape, combination.combine);
+    vicinal::Request& request =
+        halo().start_reverse(operands.owned.data(), operands.ghost_data, shape, combine);
     return launched(std::move(transfer), request);
   }
 
   bool test(const std::shared_ptr<Transfer>& transfer) {
     if (transfer->request == nullptr) return true;
     guarded(transfer, [&] {
-      if (!transfer->is_foreign) return transfer->request->test();
-      // Another thread may be running this exchange's operator, and need the GIL for it.
+      // Another thread may be running this exchange's operator, and need the GIL for it; and a test may give the core to others.
       const nb::gil_scoped_release released;
       return transfer->request->test();
     });

@@ -38,7 +38,7 @@ class Request {
   /// True where none is in flight (any more). Progresses whatever is active. Throws what the execution has
   /// failed with, which is over then. Whoever tests in a loop gives the core to others, where ranks share cores.
   bool test();
-  /// The same for those that let time pass themselves.
+  /// The same for passes over all requests, and for those that pause themselves.
   bool look();
   /// Polls until that is so. Throws as test().
   void wait();
@@ -50,7 +50,7 @@ class Request {
   /// thread, without a lock and without waiting. A request fault where there are no partitions.
   virtual void mark_ready(int neighbor, int first, int last);
   /// Whether a partition of what comes from an entry may be read; progresses whatever is active where it may
-  /// not. Throws as test(), but leaves the execution to be waited for.
+  /// not, and gives the core to others as test(). Throws as test(), but leaves the execution to be waited for.
   virtual bool has_arrived(int neighbor, int partition);
   /// Goes on with a sentence: what it waits for. Of one in flight.
   virtual void name_awaited(std::ostream& out) const = 0;

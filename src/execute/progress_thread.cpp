@@ -49,7 +49,8 @@ class ProgressThread {
 
  private:
   void run() {
-    mpi::Backoff backoff;
+    mpi::Backoff backoff(
+        mpi::Backoff::Naps::short_ones);  // its looks are short, and a program may count on it soon
     while (!stop_) {
       if (active_count() > 0) {
         backoff.reset();

@@ -1,9 +1,9 @@
 // How long to spin, yield and sleep. A message between cores takes about a microsecond, so spinning
 // longer than a few of them only helps when every rank has a core; a sleep of 50 microseconds is
 // short against anything that has not arrived after a thousand yields. To look whether something has
-// come takes MPI some ten microseconds, so where sixteen ranks of a core wait like that, whom they wait
-// for would hardly get it. So whoever is woken late, since the core was taken, sleeps longer the next time,
-// and shorter again when it is free: a large message in shared memory comes in parts, as often as somebody looks.
+// come, and to be woken for it, takes several microseconds, so where sixteen ranks of a core wait like that, whom
+// they wait for would hardly get it. So where ranks may share cores, whoever is woken late, since the core was taken, sleeps longer the
+// next time, and shorter again when it is free: a large message in shared memory comes in parts, as often as somebody looks.
 #include "mpi/backoff.hpp"
 
 #include <mpi.h>
@@ -29,8 +29,8 @@ namespace vicinal::mpi {
 namespace {
 
 constexpr int yield_pauses = 1000;
-constexpr std::chrono::nanoseconds longest_nap = std::chrono::milliseconds(1);
-constexpr int steps_back = 32;  ///< in so many naps on a free core, a nap shrinks to a third
+/// A nap that was late doubles the next, one that was not takes this part of it: they grow where more than one in 23 is late.
+constexpr int shrink_by = 32;
 /// Linux wakes those who sleep up to 50 microseconds late of itself, unless it was told otherwise.
 constexpr auto late_on_a_taken_core = std::chrono::microseconds(100);
 
@@ -79,12 +79,14 @@ void Backoff::nap() {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   std::this_thread::sleep_for(nap_);
+  const bool alone = !shares_cores() && !may_share.load(std::memory_order_relaxed);
+  if (naps_ == Naps::short_ones || alone) return;
   const bool is_late = Clock::now() - begin > nap_ + late_on_a_taken_core;
-  nap_ = is_late ? std::min(2 * nap_, longest_nap) : std::max(nap_ - nap_ / steps_back, first_nap);
+  nap_ = is_late ? std::min(2 * nap_, longest_nap) : std::max(nap_ - nap_ / shrink_by, first_nap);
 }
 
 void Backoff::give_way() {
-  if (Backoff().yields()) sched_yield();
+  if (shares_cores()) sched_yield();
 }
 
 bool Backoff::yields() const { return pauses_ >= spins.load(std::memory_order_relaxed); }

@@ -8,21 +8,28 @@
 #include <atomic>
 #include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <iosfwd>
 
 namespace vicinal::mpi {
 
 class Backoff {
  public:
+  /// Whether sleeps become longer where others want the core.
+  enum class Naps : std::uint8_t { as_cores_allow, short_ones };
+  explicit Backoff(Naps naps = Naps::as_cores_allow) : naps_(naps) {}
   /// Something has happened: start again with spinning.
-  void reset() { *this = {}; }
+  void reset() { *this = Backoff(naps_); }
   /// Lets a little time pass, more with each call in a row.
   void pause();
   /// From now on, pauses of this process give the core to others at once: there are more ranks than
   /// cores.
   static void share_cores() { spins.store(0, std::memory_order_relaxed); }
-  /// Gives the core to others once, where there are more ranks than cores: for those who look again and again on
-  /// their own.
+  [[nodiscard]] static bool shares_cores() { return spins.load(std::memory_order_relaxed) == 0; }
+  /// As far as is known by now, each rank has a core.
+  static void have_cores() { may_share.store(false, std::memory_order_relaxed); }
+  /// Offers the core to others once, where there are more ranks than cores: after a look of those who may look again and
+  /// again.
   static void give_way();
   /// Whether the next pause gives the core to others.
   [[nodiscard]] bool yields() const;
@@ -31,10 +38,13 @@ class Backoff {
 
  private:
   static constexpr std::chrono::nanoseconds first_nap = std::chrono::microseconds(50);
+  static constexpr std::chrono::nanoseconds longest_nap = std::chrono::milliseconds(1);
 
   void nap();
 
   static inline std::atomic<int> spins = 32;  ///< pauses before the first that yields
+  static inline std::atomic<bool> may_share = true;
+  Naps naps_;
   int pauses_ = 0;
   std::chrono::nanoseconds nap_ = first_nap;
 };

@@ -122,7 +122,11 @@ std::int64_t Communicator::learn_places(std::int64_t number, std::span<std::int6
   // Whatever a person says: a rank that spins holds up those it waits for.
   for (CpuClaim& claim : claims) claim.told = -1;
   const std::vector<CoreShare> bound = core_shares(places_.node_of, claims);
-  if (bound[static_cast<std::size_t>(rank_)].is_crowded()) Backoff::share_cores();
+  if (bound[static_cast<std::size_t>(rank_)].is_crowded()) {
+    Backoff::share_cores();
+  } else {
+    Backoff::have_cores();
+  }
   for (int rank = 0; rank < size_; ++rank) {
     const auto i = static_cast<std::size_t>(rank);
     if (places_.node_of[i] != places_.node_of[static_cast<std::size_t>(rank_)]) continue;

@@ -1,9 +1,9 @@
-// Waiting for several requests: whose handle goes, whose error is told, and what is no list at all.
+// Waiting: who has the core meanwhile, and for several requests, whose handle goes, whose error is told, and what is no list
+// at all.
 #include <sched.h>
 #include <sys/resource.h>
 
-#include <chrono>
-#include <ctime>
+#include <barrier>
 #include <numeric>
 #include <sstream>
 #include <stop_token>
@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "choose/measuring.hpp"
 #include "collectives/request.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
@@ -46,31 +47,15 @@ struct Complete {
   }
 };
 
-/// While it lives, this thread, and what threads it starts, run on one of their cores.
-class OneCore {
- public:
-  OneCore() {
-    if (sched_getaffinity(0, sizeof before_, &before_) != 0) skip("needs to know its cores");
-    int core = 0;
-    while (!CPU_ISSET(core, &before_)) ++core;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0) skip("needs to choose its core");
-  }
-  OneCore(const OneCore&) = delete;
-  OneCore& operator=(const OneCore&) = delete;
-  ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
-
- private:
-  cpu_set_t before_;
-};
-
-/// Of the processor, that this thread has used.
-std::chrono::duration<double> thread_time() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+/// Whether all ranks share cores, and may choose theirs. Collective.
+bool all_share_cores() {
+  const Duplicate comm;
+  static_cast<void>(mpi::Communicator::of(comm));  // looks around
+  cpu_set_t cores;
+  int mine = mpi::Backoff::shares_cores() && sched_getaffinity(0, sizeof cores, &cores) == 0 &&
+             sched_setaffinity(0, sizeof cores, &cores) == 0;
+  MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return mine != 0;
 }
 
 /// An error handler that counts.
@@ -80,44 +65,47 @@ void count_errors(MPI_Comm*, int*, ...) { ++told; }
 }  // namespace
 
 TEST(many_who_wait_on_one_core_leave_most_of_it_to_others) {
+  if (!all_share_cores()) skip("needs more ranks than cores");
   if (world_rank() > 0) return;
-  using Seconds = std::chrono::duration<double>;
-  using Clock = std::chrono::steady_clock;
-  const OneCore core;
-  std::vector<Seconds> used(24);
-  std::vector<std::thread> waiting;
-  for (Seconds& mine : used) {
-    waiting.emplace_back([&mine] {
-      mpi::Backoff backoff;
-      const auto look = [&backoff](Clock::time_point end) {
-        const Seconds before = thread_time();
-        while (Clock::now() < end) {
-          const Seconds begin = thread_time();
-          while (thread_time() - begin < std::chrono::microseconds(10)) {
+  const measuring::Keeping one_core(measuring::Keeping::On::first);
+  constexpr int threads = 24;
+  constexpr double settling = 0.15, measured = 0.25;  // seconds
+  std::barrier all_asleep(threads);
+  std::vector<double> used(threads);
+  {
+    std::vector<std::jthread> waiting;
+    for (double& mine : used) {
+      waiting.emplace_back([&mine, &all_asleep] {
+        mpi::Backoff backoff;
+        const auto look = [&backoff] {
+          const double begin = measuring::processor_time();
+          while (measuring::processor_time() - begin < 1e-5) {
           }
           backoff.pause();
-        }
-        return thread_time() - before;
-      };
-      const auto begin = Clock::now();
-      look(begin + std::chrono::milliseconds(500));
-      mine = look(begin + std::chrono::milliseconds(750));
-    });
+        };
+        while (!backoff.sleeps()) look();
+        all_asleep.arrive_and_wait();
+        const double settled = measuring::now() + settling;
+        while (measuring::now() < settled) look();
+        const double before = measuring::processor_time();
+        while (measuring::now() < settled + measured) look();
+        mine = measuring::processor_time() - before;
+      });
+    }
   }
-  for (std::thread& thread : waiting) thread.join();
   // They would take all of it, looked each of them every 50 microseconds.
-  CHECK(std::accumulate(used.begin(), used.end(), Seconds()) < std::chrono::milliseconds(190));
+  CHECK(std::accumulate(used.begin(), used.end(), 0.0) < 0.75 * measured);
 }
 
 TEST(who_tests_in_a_loop_gives_the_core_to_others) {
   if (world_size() < 2) skip("needs 2 ranks");
   Complete all;
-  if (!mpi::Backoff().yields()) skip("needs more ranks than cores");
+  if (!all_share_cores()) skip("needs more ranks than cores");
   const bool late = all.rank == all.size - 1;
   vicinal_request request = VICINAL_REQUEST_NULL;
   if (!late) SUCCEEDS(all.begin(1, &request));
   if (all.rank == 0) {
-    const OneCore core;
+    const measuring::Keeping one_core(measuring::Keeping::On::first);
     const std::jthread other([](const std::stop_token& stop) {
       while (!stop.stop_requested()) std::this_thread::yield();
     });
