@@ -422,9 +422,9 @@ VICINAL_API int vicinal_pready_list(vicinal_request request, int neighbor, int l
 
 /* Sets *flag to whether a partition of what comes from source `neighbor` may be read; always, where the
  * request is not in flight, and for MPI_PROC_NULL. Where it may not, every exchange of the process has been
- * progressed, and the core offered to others as by vicinal_test. Local; several threads may call it at once where MPI gives MPI_THREAD_MULTIPLE.
- * Errors: MPI_ERR_ARG and MPI_ERR_REQUEST as above; what the execution has failed with, of which vicinal_wait
- * tells, too. */
+ * progressed, and the core offered to others as by vicinal_test. Local; several threads may call it at once
+ * where MPI gives MPI_THREAD_MULTIPLE. Errors: MPI_ERR_ARG and MPI_ERR_REQUEST as above; what the execution
+ * has failed with, of which vicinal_wait tells, too. */
 VICINAL_API int vicinal_parrived(vicinal_request request, int neighbor, int partition, int* flag);
 
 /* The same with a datatype, a count and a displacement in bytes for each block. */

@@ -27,7 +27,7 @@ bool Call::advance(Polls polls) noexcept {
     }
     if (stage_ == Stage::running && poll(polls)) stage_ = Stage::over;
     if (has_tags_.load(std::memory_order_relaxed)) {
-      has_tags_.store(stage_ == Stage::running && holds_tags(), std::memory_order_release);
+      has_tags_.store(holds_tags(), std::memory_order_release);
     }
   } catch (...) {
     fault_ = std::current_exception();
