@@ -659,12 +659,28 @@ VICINAL_API int vicinal_test(vicinal_request* request, int* flag);
 VICINAL_API int vicinal_wait(vicinal_request* request);
 VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
 
-/* As vicinal_wait, but what a GPU has still to do in the buffer that is filled is not waited for: what is put on
- * `stream` of that GPU (a CUstream, cudaStream_t or hipStream_t; NULL is the default stream) from now on comes
- * after it. Until then both buffers may be used on `stream` only, and must not be freed. A fault of the GPU in
- * this is told of by a later start of the request, or of the halo. What another rank has lent is waited for. Of other
- * requests, and where nothing of that kind is left, this is vicinal_wait. Local. Errors: as vicinal_wait. */
+/* As vicinal_wait, but what is put on `stream` of a GPU (a CUstream, cudaStream_t or hipStream_t; NULL is the
+ * default stream) from now on comes after the execution, of which some may be left: what the GPU has still to do in
+ * the buffer that is filled; and with MPI_THREAD_MULTIPLE and CUDA of version 11.7 or later all of it, which a thread of
+ * the library's brings to its end, and for which the process does not wait at all. Until then both buffers may be used
+ * on `stream` only, and must not be freed. A fault is told of by a later start of the request, or of the halo; `stream`
+ * goes on all the same. Of requests whose buffers lie on no GPU, and of nonblocking calls, this is vicinal_wait.
+ * A stream that waits so occupies one of the queues that the GPU's driver has for the process's streams
+ * (CUDA_DEVICE_MAX_CONNECTIONS; 8, and 2 under NVIDIA's MPS, unless it is set): where as many might wait but one, the
+ * process waits. Where `stream` is being captured into a graph, the execution must have been started by it.
+ * Local. Errors: as vicinal_wait. */
 VICINAL_API int vicinal_wait_on_stream(vicinal_request* request, void* stream);
+
+/* Begins an execution of a persistent request once `stream` gets there: after what is on it so far, and for neither does
+ * the process wait. It goes on beside the program, by a thread of the library's. Its end is waited for by
+ * vicinal_wait_on_stream, or by vicinal_wait and vicinal_test, before the next start. Where `stream` is being captured into a
+ * graph, each launch of the graph executes the request, which is then the graph's alone until it is freed: so must be
+ * its end, by vicinal_wait_on_stream; one launch is to end before the next begins; a fault is told of by vicinal_test and
+ * vicinal_wait afterwards; the graph must not be launched any more when the request is freed; all ranks launch equally often;
+ * and exchanges that may be under way at once must be fewer than the queues of vicinal_wait_on_stream. Local. Errors:
+ * MPI_ERR_REQUEST where the request is not persistent, or in flight; MPI_ERR_UNSUPPORTED_OPERATION without MPI_THREAD_MULTIPLE, with
+ * partitions, with AMD's GPUs, and where the process uses none. */
+VICINAL_API int vicinal_start_on_stream(vicinal_request* request, void* stream);
 
 /* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. Where one has failed,
  * *index is the position of that one, its handle is treated as by vicinal_test, and what is returned is its
@@ -733,6 +749,17 @@ VICINAL_API int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned,
                                            int64_t owned_stride, void* ghosts, int64_t ghost_stride,
                                            int64_t vectors, int64_t values, MPI_Datatype type,
                                            vicinal_request* request);
+
+/* Makes a persistent request of vicinal_halo_start, and of vicinal_halo_reverse_start, for these arrays: started by
+ * vicinal_start or vicinal_start_on_stream, again and again, until it is freed by vicinal_request_free. It has a plan of its own, so
+ * it keeps step with no other exchange, and it may outlive the halo. Collective over the halo's communicator; all
+ * ranks start it equally often. An operator of the user's, and its datatype, must stay as long as the request. Errors, on every rank: those of
+ * vicinal_halo_start. */
+VICINAL_API int vicinal_halo_init(vicinal_halo halo, const void* owned, void* ghosts,
+                                  int64_t values, MPI_Datatype type, vicinal_request* request);
+VICINAL_API int vicinal_halo_reverse_init(vicinal_halo halo, void* owned, const void* ghosts,
+                                          int64_t values, MPI_Datatype type, MPI_Op op,
+                                          vicinal_request* request);
 
 /* Begins the reverse: each ghost's value is brought to its owner, where `op` combines it with the owned
  * value: MPI_SUM, MPI_MIN, MPI_MAX, MPI_REPLACE (the last in order stays), or any operator that

@@ -133,6 +133,7 @@ NB_MODULE(VICINAL_MODULE, m) {
   m.def("dump", [] { vicinal::describe_pending(std::cerr); });
   py::bind_calibrate(m);
   py::bind_gpu_scatter(m);
+  py::bind_request(m);
   py::bind_halo(m);
   py::bind_graph(m);
   py::bind_sparse(m);

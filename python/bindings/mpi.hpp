@@ -79,6 +79,7 @@ void bind_calibrate(nanobind::module_& module);
 void bind_gpu_scatter(nanobind::module_& module);
 void bind_halo(nanobind::module_& module);
 void bind_graph(nanobind::module_& module);
+void bind_request(nanobind::module_& module);
 void bind_sparse(nanobind::module_& module);
 
 }  // namespace vicinal::python

@@ -17,6 +17,7 @@
 #include "mpi.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi_array.hpp"
+#include "mpi_request.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -124,7 +125,7 @@ void check_items(const std::vector<Index>& items, const EdgeData& send) {
   }
 }
 
-class NeighborRequest final : public Pending {
+class NeighborRequest final : public PythonRequest {
  public:
   /// With settings it is persistent, and planned; without, a call that has begun.
   NeighborRequest(std::shared_ptr<Graph> graph, const Collective& collective, const GivenSide& send,
@@ -169,66 +170,26 @@ class NeighborRequest final : public Pending {
     }
     const nb::gil_scoped_release released;
     if (given) {
-      auto planned = std::make_unique<PersistentRequest>(std::move(graph), std::move(arguments),
-                                                         settings, std::move(fault));
-      planned_ = planned.get();
-      request_ = std::move(planned);
+      own(std::unique_ptr<ExecutionRequest>(std::make_unique<PersistentRequest>(
+          std::move(graph), std::move(arguments), settings, std::move(fault))));
     } else if (form == Form::blocking) {
       complete_neighbor_call(*graph, std::move(arguments), std::move(fault));
     } else {
-      request_ = begin_neighbor_call(graph, std::move(arguments), std::move(fault));
+      own(begin_neighbor_call(graph, std::move(arguments), std::move(fault)));
     }
   }
 
-  /// Waits for what is in flight, for which another thread may need the GIL.
-  ~NeighborRequest() override {
-    const nb::gil_scoped_release released;
-    request_.reset();
-  }
-
-  vicinal::Request* request() override { return request_.get(); }
-  void start() { alive().start(); }
-  bool test() {
-    const nb::gil_scoped_release released;
-    return request_ == nullptr || request_->test();
-  }
-  void wait() {
-    const nb::gil_scoped_release released;
-    if (request_ != nullptr) request_->wait();
-  }
-  void mark_ready(int neighbor, int first, int last) {
-    const nb::gil_scoped_release released;
-    alive().mark_ready(neighbor, first, last);
-  }
-  bool has_arrived(int neighbor, int partition) {
-    const nb::gil_scoped_release released;
-    return alive().has_arrived(neighbor, partition);
-  }
-  void free() {
-    wait();
-    request_.reset();
-    planned_ = nullptr;
-    send_.release();
-    receive_.release();
-  }
-  [[nodiscard]] const AgreedPlan& plan() {
-    alive();
-    require(planned_ != nullptr, Fault::request,
-            "this is the request of a nonblocking call, which has no plan of its own");
-    return planned_->plan();
-  }
+  ~NeighborRequest() override { end(); }
 
  private:
-  vicinal::Request& alive() {
-    require(request_ != nullptr, Fault::request, "this request has been freed; make another");
-    return *request_;
+  void release_arrays() override {
+    send_.release();
+    receive_.release();
   }
 
   Array send_;
   Array receive_;
-  std::vector<nb::object> datatypes_;           ///< in use as long as the request
-  const PersistentRequest* planned_ = nullptr;  ///< the same, where it is a persistent one
-  std::unique_ptr<vicinal::Request> request_;
+  std::vector<nb::object> datatypes_;  ///< in use as long as the request
 };
 
 std::shared_ptr<Graph> make_graph(Address comm, const ArrayArgument<int>& sources,
@@ -296,16 +257,7 @@ std::unique_ptr<NeighborRequest> neighbor(
 }  // namespace
 
 void bind_graph(nb::module_& module) {
-  nb::class_<NeighborRequest, Pending>(module, "Request")
-      .def("start", &NeighborRequest::start)
-      .def("test", &NeighborRequest::test)
-      .def("wait", &NeighborRequest::wait)
-      .def("free", &NeighborRequest::free)
-      .def("mark_ready", &NeighborRequest::mark_ready)
-      .def("has_arrived", &NeighborRequest::has_arrived)
-      .def("counts", [](NeighborRequest& it) { return counts_of(it.plan()); })
-      .def("text", [](NeighborRequest& it) { return text_of(it.plan().forward()); })
-      .def_prop_ro("strategy", [](NeighborRequest& it) { return it.plan().forward().planner; });
+  nb::class_<NeighborRequest, PythonRequest>(module, "NeighborRequest");
   nb::class_<Graph>(module, "Graph")
       .def("is_complete", &Graph::is_complete)
       .def("sources", [](const Graph& it) { return new_array(it.sources().ranks); })

@@ -17,6 +17,7 @@
 #include "collectives/halo.hpp"
 #include "mpi.hpp"
 #include "mpi_exchange.hpp"
+#include "mpi_halo_request.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -169,6 +170,7 @@ class HaloState {
 
   /// To be called when it is complete.
   void settle(const std::shared_ptr<Transfer>& transfer) {
+    vicinal::Request* const request = transfer->request;
     if (!forget(transfer)) return;
     Operands& operands = transfer->operands;
     if (transfer->reverse) {
@@ -177,6 +179,10 @@ class HaloState {
       transfer->result = tail_of(operands.owned.object());
     } else {
       transfer->result = operands.ghosts.object();
+    }
+    if (request->is_streamed()) {
+      left_.emplace_back(request, transfer);
+      return;
     }
     operands.owned.release();
     operands.ghosts.release();
@@ -211,6 +217,9 @@ class HaloState {
                                      vicinal::Request& request) {
     transfer->request = &request;
     in_flight_.push_back(transfer);
+    std::erase_if(left_, [&](const auto& left) {
+      return left.first == &request || !left.first->is_streamed();
+    });
     return transfer;
   }
 
@@ -243,6 +252,8 @@ class HaloState {
   nb::object array_type_ = nb::module_::import_("numpy").attr("ndarray");
   GhostPool pool_;
   std::vector<std::shared_ptr<Transfer>> in_flight_;
+  /// Whose arrays are in use until what a stream waits for is over.
+  std::vector<std::pair<vicinal::Request*, std::shared_ptr<Transfer>>> left_;
   std::unique_ptr<Halo> halo_;
 };
 
@@ -332,10 +343,17 @@ void bind_halo(nb::module_& module) {
   nb::class_<Exchange, Pending>(module, "Exchange")
       .def("test", &Exchange::test)
       .def("wait", &Exchange::wait, "stream"_a = nb::none());
+  nb::class_<HaloRequest, PythonRequest>(module, "HaloRequest");
   nb::class_<PythonHalo>(module, "Halo")
       .def("start", &PythonHalo::start, "x"_a.none(), "ghosts"_a.none(), "stream"_a.none())
       .def("start_reverse", &PythonHalo::start_reverse, "x"_a.none(), "ghosts"_a.none(),
            "op"_a.none(), "stream"_a.none())
+      .def(
+          "persistent",
+          [](const PythonHalo& it, nb::handle x, nb::handle ghosts, nb::handle op) {
+            return std::make_unique<HaloRequest>(it.state().halo(), x, ghosts, op);
+          },
+          "x"_a.none(), "ghosts"_a.none(), "op"_a.none())
       .def("wait_idle",
            [](const PythonHalo& it, bool reverse) {
              Halo& halo = it.state().halo();

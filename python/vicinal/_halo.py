@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._arrays import read_indices, read_owned, read_ranks
 from ._errors import Error, fault_of
 from ._load import address_of_comm, native
+from ._request import Request
 from ._settings import given_settings
 from ._types import Exchange, Fault, Statistics
 
@@ -188,6 +189,15 @@ class Halo:
             self._halo.wait_idle(True)
             raise
         return exchange.wait()
+
+    def persistent(self, x: Any, ghosts: Any = None, *, op: str | MPI.Op | None = None) -> Request:
+        """A request that exchanges these arrays each time that it is started; the reverse with an `op`.
+
+        The arrays are as for `start` and `start_reverse`, with the ghosts given or at the end of `x`, and are kept alive.
+        Collective: it has a plan of its own, keeps step with no other exchange, and may outlive the halo.  All ranks
+        start it equally often.  Raises vicinal.Error, on every rank, for arguments that are wrong on any.
+        """
+        return Request(self._halo.persistent(x, ghosts, op))
 
     def free(self) -> None:
         """Wait for what is in flight and give everything back.  Also happens when the halo is dropped."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._types import NativeRequest, Statistics
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Request:
-    """A neighborhood collective, persistent or nonblocking.
+    """A neighborhood collective, persistent or nonblocking, or a persistent exchange of a halo.
 
     Everything is local; the buffers are kept alive.  That of a nonblocking call is in flight from the
     beginning, and cannot be started again.
@@ -23,20 +23,28 @@ class Request:
     def __init__(self, request: NativeRequest) -> None:
         self._request = request
 
-    def start(self) -> None:
+    def start(self, *, stream: Any = None) -> None:
         """Begin an execution; never waits for other ranks.  Raises vicinal.Error where one is in flight.
 
         Until it is complete, the send buffer must not be changed nor the receive buffer used.
+
+        With a `stream` of a GPU (CuPy's, PyTorch's, Numba's, or its handle) that begins it, once it gets there.  While a graph is
+        captured from the stream, the execution becomes part of that, and so must its end, by `wait(stream=...)`: then each launch
+        of the graph executes the request, on all ranks equally often.  docs/gpu.md has an example, and says what that needs.
         """
-        self._request.start()
+        self._request.start(stream)
 
     def test(self) -> bool:
         """Whether the execution is complete, or none is in flight.  Progresses all others too."""
         return self._request.test()
 
-    def wait(self) -> None:
-        """Wait until the execution is complete, progressing all others too."""
-        self._request.wait()
+    def wait(self, *, stream: Any = None) -> None:
+        """Wait until the execution is complete, progressing all others too.
+
+        With a `stream` of a GPU, what is put on the stream from now on comes after the execution, and this process does not wait
+        for it (see `Exchange.wait`).
+        """
+        self._request.wait(stream)
 
     def pready(self, neighbor: int, partition: int) -> None:
         """Mark a partition of what goes to destination `neighbor` of the graph as ready to be sent.

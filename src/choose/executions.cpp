@@ -144,6 +144,11 @@ void Executions::wait() {
   timed([this] { return now().wait(), true; });
 }
 
+bool Executions::advance_or_leave(std::uintptr_t stream) {
+  const bool may_be_left = !is_put_off() && !late_fault_ && number_ < 0;
+  return may_be_left ? now().advance_or_leave(stream) : advance();
+}
+
 void Executions::wait_on(std::uintptr_t stream) {
   await_verdict();
   if (late_fault_ || number_ >= 0) return wait();

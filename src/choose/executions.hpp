@@ -28,6 +28,8 @@ class Executions {
   void start_at_fault();
   bool advance();
   void wait();
+  /// One that is timed is not left.
+  bool advance_or_leave(std::uintptr_t stream);
   /// One that is timed is waited for.
   void wait_on(std::uintptr_t stream);
   void take_events() noexcept { now().take_events(); }

@@ -53,6 +53,19 @@ int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start 
   });
 }
 
+/// Makes a persistent request of what `read` reads of the arguments; what is wrong with them is told to all.
+template <class Read, class Make>
+int init_halo(vicinal_halo halo, vicinal_request* request, Read read, Make make) noexcept {
+  return guarded(error_communicator_of(halo), [&] {
+    require_handle(halo, "halo");
+    auto fault = fault_of([&] {
+      require_handle(request, "request");
+      read();
+    });
+    *request = handle(make(*halo->halo, std::move(fault)).release());
+  });
+}
+
 /// A blocking exchange that has failed with `code` leaves when the others need this rank no more.
 int leave_halo(vicinal_halo halo, bool reverse, int code) noexcept {
   if (halo == nullptr) return code;
@@ -117,6 +130,29 @@ int vicinal_halo_reverse_start(vicinal_halo halo, void* owned, const void* ghost
     const auto [shape, combine] = read(
         [&] { return std::pair(shape_of(values, type), vicinal::combine_of(op, type, values)); });
     return it.start_reverse(owned, ghosts, shape, combine);
+  });
+}
+
+int vicinal_halo_init(vicinal_halo halo, const void* owned, void* ghosts, int64_t values,
+                      MPI_Datatype type, vicinal_request* request) {
+  vicinal::ValueShape shape;
+  return init_halo(
+      halo, request, [&] { shape = shape_of(values, type); },
+      [&](vicinal::Halo& it, auto fault) {
+        return it.persistent(owned, ghosts, shape, std::move(fault));
+      });
+}
+
+int vicinal_halo_reverse_init(vicinal_halo halo, void* owned, const void* ghosts, int64_t values,
+                              MPI_Datatype type, MPI_Op op, vicinal_request* request) {
+  vicinal::ValueShape shape;
+  vicinal::Combine combine;
+  const auto read = [&] {
+    shape = shape_of(values, type);
+    combine = vicinal::combine_of(op, type, values);
+  };
+  return init_halo(halo, request, read, [&](vicinal::Halo& it, auto fault) {
+    return it.persistent_reverse(owned, ghosts, shape, combine, std::move(fault));
   });
 }
 

@@ -1,5 +1,5 @@
 // A request whose executions are those of a plan, or of several while the quickest is being found, in one of their
-// channels.
+// channels. Streams of a GPU may begin them, and wait for their end (streamed_executions.hpp).
 #pragma once
 
 #include <iosfwd>
@@ -9,13 +9,19 @@
 
 #include "choose/executions.hpp"
 #include "collectives/request.hpp"
+#include "collectives/streamed_executions.hpp"
 
 namespace vicinal {
 
-class ExecutionRequest : public Request {
+class ExecutionRequest : public Request, private StreamedOwner {
  public:
-  [[nodiscard]] bool in_flight() const final { return executions_->in_flight(); }
-  void name_awaited(std::ostream& out) const final { executions_->name_awaited(out); }
+  [[nodiscard]] bool in_flight() const final {
+    return is_streamed() ? streamed_->in_flight() : executions_->in_flight();
+  }
+  [[nodiscard]] bool is_streamed() const final { return streamed_ && streamed_->is_busy(); }
+  void start() override;
+  void start_from(std::uintptr_t stream) override;
+  void name_awaited(std::ostream& out) const final;
   /// By which the last execution went, or the next will go.
   [[nodiscard]] const AgreedPlan& plan() const { return executions_->plan(); }
 
@@ -26,28 +32,38 @@ class ExecutionRequest : public Request {
     executions_.emplace(chosen, reverse, channel);
   }
   /// For the beginning of a destructor: waits for an execution in flight, which uses what is destroyed next.
-  void end() noexcept { executions_.reset(); }
+  void end() noexcept;
   [[nodiscard]] Executions& executions() { return *executions_; }
 
+  /// Where the data are read, and written.
+  struct Places {
+    const std::byte* source = nullptr;
+    const std::byte* target = nullptr;
+  };
+
  private:
+  /// Begins an execution. Of one with nothing in flight.
+  virtual void begin() = 0;
   /// All that was due has come.
   virtual void take() = 0;
-  bool advance() final {
-    if (!executions_->advance()) return false;
-    take();
-    return true;
-  }
-  void finish() final {
-    executions_->wait();
-    take();
-  }
+  /// Those of the next execution, or the one in flight.
+  [[nodiscard]] virtual Places places() const = 0;
 
-  void finish_on(std::uintptr_t stream) final {
-    executions_->wait_on(stream);
-    take();
-  }
+  bool advance() final;
+  void finish() final;
+  void finish_on(std::uintptr_t stream) final;
+
+  void begin_execution() final { begin(); }
+  bool advance_execution() final;
+  void name_awaited_by_execution(std::ostream& out) const final { executions_->name_awaited(out); }
+
+  /// The memory of the GPU where the data lie, null where none do.
+  [[nodiscard]] MemoryKind* kind_there() const;
+  /// Has what follows go on beside the program; false where it cannot.
+  [[nodiscard]] bool can_stream(MemoryKind& kind);
 
   std::optional<Executions> executions_;
+  std::shared_ptr<StreamedExecutions> streamed_;  ///< null where none were
 };
 
 }  // namespace vicinal

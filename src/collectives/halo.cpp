@@ -5,11 +5,19 @@
 
 #include "base/product.hpp"
 #include "base/setting.hpp"
-#include "collectives/execution_request.hpp"
 #include "discovery/findings.hpp"
 #include "mpi/datatype.hpp"
 
 namespace vicinal {
+
+namespace {
+
+/// What stays as it is for a user's operator.
+mpi::KeptType kept_type(const Combine& combine) {
+  return combine.user_op != MPI_OP_NULL ? mpi::KeptType(combine.datatype) : mpi::KeptType();
+}
+
+}  // namespace
 
 class HaloRequest final : public ExecutionRequest {
  public:
@@ -18,31 +26,52 @@ class HaloRequest final : public ExecutionRequest {
       : ExecutionRequest(std::move(communicator), Ownership::borrowed) {
     execute(chosen, reverse, channel);
   }
+  /// A persistent one, with a plan of its own.
+  HaloRequest(std::shared_ptr<mpi::Communicator> communicator, const Chosen& chosen, bool reverse,
+              Binding binding, mpi::KeptType type)
+      : ExecutionRequest(std::move(communicator), Ownership::persistent),
+        binding_(std::move(binding)),
+        type_(std::move(type)) {
+    execute(chosen, reverse, 0);
+  }
   HaloRequest(const HaloRequest&) = delete;
   HaloRequest& operator=(const HaloRequest&) = delete;
   ~HaloRequest() override { end(); }
 
   void launch(const Binding& binding) {
-    if (binding.combine.user_op != MPI_OP_NULL) type_ = mpi::KeptType(binding.combine.datatype);
-    executions().start(binding);
+    binding_ = binding;
+    ExecutionRequest::start();
   }
   void start_at_fault() { executions().start_at_fault(); }
   void wait_idle() {
     if (!in_flight()) executions().wait_idle();
   }
   void start() override {
-    fail(Fault::request, "a request of a halo cannot be started by itself; start the halo again");
+    require(ownership() == Ownership::persistent, Fault::request,
+            "a request of a halo cannot be started by itself; start the halo again");
+    ExecutionRequest::start();
   }
 
  private:
-  void take() override { type_ = {}; }
+  void begin() override {
+    if (ownership() == Ownership::borrowed) type_ = kept_type(binding_.combine);
+    executions().start(binding_);
+  }
+  void take() override {
+    if (ownership() == Ownership::borrowed) type_ = {};
+  }
+  [[nodiscard]] Places places() const override { return {binding_.source, binding_.target}; }
 
+  Binding binding_;
   /// Keeps the type that the user's operator is given, with their own handle, since the operator may
   /// compare it.
   mpi::KeptType type_;
 };
 
 namespace {
+
+/// Of a value, for what costs decide: all ranks must decide the same.
+constexpr Index usual_bytes = 8;
 
 HaloMap form(mpi::Communicator& communicator, const Halo::Owned& owned,
              std::span<const Index> needed, std::optional<std::span<const int>> owners,
@@ -105,7 +134,7 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
     destinations = Ends(std::move(to));
   });
   PlanOptions options = settings.options;
-  options.element_bytes = 8;
+  options.element_bytes = usual_bytes;
   options.with_reverse = true;
   const int channels = settings.in_flight;
   graph_ = Graph::make(communicator, std::move(sources), std::move(destinations),
@@ -163,26 +192,66 @@ void Halo::wait_idle(bool reverse) {
   for (const auto& request : requests_[reverse ? 1 : 0]) request->wait_idle();
 }
 
+Binding Halo::bind_forward(const void* owned, void* ghosts, const ValueShape& shape) const {
+  check_buffers(owned, ghosts);
+  Binding binding = describe(shape);
+  binding.source = static_cast<const std::byte*>(owned);
+  binding.target = static_cast<std::byte*>(ghosts);
+  return binding;
+}
+
+Binding Halo::bind_reverse(void* owned, const void* ghosts, const ValueShape& shape,
+                           const Combine& combine) const {
+  check_buffers(owned, ghosts);
+  Binding binding = describe(shape);
+  binding.source = static_cast<const std::byte*>(ghosts);
+  binding.target = static_cast<std::byte*>(owned);
+  binding.combine = combine;
+  return binding;
+}
+
 Request& Halo::start(const void* owned, void* ghosts, const ValueShape& shape) {
-  return launch(false, [&] {
-    check_buffers(owned, ghosts);
-    Binding binding = describe(shape);
-    binding.source = static_cast<const std::byte*>(owned);
-    binding.target = static_cast<std::byte*>(ghosts);
-    return binding;
-  });
+  return launch(false, [&] { return bind_forward(owned, ghosts, shape); });
 }
 
 Request& Halo::start_reverse(void* owned, const void* ghosts, const ValueShape& shape,
                              const Combine& combine) {
-  return launch(true, [&] {
-    check_buffers(owned, ghosts);
-    Binding binding = describe(shape);
-    binding.source = static_cast<const std::byte*>(ghosts);
-    binding.target = static_cast<std::byte*>(owned);
-    binding.combine = combine;
-    return binding;
+  return launch(true, [&] { return bind_reverse(owned, ghosts, shape, combine); });
+}
+
+template <class Bind>
+std::unique_ptr<ExecutionRequest> Halo::make_persistent(bool reverse, std::optional<Error> fault,
+                                                        Bind bind) {
+  Binding binding;
+  mpi::KeptType type;
+  attempt(fault, [&] {
+    binding = bind();
+    type = kept_type(binding.combine);
   });
+  PlanOptions options = graph_->settings().options;
+  options.element_bytes = usual_bytes;
+  options.with_reverse = reverse;
+  options.on_device =
+      !kind_of(binding.source).is_reachable() || !kind_of(binding.target).is_reachable();
+  const Chosen chosen = graph_->plan_persistent(map_.pattern, graph_->settings(), options,
+                                                std::move(fault), Named::for_all);
+  return std::make_unique<HaloRequest>(graph_->shared_communicator(), chosen, reverse,
+                                       std::move(binding), std::move(type));
+}
+
+std::unique_ptr<ExecutionRequest> Halo::persistent(const void* owned, void* ghosts,
+                                                   const ValueShape& shape,
+                                                   std::optional<Error> fault) {
+  return make_persistent(false, std::move(fault),
+                         [&] { return bind_forward(owned, ghosts, shape); });
+}
+
+std::unique_ptr<ExecutionRequest> Halo::persistent_reverse(void* owned, const void* ghosts,
+                                                           const ValueShape& shape,
+                                                           const Combine& combine,
+                                                           std::optional<Error> fault) {
+  return make_persistent(true, std::move(fault),
+                         [&] { return bind_reverse(owned, ghosts, shape, combine); });
 }
 
 }  // namespace vicinal

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "collectives/execution_request.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/request.hpp"
 #include "discovery/halo_map.hpp"
@@ -56,6 +57,16 @@ class Halo {
   Request& start_reverse(void* owned, const void* ghosts, const ValueShape& shape,
                          const Combine& combine);
 
+  /// A persistent request that brings owned values to ghosts, by a plan of its own: its executions keep step with nothing else. Collective;
+  /// arrays stay the caller's, and stay where they are. It may outlive the halo. Throws on every rank where one is at fault; `fault` as above.
+  [[nodiscard]] std::unique_ptr<ExecutionRequest> persistent(
+      const void* owned, void* ghosts, const ValueShape& shape,
+      std::optional<Error> fault = std::nullopt);
+  /// The same of start_reverse(). A user's operator stays as long as the request.
+  [[nodiscard]] std::unique_ptr<ExecutionRequest> persistent_reverse(
+      void* owned, const void* ghosts, const ValueShape& shape, const Combine& combine,
+      std::optional<Error> fault = std::nullopt);
+
   /// In the place of a start for which the arguments cannot be had, because of a fault that the caller
   /// reports.
   void start_at_fault(bool reverse);
@@ -73,6 +84,13 @@ class Halo {
   HaloRequest& next_request(bool reverse);
   template <class Bind>
   Request& launch(bool reverse, Bind bind);
+  template <class Bind>
+  std::unique_ptr<ExecutionRequest> make_persistent(bool reverse, std::optional<Error> fault,
+                                                    Bind bind);
+  [[nodiscard]] Binding bind_forward(const void* owned, void* ghosts,
+                                     const ValueShape& shape) const;
+  [[nodiscard]] Binding bind_reverse(void* owned, const void* ghosts, const ValueShape& shape,
+                                     const Combine& combine) const;
 
   HaloMap map_;
   std::shared_ptr<Graph> graph_;

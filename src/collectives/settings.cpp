@@ -145,7 +145,7 @@ Settings read_settings(
     }
     settings.given.insert(row.key);
   }
-  settings.options.on_device = settings.options.device_way || device::is_used();
+  settings.options.on_device = settings.options.device_way || device::first_used() != nullptr;
   return settings;
 }
 

@@ -24,7 +24,7 @@ class Side {
   Side(EdgeData data, std::int64_t block_bytes, const Ends& ends);
 
   /// What a plan is bound to.
-  [[nodiscard]] std::byte* data() { return packed_ ? bytes_.data() : start_; }
+  [[nodiscard]] std::byte* data() const { return packed_ ? bytes_.data() : start_; }
   /// Where the piece of an edge lies in it.
   [[nodiscard]] Index place(std::size_t edge) const { return places_[data_.one_block ? 0 : edge]; }
   [[nodiscard]] const EdgePiece& piece(std::size_t edge) const { return data_.piece(edge); }

@@ -16,6 +16,7 @@ namespace vicinal {
 namespace {
 
 std::atomic<bool> goes_on_inside_mpi = false;
+std::atomic<int> watches = 0;
 
 bool progress_from_mpi();
 
@@ -128,6 +129,10 @@ void progress() noexcept {
 }
 
 int active_count() { return active().count(); }
+
+Watch::Watch() { watches.fetch_add(1, std::memory_order_relaxed); }
+Watch::~Watch() { watches.fetch_sub(1, std::memory_order_relaxed); }
+int watch_count() { return watches.load(std::memory_order_relaxed); }
 
 bool progress_inside_mpi() {
   if (!mpi::can_call_from_progress()) return false;

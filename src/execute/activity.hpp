@@ -95,6 +95,17 @@ void progress() noexcept;
 /// How many are active: nothing need be progressed but one's own where there is no other.
 [[nodiscard]] int active_count();
 
+/// One of the active ones that only watches, for what may not happen for long.
+class Watch {
+ public:
+  Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch();
+};
+/// How many of the active ones only watch.
+[[nodiscard]] int watch_count();
+
 /// From now on what is active goes on while the program waits in any function of MPI's, and not in calls of the
 /// library alone. False where this MPI has no way to do so. All that enters the library must be `mpi::Inside`, and
 /// counted, from before on.

@@ -107,20 +107,22 @@ void Execution::check() {
   }
 }
 
-void Execution::wait_on(std::uintptr_t stream) {
-  if (!in_flight()) return;
-  const auto is_left = [&](Polls polls) {
-    if (advance(polls)) return true;
-    const Claim claim(*turns_);
-    left_to_stream_ = turns_->leave_to(stream);
-    return left_to_stream_;
-  };
-  const auto reason = [this](std::ostream& out) { name_awaited(out); };
-  wait_for(is_left, [this] { return listed_; }, reason);
-  if (!left_to_stream_) return;
+bool Execution::advance_or_leave(std::uintptr_t stream, Polls polls) {
+  if (advance(polls)) return true;
+  const Claim claim(*turns_);
+  left_to_stream_ = turns_->leave_to(stream);
+  if (!left_to_stream_) return false;
   in_flight_.store(false, std::memory_order_relaxed);
   // Others may wait for slots to be free.
   activate_to_the_end(turns_);
+  return true;
+}
+
+void Execution::wait_on(std::uintptr_t stream) {
+  if (!in_flight()) return;
+  const auto is_left = [&](Polls polls) { return advance_or_leave(stream, polls); };
+  const auto reason = [this](std::ostream& out) { name_awaited(out); };
+  wait_for(is_left, [this] { return listed_; }, reason);
 }
 
 /// Waits for the GPU's part of an execution that was left to a stream. Throws the fault with which it has ended.

@@ -45,6 +45,8 @@ class Execution {
   void check();
   /// Polls, then yields, then sleeps, progressing whatever is active, until complete. Throws as advance().
   void wait();
+  /// Whether it is complete, or so far that a stream of the user's can wait for the rest of it, as wait_on() has it. Throws as that does.
+  bool advance_or_leave(std::uintptr_t stream, Polls polls = {});
   /// Waits until it is complete but for what a GPU has still to do in the target, which what is put on a stream of the user's
   /// from then on comes after; it is not in flight any more then. A fault of that is told of by the next start. Throws as advance();
   /// an argument fault, with the execution in flight as before, where the buffers are not a GPU's.

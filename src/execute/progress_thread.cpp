@@ -52,15 +52,17 @@ class ProgressThread {
     mpi::Backoff backoff(
         mpi::Backoff::Naps::short_ones);  // its looks are short, and a program may count on it soon
     while (!stop_) {
-      if (active_count() > 0) {
+      const int active = active_count();
+      if (active == 0) {
+        answer_dump_signal();
+      } else {
+        const mpi::Inside inside;
+        progress();
+      }
+      if (active > watch_count()) {
         backoff.reset();
-        {
-          const mpi::Inside inside;
-          progress();
-        }
         std::this_thread::yield();
       } else {
-        answer_dump_signal();
         backoff.pause();
       }
     }
@@ -103,5 +105,13 @@ bool has_progress_thread() {
 }
 
 void need_progress_thread() { needed = true; }
+
+bool run_progress_thread() {
+  constexpr const char* key = "vicinal_progress_thread";
+  const bool refused = environment_value(key) && !is_yes(process_value(key));
+  if (refused || !mpi::thread_multiple()) return false;
+  progress_thread().start();
+  return true;
+}
 
 }  // namespace vicinal

@@ -49,6 +49,28 @@ struct Sides {
   bool to = true;
 };
 
+/// Between a stream of the program's on a device and what goes on beside it, for which neither the process nor the device waits: the
+/// stream asks for what is to begin, and what is put on it behind the gate comes after what the gate is opened for. What is put on a
+/// stream that is being captured happens each time that the graph is launched. By one thread at a time.
+class StreamGate {
+ public:
+  StreamGate() = default;
+  StreamGate(const StreamGate&) = delete;
+  StreamGate& operator=(const StreamGate&) = delete;
+  virtual ~StreamGate() = default;
+
+  /// The stream asks once it gets there.
+  virtual void ask_from(std::uintptr_t stream) = 0;
+  /// Whether it has, once more than this was true.
+  virtual bool was_asked() = 0;
+  /// What is put on the stream from now on comes after the gate has been opened for the `number`-th time, from 1; of a graph,
+  /// each time for once more. False, and nothing is held, where the device might keep back what is done elsewhere meanwhile.
+  virtual bool hold(std::uintptr_t stream, std::uint32_t number) = 0;
+  virtual void open() = 0;
+  /// Whether it has become part of a graph: then what is asked for is so as often as that is launched.
+  [[nodiscard]] virtual bool is_captured() const = 0;
+};
+
 class MemoryKind {
  public:
   MemoryKind() = default;
@@ -94,6 +116,11 @@ class MemoryKind {
   virtual void await_followed() {}
   /// A job that moves nothing and is over when that is. Null for kinds that need no jobs.
   [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_fence() { return nullptr; }
+
+  /// Whether what is put on a stream of the program's there becomes part of a graph now.
+  [[nodiscard]] virtual bool is_captured(std::uintptr_t /*stream*/) { return false; }
+  /// Null for kinds that know no streams, and where the driver has no way.
+  [[nodiscard]] virtual std::unique_ptr<StreamGate> prepare_gate() { return nullptr; }
 
   /// Gathers, scatters or copies, as the runs say. Null for kinds that need no jobs.
   [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,

@@ -46,16 +46,14 @@ Sleepers& sleepers() noexcept {
   return *all;
 }
 
-/// After how many seconds a wait says so by itself; 0 for never. What cannot be read is refused elsewhere,
-/// which ranks may have to wait for.
+}  // namespace
+
 double patience() {
   constexpr const char* key = "vicinal_report_waits";
   static const double seconds =
       read_amount(process_value(key)).value_or(read_amount(setting(key).standard).value_or(0));
   return seconds;
 }
-
-}  // namespace
 
 int world_rank() {
   int rank = 0;

@@ -107,6 +107,10 @@ class Wait {
 /// In MPI_COMM_WORLD; 0 outside of MPI.
 [[nodiscard]] int world_rank();
 
+/// After how many seconds a wait says so by itself; 0 for never. What cannot be read is refused elsewhere,
+/// which ranks may have to wait for.
+[[nodiscard]] double patience();
+
 /// Writes what every thread of the process that has waited for more than a moment waits for.
 void describe_waits(std::ostream& out);
 

@@ -29,6 +29,35 @@ class UsersStream {
   void be_followed(const DeviceArray& array) const {
     device::follow_stream(array.data(), handle());
   }
+  /// What is put on it until end_capture() becomes a graph. NVIDIA's.
+  void begin_capture() { call("cuStreamBeginCapture_v2", stream_, 0); }
+  [[nodiscard]] void* end_capture() {
+    void* graph = nullptr;
+    call("cuStreamEndCapture", stream_, &graph);
+    return graph;
+  }
+  void launch(void* graph) {
+    const device::Device::Current current(device_);
+    call("cuGraphLaunch", graph, stream_);
+  }
+  void destroy(void* graph) { call("cuGraphDestroy", graph); }
+  /// Puts an event on it, and waits for that.
+  void ask() {
+    const device::Device::Current current(device_);
+    void* const event = device_.new_event();
+    gpu_.driver().call(gpu_.driver().calls.record_event, event, stream_);
+    gpu_.driver().call(gpu_.driver().calls.await_event, event);
+    gpu_.driver().call(gpu_.driver().calls.destroy_event, event);
+  }
+  /// Waits for all that is on it, whatever fails.
+  void try_await() {
+    while (true) {
+      try {
+        return await();
+      } catch (const Error&) {
+      }
+    }
+  }
   /// Waits for all that is on it.
   void await() {
     const device::Device::Current current(device_);
@@ -36,6 +65,14 @@ class UsersStream {
   }
 
  private:
+  /// What the library does without.
+  template <class... Arguments>
+  void call(const char* name, Arguments... arguments) const {
+    void* const found = gpu_.driver().library().find(name);
+    CHECK(found != nullptr);
+    CHECK_EQUAL(reinterpret_cast<int (*)(Arguments...)>(found)(arguments...), 0);
+  }
+
   const DriverDouble& gpu_;
   device::Device device_;
   void* stream_ = nullptr;

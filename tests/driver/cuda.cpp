@@ -140,6 +140,37 @@ ENTRY cuStreamSynchronize(void* stream) {
 ENTRY cuStreamWaitEvent(void* stream, void* event, unsigned) {
   return in_context([=] { return have_stream_await(stream, event); });
 }
+ENTRY cuStreamIsCapturing(void* stream, int* state) { return capture_state(stream, state); }
+ENTRY cuThreadExchangeStreamCaptureMode(int* mode) { return exchange_capture_mode(mode); }
+ENTRY cuStreamWriteValue32_v2(void* stream, std::uint32_t* word, std::uint32_t value,
+                              unsigned flags) {
+  return in_context([=] {
+    if (flags != 0) return invalid_value;
+    put(stream, [=] {
+      std::atomic_ref(*word).store(value);
+      return success;
+    });
+    return success;
+  });
+}
+ENTRY cuStreamWaitValue32_v2(void* stream, std::uint32_t* word, std::uint32_t value,
+                             unsigned flags) {
+  return in_context([=] {
+    if (flags > 1) return invalid_value;
+    put_wait(stream, word, value, flags == 1);
+    return success;
+  });
+}
+ENTRY cuStreamBeginCapture_v2(void* stream, int) { return begin_capture(stream); }
+ENTRY cuStreamEndCapture(void* stream, void** graph) { return end_capture(stream, graph); }
+ENTRY cuGraphInstantiateWithFlags(void** launched, void* graph, unsigned long long) {
+  *launched = graph;
+  return success;
+}
+ENTRY cuGraphLaunch(void* launched, void* stream) {
+  return in_context([=] { return launch_graph(launched, stream); });
+}
+ENTRY cuGraphDestroy(void* graph) { return destroy_graph(graph); }
 ENTRY cuEventCreate(void** event, unsigned) {
   return in_context([=] { return create_event(event); });
 }

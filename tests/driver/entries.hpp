@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "simulated.hpp"
 
@@ -29,6 +30,15 @@ inline int answer(unsigned count, const int* attributes, void** data, const void
     if (attributes[i] == 9) value = where.kind == Kind::unknown ? -2 : where.device;
     std::memcpy(data[i], &value, attributes[i] == 8 ? 1 : sizeof value);
   }
+  return success;
+}
+
+inline int capture_state(void* stream, int* state) {
+  *state = is_captured(stream) ? 1 : 0;
+  return success;
+}
+inline int exchange_capture_mode(int* mode) {
+  std::swap(*mode, capture_mode());
   return success;
 }
 

@@ -88,6 +88,8 @@ ENTRY hipStreamSynchronize(void* stream) {
 ENTRY hipStreamWaitEvent(void* stream, void* event, unsigned) {
   return entered([=] { return have_stream_await(stream, event); });
 }
+ENTRY hipStreamIsCapturing(void* stream, int* state) { return capture_state(stream, state); }
+ENTRY hipThreadExchangeStreamCaptureMode(int* mode) { return exchange_capture_mode(mode); }
 ENTRY hipEventCreateWithFlags(void** event, unsigned) {
   return entered([=] { return create_event(event); });
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,11 +31,20 @@ struct Task {
   std::function<Status()> work;  ///< or else an event
   Event* event = nullptr;
   long awaited = 0;  ///< the event is not recorded, but awaited until it has happened so often
+  const std::uint32_t* word =
+      nullptr;  ///< or else awaited, until it is as large as this, or just this
+  std::uint32_t value = 0;
+  bool is_exact = false;
+};
+
+struct Graph {
+  std::deque<Task> tasks;
 };
 
 struct Stream {
   std::deque<Task> tasks;
   Status status = success;  ///< the first fault since an event has told
+  Graph* captured = nullptr;
 };
 
 struct State {
@@ -43,6 +54,7 @@ struct State {
   std::uint64_t put = 0;
   std::uint64_t polls = 0;
   bool initialised = false;
+  int capturing = 0;  ///< streams
 };
 
 /// Numbers that a program gives which cannot set any: "open_to_mpi=1 hold=1".
@@ -62,34 +74,65 @@ State& state() {
   return *it;
 }
 
-/// Whether its first task waits for another stream.
+/// Whether it waits for a word that somebody else has to write.
+bool awaits_word(const Task& task) {
+  if (task.word == nullptr) return false;
+  const std::uint32_t now = std::atomic_ref(*const_cast<std::uint32_t*>(task.word)).load();
+  return task.is_exact ? now != task.value : static_cast<std::int32_t>(now - task.value) < 0;
+}
+
+/// Whether its first task waits for another stream, or for a word.
 bool is_held_up(const Stream& stream) {
   const Task& first = stream.tasks.front();
-  return first.awaited > 0 && first.event->happened < first.awaited;
+  return awaits_word(first) || (first.awaited > 0 && first.event->happened < first.awaited);
+}
+
+/// Whether so many streams wait for words that the device has no queue left for others.
+bool are_queues_taken() {
+  const auto waits = [](const Stream* stream) {
+    return !stream->tasks.empty() && awaits_word(stream->tasks.front());
+  };
+  return std::count_if(state().streams.begin(), state().streams.end(), waits) >=
+         std::max(number("queues"), 2L);
 }
 
 void do_first(Stream& stream);
 
-/// Has other streams go on until this one can.
-void release(Stream& stream) {
-  while (is_held_up(stream)) {
-    const Event* const awaited = stream.tasks.front().event;
-    for (Stream* other : state().streams) {
-      const auto brings = [&](const Task& task) {
-        return task.event == awaited && task.awaited == 0;
-      };
-      if (other != &stream && std::any_of(other->tasks.begin(), other->tasks.end(), brings)) {
-        do_first(*other);
-      }
+/// Does the first task, or has others go on for which it waits; whether anything was done.
+bool step(Stream& stream) {
+  if (are_queues_taken() || awaits_word(stream.tasks.front())) return false;
+  if (!is_held_up(stream)) {
+    do_first(stream);
+    return true;
+  }
+  const Event* const awaited = stream.tasks.front().event;
+  for (Stream* other : state().streams) {
+    const auto brings = [&](const Task& task) {
+      return task.event == awaited && task.awaited == 0;
+    };
+    if (other != &stream && std::any_of(other->tasks.begin(), other->tasks.end(), brings) &&
+        step(*other)) {
+      return true;
     }
+  }
+  return false;
+}
+
+/// Does what is on a stream as long as `is_due()`. Others may have to call, or to write words, for it to go on.
+template <class Due>
+void go_through(Stream& stream, std::unique_lock<std::recursive_mutex>& lock, Due is_due) {
+  while (is_due()) {
+    if (step(stream)) continue;
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
   }
 }
 
 void do_first(Stream& stream) {
-  release(stream);
   Task task = std::move(stream.tasks.front());
   stream.tasks.pop_front();
-  if (task.awaited > 0) return;
+  if (task.awaited > 0 || task.word != nullptr) return;
   if (task.event != nullptr) {
     ++task.event->happened;
     task.event->status = std::exchange(stream.status, success);
@@ -102,7 +145,7 @@ void do_first(Stream& stream) {
 
 /// Some streams by a poll, so that they overtake each other.
 void go_on() {
-  if (number("hold") != 0) return;
+  if (number("hold") != 0 || are_queues_taken()) return;
   for (Stream* stream : state().streams) {
     if (vicinal::scramble(state().polls++) % 2 != 0) continue;
     while (!stream->tasks.empty() && !is_held_up(*stream) &&
@@ -120,6 +163,12 @@ Stream& stream_of(void* stream) {
     return state().streams.back();
   }();
   return *standard;
+}
+
+/// Of a graph where it is being captured.
+std::deque<Task>& tasks_of(void* stream) {
+  Stream& it = stream_of(stream);
+  return it.captured != nullptr ? it.captured->tasks : it.tasks;
 }
 
 bool happened(const Event& event) { return event.happened == event.recorded; }
@@ -140,6 +189,7 @@ const char* text(int status) {
     case not_ready: return "device not ready";
     case illegal_address: return "an illegal memory access was encountered";
     case not_supported: return "operation not supported";
+    case stream_capture_unsupported: return "operation not permitted when stream is capturing";
     case misaligned_address: return "misaligned address";
     default: return "unspecified launch failure";
   }
@@ -157,7 +207,15 @@ void count(const std::string& name, long change) {
 
 Status enter(Status failure) {
   const Lock lock(mutex());
+  if (state().capturing > 0 && capture_mode() != relaxed_capture) {
+    count("misuses");
+    return stream_capture_unsupported;
+  }
   count("calls");
+  if (number("fail_in") > 0) {
+    count("fail_in", -1);
+    if (number("fail_in") == 0) return failure;
+  }
   return number("calls") == number("fail_at") ? failure : success;
 }
 
@@ -195,11 +253,61 @@ Status destroy_event(void* event) {
 void put(void* stream, std::function<Status()> work) {
   const Lock lock(mutex());
   const auto polls = static_cast<int>(vicinal::scramble(state().put++) % 3);
-  stream_of(stream).tasks.push_back({polls, std::move(work)});
+  tasks_of(stream).push_back({polls, std::move(work)});
+}
+
+int& capture_mode() {
+  static thread_local int mode = 0;
+  return mode;
+}
+
+bool is_captured(void* stream) {
+  const Lock lock(mutex());
+  return stream_of(stream).captured != nullptr;
+}
+
+Status begin_capture(void* stream) {
+  const Lock lock(mutex());
+  if (is_captured(stream)) return invalid_value;
+  stream_of(stream).captured = new Graph;
+  ++state().capturing;
+  return success;
+}
+
+Status end_capture(void* stream, void** graph) {
+  const Lock lock(mutex());
+  if (!is_captured(stream)) return invalid_value;
+  *graph = std::exchange(stream_of(stream).captured, nullptr);
+  --state().capturing;
+  return success;
+}
+
+Status launch_graph(void* graph, void* stream) {
+  const Lock lock(mutex());
+  const auto& tasks = static_cast<Graph*>(graph)->tasks;
+  auto& all = stream_of(stream).tasks;
+  all.insert(all.end(), tasks.begin(), tasks.end());
+  return success;
+}
+
+Status destroy_graph(void* graph) {
+  delete static_cast<Graph*>(graph);
+  return success;
+}
+
+void put_wait(void* stream, const std::uint32_t* word, std::uint32_t value, bool is_exact) {
+  const Lock lock(mutex());
+  Task task;
+  task.word = word;
+  task.value = value;
+  task.is_exact = is_exact;
+  tasks_of(stream).push_back(std::move(task));
 }
 
 Status record(void* event, void* stream) {
   const Lock lock(mutex());
+  // What waits for it would become part of the graph, too.
+  if (is_captured(stream)) return stream_capture_unsupported;
   auto* const it = static_cast<Event*>(event);
   ++it->recorded;
   stream_of(stream).tasks.push_back({0, nullptr, it});
@@ -208,6 +316,7 @@ Status record(void* event, void* stream) {
 
 Status have_stream_await(void* stream, void* event) {
   const Lock lock(mutex());
+  if (is_captured(stream)) return stream_capture_unsupported;
   auto* const it = static_cast<Event*>(event);
   stream_of(stream).tasks.push_back({0, nullptr, it, it->recorded});
   return success;
@@ -221,19 +330,21 @@ Status query(void* event) {
 }
 
 Status await_event(void* event) {
-  const Lock lock(mutex());
+  std::unique_lock lock(mutex());
   auto* const it = static_cast<Event*>(event);
-  for (Stream* stream : state().streams) {
+  for (std::size_t i = 0; i < state().streams.size(); ++i) {
+    Stream& stream = *state().streams[i];
     const auto has = [it](const Task& task) { return task.event == it && task.awaited == 0; };
-    while (std::any_of(stream->tasks.begin(), stream->tasks.end(), has)) do_first(*stream);
+    go_through(stream, lock,
+               [&] { return std::any_of(stream.tasks.begin(), stream.tasks.end(), has); });
   }
   return std::exchange(it->status, success);
 }
 
 Status await_stream(void* stream) {
-  const Lock lock(mutex());
+  std::unique_lock lock(mutex());
   Stream& it = stream_of(stream);
-  while (!it.tasks.empty()) do_first(it);
+  go_through(it, lock, [&] { return !it.tasks.empty(); });
   return std::exchange(it.status, success);
 }
 

@@ -5,11 +5,13 @@
 //   reach it by a second mapping. Another process that opens it has the same pages; who frees it meanwhile has misused it.
 // - What is put on a stream is done when somebody polls or waits, after some polls, more or fewer from one to
 //   the next; streams overtake each other. Who does not wait sees what was there before.
+// - Where as many streams wait for words as a device has queues (number "queues", at least 2), no stream goes on.
 // - Kernels are those of the library, compiled for the host. Their threads run in another order than their numbers'.
 // - Calls can be told to fail. What is allocated is counted, and so is what was used wrongly.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -31,6 +33,7 @@ enum Status : int {
   misaligned_address = 716,
   launch_failed = 719,
   not_supported = 801,
+  stream_capture_unsupported = 900,
 };
 const char* text(int status);
 
@@ -82,6 +85,8 @@ Status create_event(void** event);
 Status destroy_event(void* event);
 /// Puts something on a stream.
 void put(void* stream, std::function<Status()> work);
+/// Has a stream go on only when a word is at least, cyclically, or just so much.
+void put_wait(void* stream, const std::uint32_t* word, std::uint32_t value, bool is_exact);
 Status record(void* event, void* stream);
 /// Has a stream go on only when the event has happened as it was recorded last.
 Status have_stream_await(void* stream, void* event);
@@ -89,6 +94,15 @@ Status have_stream_await(void* stream, void* event);
 Status query(void* event);
 Status await_event(void* event);
 Status await_stream(void* stream);
+
+/// What the calling thread's calls may do while a stream is captured.
+inline constexpr int relaxed_capture = 2;
+int& capture_mode();
+bool is_captured(void* stream);
+Status begin_capture(void* stream);
+Status end_capture(void* stream, void** graph);
+Status launch_graph(void* graph, void* stream);
+Status destroy_graph(void* graph);
 
 Status copy(void* to, const void* from, std::size_t bytes);
 Status fill(void* memory, int value, std::size_t bytes);

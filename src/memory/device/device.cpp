@@ -18,12 +18,22 @@ constexpr unsigned non_blocking = 1;
 /// Of events that are only asked whether they have happened.
 constexpr unsigned without_timing = 2;
 
+/// How a thread that says so has calls do whatever they do while another captures: its own streams are not captured.
+constexpr int relaxed_capture = 2;
+
 /// Numbers of NVIDIA's attributes of devices.
 enum Capability : int { capability_major = 75, capability_minor = 76 };
 
 }  // namespace
 
-Device::Current::Current(Device& device) : device_(device) {
+Device::RelaxedCapture::RelaxedCapture(const Driver& driver)
+    : driver_(driver), mode_(relaxed_capture) {
+  driver.calls.exchange_capture_mode.function(&mode_);
+}
+
+Device::RelaxedCapture::~RelaxedCapture() { driver_.calls.exchange_capture_mode.function(&mode_); }
+
+Device::Current::Current(Device& device) : relaxed_(device.driver_), device_(device) {
   if (!device.is_set_up_.load(std::memory_order_acquire)) device.connect();
   enter();
   try {
@@ -95,7 +105,17 @@ void* Device::new_event() const {
   return event;
 }
 
+bool Device::is_captured(void* stream) const {
+  int state = 0;
+  driver_.call(driver_.calls.capture_state, stream, &state);
+  return state != 0;
+}
+
 void Device::follow(void* stream) {
+  require(
+      !is_captured(stream), Fault::request,
+      "an exchange was to follow a stream that is being captured into a graph; only a persistent "
+      "request can be part of one, started by vicinal_start_on_stream");
   const Lock lock(mutex_);
   if (followed_ == nullptr) followed_ = new_event();
   driver_.call(driver_.calls.record_event, followed_, stream);

@@ -31,6 +31,19 @@ class Device {
   [[nodiscard]] const Driver& driver() const { return driver_; }
   [[nodiscard]] int number() const { return number_; }
 
+  /// What the thread calls while this lives spoils no graph that any thread of the process captures.
+  class RelaxedCapture {
+   public:
+    explicit RelaxedCapture(const Driver& driver);
+    RelaxedCapture(const RelaxedCapture&) = delete;
+    RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+    ~RelaxedCapture();
+
+   private:
+    const Driver& driver_;
+    int mode_;
+  };
+
   /// The device of the thread while this lives, and the one before again then. Sets the device up where nobody
   /// has, and throws a device fault where that cannot be done.
   class Current {
@@ -44,6 +57,7 @@ class Device {
     void enter();
     void leave() noexcept;
 
+    RelaxedCapture relaxed_;
     Device& device_;
     int before_ = 0;  ///< AMD's
   };
@@ -60,8 +74,11 @@ class Device {
   [[nodiscard]] void* new_event() const;
   /// One for what is awaited at once, which follows nobody.
   [[nodiscard]] void* set_up_stream() const { return streams_[stream_count]; }
-  /// What jobs put on their streams from now on comes after what is on this one. Waits for nothing.
+  /// What jobs put on their streams from now on comes after what is on this one. Waits for nothing. Throws a request fault for one
+  /// that is being captured.
   void follow(void* stream);
+  /// Whether what is put on a stream now becomes part of a graph.
+  [[nodiscard]] bool is_captured(void* stream) const;
   /// Waits until what was followed so far has been done.
   void await_followed();
   /// How often something was followed, and whether all of it up to some number is known to have been done.

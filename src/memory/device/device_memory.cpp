@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "memory/device/device.hpp"
 #include "memory/device/fence.hpp"
+#include "memory/device/gate.hpp"
 #include "memory/device/job.hpp"
 #include "memory/device/reach.hpp"
 
@@ -180,6 +181,17 @@ std::unique_ptr<MemoryJob> DeviceMemory::prepare_fence() {
   return std::make_unique<Fence>(device_);
 }
 
+bool DeviceMemory::is_captured(std::uintptr_t stream) {
+  const Device::Current current(device_);
+  return device_.is_captured(reinterpret_cast<void*>(stream));
+}
+
+std::unique_ptr<StreamGate> DeviceMemory::prepare_gate() {
+  const Calls& calls = device_.driver().calls;
+  if (calls.write_word.function == nullptr || calls.await_word.function == nullptr) return nullptr;
+  return std::make_unique<Gate>(device_, pinned_);
+}
+
 std::unique_ptr<MemoryJob> DeviceMemory::prepare_copy(std::span<const CopyRun> runs,
                                                       std::size_t element_bytes, Sides inside) {
   const Device::Current current(device_);
@@ -219,20 +231,19 @@ std::optional<Gpu> first_gpu(const Drivers& drivers) {
   return std::nullopt;
 }
 
-bool is_used() {
-  const auto has_context = [](const auto& driver) {
+MemoryKind* first_used() {
+  for (const auto& driver : drivers()) {
     const Calls& calls = driver->calls;
     int count = 0;
-    if (calls.count_devices.function(&count) != success) return false;
+    if (calls.count_devices.function(&count) != success) continue;
     for (int number = 0; number < count; ++number) {
       unsigned flags = 0;
       int active = 0;
       const Status status = calls.context_state.function(number, &flags, &active);
-      if (status == success && active != 0) return true;
+      if (status == success && active != 0) return &kinds_of(*driver, number).memory;
     }
-    return false;
-  };
-  return std::any_of(drivers().begin(), drivers().end(), has_context);
+  }
+  return nullptr;
 }
 
 bool is_known(const void* address) {

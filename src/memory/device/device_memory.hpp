@@ -36,6 +36,8 @@ class DeviceMemory final : public MemoryKind {
   void launch() noexcept override;
   void await_followed() override;
   [[nodiscard]] std::unique_ptr<MemoryJob> prepare_fence() override;
+  [[nodiscard]] bool is_captured(std::uintptr_t stream) override;
+  [[nodiscard]] std::unique_ptr<StreamGate> prepare_gate() override;
   [[nodiscard]] std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,
                                                         std::size_t element_bytes,
                                                         Sides inside) override;
@@ -63,9 +65,9 @@ struct Gpu {
 /// The kind of the first device of a vendor, as MPI calls it; null where there is none.
 [[nodiscard]] MemoryKind* first_device(std::string_view mpi_name);
 
-/// Whether somebody in this process uses a GPU, as far as that is known: the context of one that runtimes, CuPy, PyTorch and JAX
-/// have in common is there. Initialises no driver, but for AMD's, whose first call does.
-[[nodiscard]] bool is_used();
+/// The memory of the first GPU that somebody in this process uses, as far as that is known: the context of one that runtimes, CuPy,
+/// PyTorch and JAX have in common is there. Null where there is none. Initialises no driver, but for AMD's, whose first call does.
+[[nodiscard]] MemoryKind* first_used();
 /// Whether a driver knows an address, in whichever kind of memory.
 [[nodiscard]] bool is_known(const void* address);
 /// What exchanges do with memory of the device that an address lies on comes, from now on, after what its owner has put

@@ -53,6 +53,8 @@ struct Calls {
   Entry<void**, unsigned> create_stream;
   Entry<void*> await_stream;
   Entry<void*, void*, unsigned> have_stream_await;
+  Entry<void*, int*> capture_state;
+  Entry<int*> exchange_capture_mode;
   Entry<void**, unsigned> create_event;
   Entry<void*> destroy_event;
   Entry<void*, void*> record_event;
@@ -74,6 +76,8 @@ struct Calls {
   Entry<void*> push_context;
   Entry<void**> pop_context;
   Entry<void*, const void*, std::size_t, void*> copy;
+  Entry<void*, void*, std::uint32_t, unsigned> write_word;  ///< these two since CUDA 11.7; or null
+  Entry<void*, void*, std::uint32_t, unsigned> await_word;
   Status (*text_into)(Status, const char**) = nullptr;
 
   // AMD's: a thread has a current device.

@@ -68,6 +68,10 @@ void add_cuda(Drivers& found, const Library& library) {
   find(calls.create_stream, "cuStreamCreate");
   find(calls.await_stream, "cuStreamSynchronize");
   find(calls.have_stream_await, "cuStreamWaitEvent");
+  find(calls.capture_state, "cuStreamIsCapturing");
+  find(calls.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+  find.if_there(calls.write_word, "cuStreamWriteValue32_v2");
+  find.if_there(calls.await_word, "cuStreamWaitValue32_v2");
   find(calls.create_event, "cuEventCreate");
   find(calls.destroy_event, "cuEventDestroy_v2");
   find(calls.record_event, "cuEventRecord");
@@ -108,6 +112,8 @@ void add_hip(Drivers& found, const Library& library) {
   find(calls.create_stream, "hipStreamCreateWithFlags");
   find(calls.await_stream, "hipStreamSynchronize");
   find(calls.have_stream_await, "hipStreamWaitEvent");
+  find(calls.capture_state, "hipStreamIsCapturing");
+  find(calls.exchange_capture_mode, "hipThreadExchangeStreamCaptureMode");
   find(calls.create_event, "hipEventCreateWithFlags");
   find(calls.destroy_event, "hipEventDestroy");
   find(calls.record_event, "hipEventRecord");

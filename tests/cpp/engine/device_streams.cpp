@@ -55,10 +55,10 @@ TEST(a_stream_waits_for_an_exchange_and_the_host_does_not) {
           if (given.rank != 0) gpu.set("hold", 1);
           SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
           CHECK(request == nullptr);
-          if (given.rank == 0) continue;
-          users.copy(given.later, given.into);
+          if (given.rank != 0) users.copy(given.later, given.into);
           gpu.set("hold", 0);
           users.await();
+          if (given.rank == 0) continue;
           std::vector<std::int64_t> expected(4);
           std::memset(expected.data(), round + 1, 32);
           CHECK(given.later.values() == expected);
@@ -82,16 +82,19 @@ TEST(a_fault_of_what_was_left_to_a_stream_is_told_of_by_the_next_start) {
     request = given.start();
     const bool fails = given.rank == 1;
     if (fails) gpu.set("hold", 1);
+    // So that nothing is left but what the device has to do.
+    MPI_Barrier(given.comm);
+    for (int i = 0; i < 1000; ++i) SUCCEEDS(vicinal_progress());
     SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
     if (fails) {
+      gpu.set("fail_in", 2);  // after the device has been made current
       gpu.set("hold", 0);
-      gpu.set("fail_at", gpu.get("calls") + 2);  // after the device has been made current
       const Forgiving forgiving;
       FAILS(MPI_ERR_OTHER,
             vicinal_halo_start(given.halo, given.owned.data(), given.into.data(), 1, MPI_INT64_T,
                                &request),
             "fail");
-      gpu.set("fail_at", 0);
+      gpu.set("fail_in", 0);
     } else {
       request = given.start();
       SUCCEEDS(vicinal_wait(&request));

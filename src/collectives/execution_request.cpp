@@ -1,0 +1,115 @@
+// Who begins and advances the executions of a request: the program, or what goes on beside it for a stream.
+#include "collectives/execution_request.hpp"
+
+#include <ostream>
+
+#include "execute/progress_thread.hpp"
+#include "memory/device/device_memory.hpp"
+
+namespace vicinal {
+
+void ExecutionRequest::end() noexcept {
+  if (streamed_) {
+    streamed_->end();
+    streamed_.reset();
+    // The list of what is active shares it until it is next gone through.
+    if (active_count() > 0) progress();
+  }
+  executions_.reset();
+}
+
+void ExecutionRequest::start() {
+  if (is_streamed()) {
+    require(!streamed_->is_captured(), Fault::request,
+            "a request was started that is part of a graph; launch the graph, or make another one");
+    try {
+      // What a stream waits for, which nobody has seen the end of.
+      if (!streamed_->in_flight()) streamed_->finish();
+    } catch (...) {
+      executions().start_at_fault();
+      throw;
+    }
+  }
+  require(!in_flight(), Fault::request,
+          "a request was started again before its last execution was complete; test or wait first");
+  begin();
+}
+
+void ExecutionRequest::start_from(std::uintptr_t stream) {
+  require(ownership() == Ownership::persistent, Fault::request,
+          "a stream was to start a request that is not persistent");
+  require(
+      !in_flight(), Fault::request,
+      "a stream was to start a request again before the end of its last execution was waited for");
+  MemoryKind* const there = kind_there();
+  MemoryKind* const kind = there != nullptr ? there : device::first_used();
+  require(kind != nullptr, Fault::unsupported,
+          "a stream was to start a request, but this process uses no GPU");
+  require(
+      can_stream(*kind), Fault::unsupported, "a stream was to start a request. ",
+      "That needs MPI_THREAD_MULTIPLE, with which a thread begins what the stream asks for, and a "
+      "CUDA driver of version 11.7 or later");
+  streamed_->begin_from(stream);
+  activate(streamed_);
+}
+
+void ExecutionRequest::name_awaited(std::ostream& out) const {
+  if (is_streamed()) {
+    streamed_->name_awaited(out);
+  } else {
+    executions_->name_awaited(out);
+  }
+}
+
+MemoryKind* ExecutionRequest::kind_there() const {
+  const Places at = places();
+  for (const std::byte* const place : {at.source, at.target}) {
+    if (MemoryKind& kind = kind_of(place); !kind.is_reachable()) return &kind;
+  }
+  return nullptr;
+}
+
+bool ExecutionRequest::can_stream(MemoryKind& kind) {
+  if (!streamed_) {
+    auto gate = kind.prepare_gate();
+    if (gate == nullptr) return false;
+    streamed_ =
+        std::make_shared<StreamedExecutions>(static_cast<StreamedOwner&>(*this), std::move(gate));
+  }
+  return run_progress_thread();
+}
+
+bool ExecutionRequest::advance() { return is_streamed() ? streamed_->test() : advance_execution(); }
+
+bool ExecutionRequest::advance_execution() {
+  if (!executions_->advance()) return false;
+  take();
+  return true;
+}
+
+void ExecutionRequest::finish() {
+  if (is_streamed()) return streamed_->finish();
+  executions_->wait();
+  take();
+}
+
+void ExecutionRequest::finish_on(std::uintptr_t stream) {
+  if (is_streamed()) {
+    if (!streamed_->end_on(stream)) streamed_->finish();
+    return;
+  }
+  MemoryKind* const kind = kind_there();
+  if (kind != nullptr) {
+    require(
+        !kind->is_captured(stream), Fault::request,
+        "an exchange that the process has started was to be waited for by a stream that is being "
+        "captured into a graph; only a persistent request can be part of one, started by "
+        "vicinal_start_on_stream");
+    if (executions_->advance_or_leave(stream)) return take();
+    if (can_stream(*kind) && streamed_->take_over(stream)) return activate(streamed_);
+  }
+  executions_->wait_on(stream);
+  take();
+}
+
+}  // namespace vicinal

@@ -1,0 +1,174 @@
+#include "collectives/streamed_executions.hpp"
+
+#include <ostream>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "mpi/backoff.hpp"
+#include "mpi/environment.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// Polls of an execution from one look at the clock to the next.
+constexpr int polls_between_looks = 4096;
+
+}  // namespace
+
+StreamedExecutions::StreamedExecutions(StreamedOwner& owner, std::unique_ptr<StreamGate> gate)
+    : owner_(&owner), gate_(std::move(gate)) {
+  enter_dump();
+}
+
+void StreamedExecutions::begin_from(std::uintptr_t stream) {
+  const Claim claim(*this);
+  gate_->ask_from(stream);
+  captured_ = gate_->is_captured();
+  if (!captured_) ++due_;
+  awaits_end_ = true;
+  note_state();
+}
+
+bool StreamedExecutions::take_over(std::uintptr_t stream) {
+  const Claim claim(*this);
+  if (!gate_->hold(stream, due_ + 1)) return false;
+  begun_ = ++due_;
+  running_ = true;
+  note_state();
+  return true;
+}
+
+bool StreamedExecutions::end_on(std::uintptr_t stream) {
+  const Claim claim(*this);
+  if (!gate_->hold(stream, due_)) return false;
+  awaits_end_ = false;
+  note_state();
+  return true;
+}
+
+bool StreamedExecutions::test() {
+  const Claim claim(*this);
+  if (owner_ != nullptr) advance();
+  require(
+      !captured_ || !awaits_end_, Fault::request,
+      "the beginning of an exchange is part of a graph, and its end is waited for by the process; "
+      "vicinal_wait_on_stream makes that part of the graph, too");
+  if (running_ || (!captured_ && begun_ != due_)) return false;
+  awaits_end_ = false;
+  const std::exception_ptr fault = std::exchange(fault_, nullptr);
+  note_state();
+  if (fault) std::rethrow_exception(fault);
+  return true;
+}
+
+void StreamedExecutions::finish() {
+  const auto reason = [this](std::ostream& out) { name_awaited(out); };
+  wait_for([this](Polls) { return test(); }, [this] { return listed(); }, reason);
+}
+
+void StreamedExecutions::end() noexcept {
+  // In a process that was forked another thread's claim would last for ever.
+  if (mpi::is_forked()) return;
+  try {
+    if (mpi::is_alive()) finish();
+  } catch (const std::exception&) {
+    // Whoever lets go of it does not want to hear of it.
+  }
+  const Claim claim(*this);
+  owner_ = nullptr;
+  watch_.reset();
+}
+
+bool StreamedExecutions::advance() noexcept {
+  if (owner_ == nullptr) return true;
+  try {
+    if (!running_) begin_next();
+    if (running_ && owner_->advance_execution()) conclude();
+  } catch (...) {
+    note(std::current_exception());
+    conclude();
+  }
+  if (running_) report_long_wait();
+  return !running_ && !captured_ && begun_ == due_;
+}
+
+/// Begins what a stream has asked for, if any has.
+void StreamedExecutions::begin_next() {
+  if ((!captured_ && begun_ == due_) || !gate_->was_asked()) return;
+  ++begun_;
+  running_ = true;
+  note_state();
+  owner_->begin_execution();
+}
+
+/// Well or not: no stream is to wait for what will not come.
+void StreamedExecutions::conclude() {
+  running_ = false;
+  polls_ = 0;
+  reported_ = false;
+  gate_->open();
+  note_state();
+}
+
+void StreamedExecutions::note_state() {
+  const bool awaits_stream = !running_ && (captured_ || begun_ != due_);
+  busy_ = running_ || captured_ || begun_ != due_ || awaits_end_ || fault_ != nullptr;
+  in_flight_ = awaits_end_ || (captured_ && (running_ || fault_ != nullptr));
+  if (!awaits_stream) {
+    watch_.reset();
+  } else if (!watch_) {
+    watch_.emplace();
+  }
+}
+
+void StreamedExecutions::note(const std::exception_ptr& fault) noexcept {
+  if (!fault_) fault_ = fault;
+  try {
+    std::rethrow_exception(fault);
+  } catch (const std::exception& error) {
+    log_line(LogLevel::warn, [&](std::ostream& line) {
+      line
+          << "an exchange that a stream of a GPU has begun or waits for has failed, and the stream "
+             "goes on without its data: "
+          << error.what();
+    });
+  }
+}
+
+void StreamedExecutions::report_long_wait() {
+  if (++polls_ % polls_between_looks != 0 || reported_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (polls_ == polls_between_looks) since_ = now;
+  const double limit = mpi::patience();
+  if (limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
+  reported_ = true;
+  log_line(LogLevel::warn, [&](std::ostream& line) {
+    line << "a stream of a GPU waits for ";
+    owner_->name_awaited_by_execution(line);
+    line << ", " << static_cast<long>(limit) << " s";
+  });
+}
+
+void StreamedExecutions::write_awaited(std::ostream& out) const {
+  if (running_ && owner_ != nullptr) return owner_->name_awaited_by_execution(out);
+  out << "a stream of a GPU to get to the beginning of an exchange";
+}
+
+void StreamedExecutions::name_awaited(std::ostream& out) {
+  if (const TriedClaim claim(*this); claim) {
+    write_awaited(out);
+  } else {
+    out << "an exchange that a stream of a GPU begins";
+  }
+}
+
+void StreamedExecutions::describe(std::ostream& out) const {
+  if (owner_ == nullptr || (!running_ && (captured_ || begun_ == due_))) return;
+  out << "vicinal: a stream of a GPU waits for ";
+  write_awaited(out);
+  out << "\n";
+}
+
+}  // namespace vicinal

@@ -1,0 +1,153 @@
+#include "memory/device/gate.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <new>
+#include <ostream>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "memory/device/device.hpp"
+
+namespace vicinal::device {
+
+namespace {
+
+/// Of waiting for a word: that it is at least, cyclically, or just so much.
+constexpr unsigned at_least = 0;
+constexpr unsigned equal = 1;
+
+constexpr std::size_t word_count = 3;
+/// They are not neighbours, for streams and the host write them.
+constexpr std::size_t apart = 128;
+/// How long a stream may take for the next of its steps.
+constexpr auto patience = std::chrono::seconds(1);
+
+/// How many streams of a process make progress beside each other. A stream that waits occupies one of these queues, and if all are
+/// occupied, what was to end their waiting does not begin. CUDA has 8 unless it is told otherwise, and 2 under MPS, which a process
+/// is not told of (measured on an H100: 7 waiting streams and 1 let others go on, 8 and 2 do not; priorities change nothing).
+int queues() {
+  constexpr int least = 2;
+  const char* const told = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  return told != nullptr ? std::clamp(std::atoi(told), 1, 32) : least;
+}
+
+std::atomic<int> holding = 0;   ///< gates at which a stream waits
+std::atomic<int> captured = 0;  ///< gates that are part of graphs
+
+}  // namespace
+
+Gate::Gate(Device& device, MemoryKind& pinned)
+    : device_(device), words_(pinned, word_count * apart) {
+  for (std::size_t i = 0; i < word_count; ++i) new (words_.data() + i * apart) Word(0);
+}
+
+Gate::~Gate() {
+  if (holds_) --holding;
+  if (captured_) --captured;
+  // A stream has still to look at words that are open; where it does not, its device or its program has failed.
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!is_passed()) {
+    if (std::chrono::steady_clock::now() > until) {
+      new MemoryBlock(std::move(words_));
+      return;
+    }
+    std::this_thread::yield();
+  }
+}
+
+bool Gate::is_passed() const {
+  if (captured_) return opened().load(std::memory_order_acquire) == 0;
+  return passed().load(std::memory_order_acquire) == held_for_;
+}
+
+Gate::Word& Gate::word(std::size_t number) const {
+  return *std::launder(reinterpret_cast<Word*>(words_.data() + number * apart));
+}
+
+bool Gate::look_at(void* stream) {
+  const bool now = device_.is_captured(stream);
+  require(now || !captured_, Fault::request,
+          "a request that is part of a graph was put on a stream that is not being captured; "
+          "launch the "
+          "graph, or make another request");
+  if (now && !captured_) become_captured();
+  return now;
+}
+
+void Gate::become_captured() {
+  require(
+      asks_ == heard_ && openings_ >= held_for_, Fault::request,
+      "a request was to become part of a graph while an execution of it was under way; wait for "
+      "it first");
+  require(queues() > 1, Fault::unsupported,
+          "exchanges in a graph need a queue of the GPU's beside that of the graph, and the "
+          "environment's "
+          "CUDA_DEVICE_MAX_CONNECTIONS is 1; set it to more, up to 32");
+  asked().store(0);
+  opened().store(0);
+  captured_ = true;
+  if (++captured < queues()) return;
+  log_line(LogLevel::warn, [](std::ostream& line) {
+    line << captured
+         << " exchanges are part of graphs. If so many are under way at once, they may wait "
+         << "for each other for ever: set CUDA_DEVICE_MAX_CONNECTIONS to more than that, up to 32";
+  });
+}
+
+void Gate::ask_from(std::uintptr_t stream) {
+  auto* const asking = reinterpret_cast<void*>(stream);
+  const Device::Current current(device_);
+  const std::uint32_t value = look_at(asking) ? 1 : asks_ + 1;
+  device_.driver().call(device_.driver().calls.write_word, asking, static_cast<void*>(&asked()),
+                        value, 0U);
+  if (!captured_) ++asks_;
+}
+
+bool Gate::was_asked() {
+  if (captured_) {
+    // Once more only after what comes now, for which the stream waits.
+    if (asked().load(std::memory_order_acquire) == 0) return false;
+    asked().store(0, std::memory_order_release);
+    return true;
+  }
+  if (static_cast<std::int32_t>(asked().load(std::memory_order_acquire) - heard_) <= 0)
+    return false;
+  ++heard_;
+  return true;
+}
+
+bool Gate::hold(std::uintptr_t stream, std::uint32_t number) {
+  auto* const held = reinterpret_cast<void*>(stream);
+  const Device::Current current(device_);
+  const Calls& calls = device_.driver().calls;
+  auto* const word = static_cast<void*>(&opened());
+  if (look_at(held)) {
+    device_.driver().call(calls.await_word, held, word, 1U, equal);
+    device_.driver().call(calls.write_word, held, word, 0U, 0U);
+    return true;
+  }
+  if (!holds_ && ++holding >= queues()) {
+    --holding;
+    return false;
+  }
+  holds_ = true;
+  device_.driver().call(calls.await_word, held, word, number, at_least);
+  held_for_ = number;
+  device_.driver().call(calls.write_word, held, static_cast<void*>(&passed()), number, 0U);
+  return true;
+}
+
+void Gate::open() {
+  if (captured_) return opened().store(1, std::memory_order_release);
+  opened().store(++openings_, std::memory_order_release);
+  if (holds_ && openings_ >= held_for_) {
+    holds_ = false;
+    --holding;
+  }
+}
+
+}  // namespace vicinal::device

@@ -1,0 +1,272 @@
+// Exchanges that streams of a GPU begin, and whose end they wait for, with the process elsewhere; and graphs of these.
+#include <cstring>
+#include <vector>
+
+#include "mpi/environment.hpp"
+#include "unreachable_exchanges.hpp"
+#include "users_stream.hpp"
+
+namespace vicinal {
+namespace {
+
+using namespace testing;
+
+std::int64_t filled(int byte) {
+  std::int64_t value = 0;
+  std::memset(&value, byte, sizeof value);
+  return value;
+}
+
+/// Rank 0 owns four numbers, which all others need; and a request that brings them.
+struct Persistent {
+  int rank = world_rank();
+  Duplicate comm;
+  DeviceArray owned, into, later;
+  HaloHandle halo;
+  RequestHandle request;
+
+  Persistent(const DriverDouble& gpu, const char* strategy)
+      : owned(gpu.memory(), numbers(4, 0)),
+        into(gpu.memory(), repeated(4, untouched)),
+        later(gpu.memory(), repeated(4, untouched)) {
+    const auto needed = numbers(rank == 0 ? 0 : 4, 0);
+    const Hints hints{{"vicinal_strategy", strategy}, {"vicinal_regions", "node"}};
+    SUCCEEDS(vicinal_halo_create(comm, 0, rank == 0 ? 4 : 0,
+                                 static_cast<std::int64_t>(needed.size()), needed.data(), hints,
+                                 &halo));
+    SUCCEEDS(vicinal_halo_init(halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
+  }
+  [[nodiscard]] bool has(std::int64_t value) const {
+    return rank == 0 || later.values() == repeated(4, value);
+  }
+};
+
+/// A double whose devices' streams can wait for words; all that was held is given back at the end.
+template <class Body>
+void with_streams(Body body) {
+  if (!mpi::thread_multiple()) skip("needs MPI_THREAD_MULTIPLE");
+  const DriverDouble gpu;
+  const long held = gpu.held(), misuses = gpu.get("misuses");
+  body(gpu);
+  settle(gpu, held);
+  CHECK_EQUAL(gpu.get("misuses"), misuses);
+}
+
+}  // namespace
+
+TEST(a_halo_has_persistent_requests) {
+  const Duplicate comm;
+  const Mesh mesh(comm, "automatic");
+  HostArray owned(numbers(3, mesh.rank * 3)), into(repeated(mesh.ghosts(), untouched));
+  HostArray sums(repeated(3, 0));
+  RequestHandle request, back;
+  SUCCEEDS(vicinal_halo_init(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
+  SUCCEEDS(vicinal_halo_reverse_init(mesh.halo, sums.data(), into.data(), 1, MPI_INT64_T, MPI_SUM,
+                                     &back));
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 3; ++i) owned.data()[i] = mesh.rank * 3 + i + round;
+    SUCCEEDS(vicinal_start(&request));
+    {
+      const Forgiving forgiving;
+      // Unless it is over already, for want of others.
+      int flag = 0;
+      if (mesh.size > 1) SUCCEEDS(vicinal_test(&request, &flag));
+      if (flag == 0) FAILS(MPI_ERR_REQUEST, vicinal_start(&request), "started again");
+    }
+    SUCCEEDS(vicinal_wait(&request));
+    CHECK(request != nullptr);
+    std::vector<std::int64_t> expected;
+    for (const std::int64_t index : mesh.needed) expected.push_back(index + round);
+    CHECK(into.values() == expected);
+    for (int i = 0; i < 3; ++i) sums.data()[i] = 1;
+    SUCCEEDS(vicinal_start(&back));
+    SUCCEEDS(vicinal_wait(&back));
+    for (int i = 0; i < 3; ++i) CHECK_EQUAL(sums.data()[i], 1 + 2 * owned.data()[i]);
+  }
+  const Forgiving forgiving;
+  // What one rank gives wrong, all are told of.
+  RequestHandle refused;
+  CHECK(vicinal_halo_init(mesh.halo, owned.data(), into.data(), mesh.rank == 0 ? -1 : 1,
+                          MPI_INT64_T, &refused) != MPI_SUCCESS);
+}
+
+TEST(a_stream_begins_exchanges_and_waits_for_them) {
+  with_streams([](const DriverDouble& gpu) {
+    for (const char* const strategy : {"direct", "aggregate"}) {
+      Persistent given(gpu, strategy);
+      UsersStream users(gpu);
+      for (int round = 1; round <= 5; ++round) {
+        // All of it is put there before any of it is done.
+        for (int turn = 0; turn < 2; ++turn) {
+          if (given.rank == 0) users.fill(given.owned, 10 * round + turn);
+          SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+          SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+          if (given.rank != 0) users.copy(given.later, given.into);
+        }
+        users.await();
+        CHECK(given.has(filled(10 * round + 1)));
+      }
+      // The process may wait for it, too, and start others.
+      SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+      users.await();
+      SUCCEEDS(vicinal_wait(&given.request));
+      SUCCEEDS(vicinal_start(&given.request));
+      SUCCEEDS(vicinal_wait(&given.request));
+      // Its end is waited for where nobody has.
+      SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+      users.await();
+      SUCCEEDS(vicinal_request_free(&given.request));
+    }
+  });
+}
+
+TEST(a_stream_waits_for_what_begins_when_the_process_is_elsewhere) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent given(gpu, "direct");
+    UsersStream users(gpu);
+    for (int round = 1; round <= 3; ++round) {
+      // Rank 0 begins only once all others have done with the exchange.
+      if (given.rank == 0) MPI_Barrier(given.comm);
+      if (given.rank == 0) users.fill(given.owned, round);
+      if (given.rank == 0) users.await();
+      SUCCEEDS(vicinal_start(&given.request));
+      SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+      if (given.rank != 0) users.copy(given.later, given.into);
+      if (given.rank != 0) MPI_Barrier(given.comm);
+      users.await();
+      CHECK(given.has(filled(round)));
+    }
+  });
+}
+
+TEST(a_graph_executes_an_exchange_each_time_that_it_is_launched) {
+  with_streams([](const DriverDouble& gpu) {
+    for (const char* const strategy : {"direct", "aggregate"}) {
+      Persistent given(gpu, strategy);
+      const DeviceArray values(gpu.memory(), numbers(4, 0));
+      UsersStream users(gpu), other(gpu);
+      users.begin_capture();
+      // What the library does meanwhile, for others, does no harm.
+      SUCCEEDS(vicinal_progress());
+      if (given.rank == 0) users.copy(given.owned, values);
+      SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+      SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+      if (given.rank != 0) users.copy(given.later, given.into);
+      void* const graph = users.end_capture();
+      for (int round = 1; round <= 6; ++round) {
+        if (given.rank == 0) users.fill(values, round);
+        users.launch(graph);
+        if (round % 2 == 0) users.await();
+        if (round % 2 == 0) CHECK(given.has(filled(round)));
+      }
+      {
+        const Forgiving forgiving;
+        FAILS(MPI_ERR_REQUEST, vicinal_start(&given.request), "part of a graph");
+        FAILS(MPI_ERR_REQUEST, vicinal_start_on_stream(&given.request, other.stream()),
+              "part of a graph");
+      }
+      SUCCEEDS(vicinal_wait(&given.request));
+      users.destroy(graph);
+      SUCCEEDS(vicinal_request_free(&given.request));
+    }
+  });
+}
+
+TEST(streams_that_wait_leave_a_queue_to_others) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent first(gpu, "direct"), second(gpu, "direct");
+    UsersStream one(gpu), two(gpu);
+    for (int round = 1; round <= 3; ++round) {
+      if (first.rank == 0) one.fill(first.owned, round);
+      if (first.rank == 0) two.fill(second.owned, round + 10);
+      SUCCEEDS(vicinal_start_on_stream(&first.request, one.stream()));
+      SUCCEEDS(vicinal_start_on_stream(&second.request, two.stream()));
+      // Somebody must have the double's streams go on until the process need not wait.
+      one.ask();
+      two.ask();
+      SUCCEEDS(vicinal_wait_on_stream(&first.request, one.stream()));
+      SUCCEEDS(vicinal_wait_on_stream(&second.request, two.stream()));
+      if (first.rank != 0) one.copy(first.later, first.into);
+      if (first.rank != 0) two.copy(second.later, second.into);
+      one.await();
+      two.await();
+      CHECK(first.has(filled(round)));
+      CHECK(second.has(filled(round + 10)));
+    }
+  });
+}
+
+TEST(a_graph_takes_only_what_it_can_execute) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent given(gpu, "direct");
+    UsersStream users(gpu);
+    vicinal_request once = nullptr;
+    {
+      users.begin_capture();
+      const Forgiving forgiving;
+      FAILS(MPI_ERR_REQUEST, vicinal_follow_stream(given.owned.data(), users.stream()), "captured");
+      SUCCEEDS(vicinal_halo_start(given.halo, given.owned.data(), given.into.data(), 1, MPI_INT64_T,
+                                  &once));
+      FAILS(MPI_ERR_REQUEST, vicinal_start_on_stream(&once, users.stream()), "not persistent");
+      int flag = 0;
+      SUCCEEDS(vicinal_test(&once, &flag));
+      if (flag == 0) {
+        FAILS(MPI_ERR_REQUEST, vicinal_wait_on_stream(&once, users.stream()), "captured");
+        SUCCEEDS(vicinal_wait(&once));
+      }
+      users.destroy(users.end_capture());
+    }
+  });
+}
+
+TEST(a_failing_device_holds_no_stream_up) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent given(gpu, "aggregate");
+    UsersStream users(gpu);
+    const Forgiving forgiving;
+    for (int n = 1; n <= 24; ++n) {
+      if (given.rank == 1) gpu.set("fail_in", n);
+      bool begun = vicinal_start_on_stream(&given.request, users.stream()) == MPI_SUCCESS;
+      const bool is_streamed = begun;
+      if (!begun) begun = vicinal_start(&given.request) == MPI_SUCCESS;
+      const bool left =
+          begun && vicinal_wait_on_stream(&given.request, users.stream()) == MPI_SUCCESS;
+      if (!is_streamed || !left) gpu.set("fail_in", 0);
+      users.try_await();
+      gpu.set("fail_in", 0);
+      // As others do, who may have been told of the fault by the next start.
+      while (begun && vicinal_wait(&given.request) != MPI_SUCCESS) {
+      }
+      MPI_Barrier(given.comm);
+      // Whatever has failed, the next is whole.
+      bool whole = false;
+      while (!whole) {
+        whole = vicinal_start(&given.request) == MPI_SUCCESS;
+        whole = vicinal_wait(&given.request) == MPI_SUCCESS && whole;
+        int all = whole ? 1 : 0;
+        MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, given.comm);
+        whole = all == 1;
+      }
+      if (given.rank != 0) CHECK(given.into.values() == numbers(4, 0));
+    }
+  });
+}
+
+TEST(amds_streams_begin_nothing) {
+  const DriverDouble gpu(DRIVER_DOUBLE_HIP);
+  const long held = gpu.held();
+  {
+    Persistent given(gpu, "direct");
+    UsersStream users(gpu);
+    const Forgiving forgiving;
+    FAILS(MPI_ERR_UNSUPPORTED_OPERATION, vicinal_start_on_stream(&given.request, users.stream()),
+          "CUDA");
+    SUCCEEDS(vicinal_start(&given.request));
+    SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+    users.await();
+    if (given.rank != 0) CHECK(given.into.values() == numbers(4, 0));
+  }
+  settle(gpu, held);
+}
+
+}  // namespace vicinal
