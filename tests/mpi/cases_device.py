@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import vicinal
-from device_arrays import DOUBLE, DeviceArray, OnlyDlpackOnDevice, count
+from device_arrays import DOUBLE, DeviceArray, OnlyDlpackOnDevice, ask, count
 from harness import Indices, case, expect_error, some_settings, values
 from mpi4py import MPI
 
@@ -209,6 +209,67 @@ def streams_wait(comm: MPI.Intracomm) -> None:
             there = np.ones(len(indices.owned))
             halo.reverse(there, wanted)
             np.testing.assert_array_equal(sums.get(), there)
+
+
+@case
+def streams_begin_exchanges(comm: MPI.Intracomm) -> None:
+    """Of arrays for which a request is made, also in a graph; and of the arrays of a graph's collective."""
+    indices = Indices(comm, 309)
+    wanted = values(indices.needed)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
+    owned, ghosts = DeviceArray(values(indices.owned)), DeviceArray(np.zeros(len(wanted)))
+    stream = ghosts.memory.stream.value or 0
+    with halo.persistent(owned, ghosts) as request:
+        for _ in range(3):
+            request.start(stream=stream)
+            request.wait(stream=stream)
+        np.testing.assert_array_equal(ghosts.get(), wanted)  # by that stream
+        request.start()
+        request.wait()
+        assert request.test()
+        assert request.strategy == halo.strategy
+
+    request, graph = halo.persistent(owned, ghosts), ctypes.c_void_p()
+    ask("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), 0)
+    request.start(stream=stream)
+    request.wait(stream=stream)
+    ask("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(graph))
+    for number in range(4):
+        owned.memory.copy(owned.address, (values(indices.owned) + number).ctypes.data, 8 * len(indices.owned))
+        owned.memory.wait()
+        ask("cuGraphLaunch", graph, ctypes.c_void_p(stream))
+        np.testing.assert_array_equal(ghosts.get(), wanted + number)
+    expect_error("request", "part of a graph", request.start)
+    request.free()
+    expect_error("request", "freed", request.start)
+
+    sums, given = DeviceArray(np.ones(len(indices.owned))), DeviceArray(wanted)
+    back = halo.persistent(sums, given, op="sum")
+    there = np.ones(len(indices.owned))
+    halo.reverse(there, wanted)
+    halo.free()  # which the request outlives
+    back.start(stream=sums.memory.stream.value or 0)
+    back.wait(stream=sums.memory.stream.value or 0)
+    np.testing.assert_array_equal(sums.get(), there)
+
+    following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    x, y = DeviceArray(np.arange(4.0) + comm.rank), DeviceArray(np.zeros(4))
+    collective = vicinal.Graph(comm, [before], [following]).Neighbor_alltoall_init(x, y)
+    collective.start(stream=y.memory.stream.value or 0)
+    collective.wait(stream=y.memory.stream.value or 0)
+    np.testing.assert_array_equal(y.get(), np.arange(4.0) + before)
+
+
+@case
+def persistent_exchanges_are_refused_on_all_ranks(comm: MPI.Intracomm) -> None:
+    indices = Indices(comm, 310)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
+    x, ghosts = values(indices.owned), np.zeros(len(indices.needed) + (1 if comm.rank == 0 else 0))
+    expect_error("buffer" if comm.rank == 0 else "remote", "ghosts" if comm.rank == 0 else "rank 0", lambda: halo.persistent(x, ghosts))
+    request = halo.persistent(x, ghosts[: len(indices.needed)])
+    request.start()
+    request.wait()
+    np.testing.assert_array_equal(ghosts[: len(indices.needed)], values(indices.needed))
 
 
 @case

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -166,5 +167,77 @@ def streams_wait(comm: MPI.Intracomm) -> None:
                     doubled = ghosts * 2
                 stream.synchronize()
                 np.testing.assert_array_equal(of.get(doubled), np.full(count, 2.0 * number))
+        del halo
+        comm.Barrier()
+
+
+class Captured:
+    """A graph of what `work` puts on a stream, by the library that the stream is of."""
+
+    def __init__(self, name: str, stream: Any, work: Callable[[], None]) -> None:
+        self.launch: Callable[[], None]
+        if name == "cupy":
+            stream.begin_capture()
+            with stream:
+                work()
+            graph = stream.end_capture()
+            self.launch = lambda: graph.launch(stream)
+        else:
+            import torch
+
+            whole = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(whole, stream=stream):
+                work()
+
+            def replay() -> None:
+                with torch.cuda.stream(stream):
+                    whole.replay()
+
+            self.launch = replay
+
+
+@case
+def streams_begin_exchanges(comm: MPI.Intracomm) -> None:
+    """Neither the process nor the stream waits; the same of a graph, each time that it is launched."""
+    streams = busy_streams()
+    if not comm.allreduce(len(streams) > 0, MPI.MIN):
+        skip("needs cupy or torch, and a GPU")
+    count = 1000
+    needed = np.arange(count) + (comm.rank + 1) % comm.size * count
+    for way in ("staged", "shared", "lent"):
+        sent = []
+        halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way)
+        for name, (stream, write) in streams.items():
+            of = LIBRARIES[name]
+            owned, ghosts, doubled = (of.put(np.zeros(count)) for _ in range(3))
+            sent.append(owned)
+            request = halo.persistent(owned, ghosts)
+
+            def step(owned: Any = owned, ghosts: Any = ghosts, doubled: Any = doubled, request: Any = request,
+                     stream: Any = stream) -> None:
+                owned += 1.0
+                request.start(stream=stream)
+                request.wait(stream=stream)
+                doubled += ghosts
+
+            total = 0.0
+            for number in range(1, 9):
+                write(owned, float(number))
+                with on(name, stream):
+                    step()
+                total += number + 1
+            stream.synchronize()
+            np.testing.assert_array_equal(of.get(doubled), np.full(count, total))
+            # That of a graph is the graph's from then on.
+            request = halo.persistent(owned, ghosts)
+            graph = Captured(name, stream, lambda step=step, request=request: step(request=request))
+            for number in range(1, 9):
+                write(owned, float(number))
+                graph.launch()
+                total += number + 1
+            stream.synchronize()
+            np.testing.assert_array_equal(of.get(doubled), np.full(count, total))
+            request.wait()
+            request.free()
         del halo
         comm.Barrier()
