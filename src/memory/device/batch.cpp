@@ -209,7 +209,7 @@ void Batches::forget(Batch& batch) noexcept {
   batch.moves.count = 0;
   batch.events = {};
   batch.launched = batch.over = false;
-  batch.end.word = nullptr;
+  batch.end = {nullptr, nullptr, batch.end.number};
   batch.words = nullptr;
   batch.looks = 0;
   batch.fault = nullptr;
