@@ -62,8 +62,9 @@ class DriverDouble {
  private:
   /// What whoever has made another one may have set, finds as it was.
   static constexpr std::array<const char*, 12> lent = {
-      "fail_at",     "hold",       "no_compiler",  "takes_precompiled", "architecture", "open_to_mpi",
-      "no_sharing",  "no_opening", "no_admission", "seen_elsewhere",    "no_words",     "fail_kernel"};
+      "fail_at",      "hold",           "no_compiler", "takes_precompiled",
+      "architecture", "open_to_mpi",    "no_sharing",  "no_opening",
+      "no_admission", "seen_elsewhere", "no_words",    "fail_kernel"};
 
   void* library_;
   std::array<long, lent.size()> before_{};

@@ -23,9 +23,7 @@ thread_local bool block_waits;
 // From there on only thread 0 of a block has anything to do, so it comes last, and need not wait.
 void __syncthreads() { block_waits = true; }
 void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-unsigned atomicAdd(unsigned* where, unsigned what) {
-  return std::exchange(*where, *where + what);
-}
+unsigned atomicAdd(unsigned* where, unsigned what) { return std::exchange(*where, *where + what); }
 }  // namespace
 
 #define __global__ __attribute__((visibility("default")))

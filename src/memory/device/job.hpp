@@ -54,7 +54,8 @@ class Job final : public MemoryJob {
 
   Device& device_;
   std::vector<Step> steps_;
-  const bool joins_batches_;  ///< the only step is a copy by a kernel, which others may take part in
+  const bool
+      joins_batches_;  ///< the only step is a copy by a kernel, which others may take part in
   std::shared_ptr<const Words> words_;  ///< by which that tells
   MemoryBlock pinned_;
   MemoryBlock scratch_;  ///< after it, the tables
