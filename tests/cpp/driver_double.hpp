@@ -8,11 +8,12 @@
 //   open_to_mpi    1: what is allocated in device memory from now on can be touched by all, as if MPI were NVIDIA's friend
 //   no_sharing     1: no memory can be shared with other processes; no_opening: none of theirs be opened
 //   no_admission   1: none of the program's own memory can be registered; seen_elsewhere: a device sees it at other addresses
-//   no_compiler    1: nothing compiles
+//   no_compiler    1: nothing compiles; no_words: kernels do not tell by words that they are over
+//   fail_kernel    the kernel to fail when its stream comes to it, counted in `launches`, if it is one of many copies; 0 for none
 //   takes_precompiled  1: code that CUDA's compiler has made is taken, and runs as the host's
 //   architecture   of NVIDIA's devices; 99 is one that the compiler does not know
 //   version        of the driver; 0 for one that is young enough
-// and to read: calls, compilations, launches, admissions, copies, and crossings, of which one end is on the host;
+// and to read: calls, compilations, launches, words that kernels have told, admissions, copies, and crossings, of which one end is on the host;
 // device_blocks, pinned_blocks, opened_blocks and events that there are; misuses.
 #pragma once
 
@@ -61,10 +62,10 @@ class DriverDouble {
 
  private:
   /// What whoever has made another one may have set, finds as it was.
-  static constexpr std::array<const char*, 11> lent = {
-      "fail_at",           "fail_in",      "hold",          "no_compiler",
-      "takes_precompiled", "architecture", "open_to_mpi",   "no_sharing",
-      "no_opening",        "no_admission", "seen_elsewhere"};
+  static constexpr std::array<const char*, 13> lent = {
+      "fail_at",        "fail_in",     "hold",       "no_compiler", "takes_precompiled",
+      "architecture",   "open_to_mpi", "no_sharing", "no_opening",  "no_admission",
+      "seen_elsewhere", "no_words",    "fail_kernel"};
 
   void* library_;
   std::array<long, lent.size()> before_{};

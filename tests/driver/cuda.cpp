@@ -134,6 +134,9 @@ ENTRY cuMemcpyAsync(void* to, const void* from, std::size_t bytes, void* stream)
 ENTRY cuStreamCreate(void** stream, unsigned) {
   return in_context([=] { return create_stream(stream); });
 }
+ENTRY cuStreamQuery(void* stream) {
+  return in_context([=] { return query_stream(stream); });
+}
 ENTRY cuStreamSynchronize(void* stream) {
   return in_context([=] { return await_stream(stream); });
 }

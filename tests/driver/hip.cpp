@@ -82,6 +82,9 @@ ENTRY hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind, vo
 ENTRY hipStreamCreateWithFlags(void** stream, unsigned) {
   return entered([=] { return create_stream(stream); });
 }
+ENTRY hipStreamQuery(void* stream) {
+  return entered([=] { return query_stream(stream); });
+}
 ENTRY hipStreamSynchronize(void* stream) {
   return entered([=] { return await_stream(stream); });
 }

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -16,6 +17,13 @@ struct ThreeNumbers {
   unsigned x = 0, y = 0, z = 0;
 };
 thread_local ThreeNumbers threadIdx, blockIdx, blockDim, gridDim;
+
+/// Whether threads of the block that runs have come to where they wait for each other.
+thread_local bool block_waits;
+// From there on only thread 0 of a block has anything to do, so it comes last, and need not wait.
+void __syncthreads() { block_waits = true; }
+void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+unsigned atomicAdd(unsigned* where, unsigned what) { return std::exchange(*where, *where + what); }
 }  // namespace
 
 #define __global__ __attribute__((visibility("default")))
@@ -58,13 +66,24 @@ template <class Threads>
 void run_threads(unsigned blocks, unsigned threads, Threads one) {
   gridDim.x = blocks;
   blockDim.x = threads;
+  const auto run = [&](unsigned thread) {
+    threadIdx.x = thread;
+    one();
+  };
   // An odd number has no factor in common with a power of two, so each thread has its turn.
   for (unsigned block = blocks; block-- > 0;) {
     blockIdx.x = block;
+    block_waits = false;
+    bool first_waits = false;
     for (unsigned i = 0; i < threads; ++i) {
-      threadIdx.x = i * 91 % threads;
-      one();
+      const unsigned thread = (i * 91 + threads / 2) % threads;
+      if (thread == 0 && block_waits) {
+        first_waits = true;
+      } else {
+        run(thread);
+      }
     }
+    if (first_waits) run(0);
   }
 }
 
@@ -80,7 +99,9 @@ Status run(void (*kernel)(Arguments...), unsigned blocks, unsigned threads,
 }
 
 /// Copies whose pointers stand in the argument.
-Status run_batch(unsigned blocks, unsigned threads, Moves moves) {
+template <unsigned most>
+Status run_batch(void (*kernel)(Moves<most>, End), unsigned blocks, unsigned threads,
+                 Moves<most> moves, End end) {
   for (unsigned i = 0; i < moves.count; ++i) {
     Move& move = moves.all[i];
     if (move.count == 0) continue;  // it has been left out
@@ -95,7 +116,30 @@ Status run_batch(unsigned blocks, unsigned threads, Moves moves) {
     if (!reach.fits) return illegal_address;
     if (reach.device && reach.host) count("crossings");
   }
-  run_threads(blocks, threads, [&] { copy_batch(moves); });
+  Reach reach;
+  end.word = followed(end.word, reach);
+  end.blocks = followed(end.blocks, reach);
+  if (!reach.fits) return illegal_address;
+  const auto is_told = [&] { return end.word != nullptr && *end.word == end.number; };
+  unsigned left = blocks * threads;
+  bool is_early = false;
+  run_threads(blocks, threads, [&] {
+    kernel(moves, end);
+    --left;
+    is_early = is_early || (left > 0 && is_told());
+  });
+  if (is_early || is_told() != (end.word != nullptr)) count("misuses");
+  if (end.word != nullptr) count("words");
+  return success;
+}
+
+template <unsigned most>
+Status put_batch(void (*kernel)(Moves<most>, End), unsigned blocks, unsigned threads, void* stream,
+                 void** arguments) {
+  const bool fails = number("launches") == number("fail_kernel");
+  put(stream, [=, moves = read<Moves<most>>(arguments[0]), end = read<End>(arguments[1])] {
+    return fails ? launch_failed : run_batch(kernel, blocks, threads, moves, end);
+  });
   return success;
 }
 
@@ -133,6 +177,7 @@ void* find_here(const char* name) {
 void* find_kernel(const char* name) {
   const std::string text(name);
   const bool ours = text.starts_with("copy_") || text.starts_with("reduce_");
+  if (text == "copy_batch_few" && number("no_words") != 0) return nullptr;
   return ours ? find_here(name) : nullptr;
 }
 
@@ -141,10 +186,9 @@ Status launch(void* kernel, unsigned blocks, unsigned threads, void* stream, voi
   if (dladdr(kernel, &info) == 0 || info.dli_sname == nullptr) return invalid_value;
   const std::string name(info.dli_sname);
   count("launches");
-  if (name == "copy_batch") {
-    put(stream,
-        [=, moves = read<Moves>(arguments[0])] { return run_batch(blocks, threads, moves); });
-    return success;
+  if (name == "copy_batch") return put_batch(copy_batch, blocks, threads, stream, arguments);
+  if (name == "copy_batch_few") {
+    return put_batch(copy_batch_few, blocks, threads, stream, arguments);
   }
   // Where it begins to read and to write.
   for (const int side : {0, 1}) {

@@ -6,7 +6,8 @@
 // - What is put on a stream is done when somebody polls or waits, after some polls, more or fewer from one to
 //   the next; streams overtake each other. Who does not wait sees what was there before.
 // - Where as many streams wait for words as a device has queues (number "queues", at least 2), no stream goes on.
-// - Kernels are those of the library, compiled for the host. Their threads run in another order than their numbers'.
+// - Kernels are those of the library, compiled for the host. Their threads run in another order than their numbers'. A word that a
+//   kernel tells the host is there when its stream has come to it, as anything else; one that comes too early, or not at all, is a misuse.
 // - Calls can be told to fail. What is allocated is counted, and so is what was used wrongly.
 #pragma once
 
@@ -93,6 +94,8 @@ Status have_stream_await(void* stream, void* event);
 /// Whether it has happened, after the device has gone on a little.
 Status query(void* event);
 Status await_event(void* event);
+/// Whether a stream has nothing to do any more, after the device has gone on for longer: this is asked seldom.
+Status query_stream(void* stream);
 Status await_stream(void* stream);
 
 /// What the calling thread's calls may do while a stream is captured.

@@ -3,15 +3,33 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.hpp"
 #include "memory/device/device.hpp"
 
 namespace vicinal::device {
+
+std::shared_ptr<const Words> Batches::words(MemoryKind& memory) {
+  const Lock lock(mutex_);
+  std::shared_ptr<const Words> words = words_.lock();
+  if (words != nullptr) return words;
+  try {
+    const Device::Current current(device_);
+    // Where kernels cannot tell there is none of that name.
+    static_cast<void>(device_.kernel("copy_batch_few"));
+    words = std::make_shared<const Words>(memory);
+  } catch (const Error&) {
+    return nullptr;
+  }
+  words_ = words;
+  return words;
+}
 
 Batches::Batch& Batches::open_batch() {
   if (open_ != nullptr && open_->moves.count == most) launch_open();
   if (open_ != nullptr) return *open_;
   if (idle_.empty()) {
     auto made = std::make_unique<Batch>();
+    made->number = busy_.size();
     // So that no giving back needs memory.
     idle_.reserve(busy_.size() + 1);
     busy_.reserve(busy_.size() + 1);
@@ -27,7 +45,7 @@ Batches::Batch& Batches::open_batch() {
 Batches::Place Batches::add(Move move, std::size_t threads, void* event) {
   const Lock lock(mutex_);
   Batch& batch = open_batch();
-  Moves& moves = batch.moves;
+  Moves<most>& moves = batch.moves;
   // How many blocks each has is known only when all are.
   move.first_block = static_cast<unsigned>(std::min<std::size_t>(
       (threads + Device::threads_per_block - 1) / Device::threads_per_block, Device::most_blocks));
@@ -49,17 +67,50 @@ const Move& Batches::only(const Batch& batch) {
                        [](const Move& move) { return move.count > 0; });
 }
 
-void Batches::launch_kernel(Moves& moves, void* stream) {
-  const auto share = static_cast<unsigned>(Device::most_blocks / moves.count);
+void Batches::launch_kernel(Batch& batch) {
+  const unsigned count = batch.moves.count;
+  const auto share = static_cast<unsigned>(Device::most_blocks / count);
   unsigned blocks = 0;
-  for (unsigned i = 0; i < moves.count; ++i) {
-    const unsigned own = std::clamp(moves.all[i].first_block, 1U, share);
-    moves.all[i].first_block = blocks;
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned own = std::clamp(batch.moves.all[i].first_block, 1U, share);
+    batch.moves.all[i].first_block = blocks;
     blocks += own;
   }
-  std::array<void*, 1> arguments{&moves};
-  device_.launch(device_.kernel("copy_batch"), std::size_t{blocks} * Device::threads_per_block,
-                 arguments.data(), stream);
+  std::shared_ptr<const Words> words = words_.lock();
+  const bool few_do = words != nullptr && count <= few;
+  if (words != nullptr && blocks <= most_telling_blocks && batch.number < Words::count) {
+    batch.words = std::move(words);
+    batch.end = batch.words->end(batch.number, batch.end.number + 1);
+  }
+  const auto run = [&](const char* name, auto& moves) {
+    std::array<void*, 2> arguments{&moves, &batch.end};
+    device_.launch(device_.kernel(name), std::size_t{blocks} * Device::threads_per_block,
+                   arguments.data(), batch.stream);
+  };
+  if (!few_do) return run("copy_batch", batch.moves);
+  Moves<few> moves{count, {}};
+  std::copy_n(batch.moves.all.begin(), count, moves.all.begin());
+  run("copy_batch_few", moves);
+}
+
+void Batches::put(Batch& batch) {
+  const Driver& driver = device_.driver();
+  batch.stream = device_.stream();
+  try {
+    if (batch.users == 1 && only(batch).is_plain()) {
+      const Move& move = only(batch);
+      driver.copy(move.to, move.from, move.count * move.width, batch.stream);
+    } else {
+      launch_kernel(batch);
+    }
+    if (batch.end.word == nullptr) {
+      driver.call(driver.calls.record_event, batch.event, batch.stream);
+    }
+  } catch (...) {
+    // What was launched all the same must not write any more when this is told.
+    device_.settle(batch.stream);
+    throw;
+  }
 }
 
 void Batches::launch_open() noexcept {
@@ -69,40 +120,58 @@ void Batches::launch_open() noexcept {
   batch.launched = true;
   batch.event = *std::find_if(batch.events.begin(), batch.events.end(),
                               [](const void* event) { return event != nullptr; });
-  batch.stream = device_.stream();
   try {
-    const Driver& driver = device_.driver();
-    if (batch.users == 1 && only(batch).is_plain()) {
-      const Move& move = only(batch);
-      driver.copy(move.to, move.from, move.count * move.width, batch.stream);
-    } else {
-      launch_kernel(batch.moves, batch.stream);
-    }
-    driver.call(driver.calls.record_event, batch.event, batch.stream);
+    const Device::Current current(device_);
+    put(batch);
   } catch (...) {
     batch.fault = std::current_exception();
-    // What was launched all the same must not write any more when this is told.
-    device_.settle(batch.stream);
+  }
+}
+
+bool Batches::ask_driver(Batch& batch) {
+  const Driver& driver = device_.driver();
+  const bool by_word = batch.end.word != nullptr;
+  const auto& question = by_word ? driver.calls.query_stream : driver.calls.query_event;
+  const Status status = question.function(by_word ? batch.stream : batch.event);
+  if (status == not_ready) return false;
+  if (status != success) driver.refuse(question.name, status);
+  require(!by_word || batch.end.is_told(), Fault::device,
+          "a kernel is over that has not said so: it has failed, and the driver, asked by ",
+          question.name, ", does not say with what");
+  return true;
+}
+
+bool Batches::look_at(Batch& batch, bool ask_at_once) noexcept {
+  if (batch.end.word != nullptr) {
+    batch.over = batch.end.is_told();
+    if (batch.over) return true;
+    if (++batch.looks % looks_per_question != 0 && !ask_at_once) return false;
+  }
+  try {
+    const Device::Current current(device_);
+    batch.over = ask_driver(batch);
+  } catch (...) {
+    batch.fault = std::current_exception();
+    settle(batch);
+  }
+  return batch.over || batch.fault;
+}
+
+void Batches::settle(Batch& batch) noexcept {
+  // A failure may be that of something else before, told of once.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      const Device::Current current(device_);
+      return device_.settle(batch.stream);
+    } catch (const std::exception&) {
+    }
   }
 }
 
 bool Batches::poll(Batch& batch) {
   const Lock lock(mutex_);
   if (!batch.launched) return false;
-  if (!batch.over && !batch.fault) {
-    const Driver& driver = device_.driver();
-    const Status status = driver.calls.query_event.function(batch.event);
-    if (status == not_ready) return false;
-    batch.over = true;
-    if (status != success) {
-      try {
-        driver.refuse(driver.calls.query_event.name, status);
-      } catch (...) {
-        batch.fault = std::current_exception();
-      }
-      device_.settle(batch.stream);
-    }
-  }
+  if (!batch.over && !batch.fault && !look_at(batch, false)) return false;
   const std::exception_ptr fault = batch.fault;
   if (--batch.users == 0) forget(batch);
   if (fault) std::rethrow_exception(fault);
@@ -113,7 +182,13 @@ void Batches::have_stream_await(Batch& batch, void* stream) {
   const Lock lock(mutex_);
   if (!batch.launched) launch_open();
   if (batch.over || batch.fault) return;
-  device_.driver().call(device_.driver().calls.have_stream_await, stream, batch.event, 0U);
+  const Driver& driver = device_.driver();
+  const Device::Current current(device_);
+  if (batch.end.word != nullptr) {
+    driver.call(driver.calls.record_event, batch.event, batch.stream);
+    batch.end.word = nullptr;  // from now on the event tells
+  }
+  driver.call(driver.calls.have_stream_await, stream, batch.event, 0U);
 }
 
 void Batches::leave(Place place) noexcept {
@@ -123,10 +198,9 @@ void Batches::leave(Place place) noexcept {
     batch.moves.all[place.number].count = 0;
     batch.events[place.number] = nullptr;
   } else if (!batch.over && !batch.fault) {
-    // A wait that fails says nothing of it; one that fails again says that the device is lost.
-    const auto& wait = device_.driver().calls.await_event;
-    if (wait.function(batch.event) != success) wait.function(batch.event);
-    batch.over = true;
+    settle(batch);
+    // The event may be that of who leaves, so others are not to ask it.
+    if (!look_at(batch, true)) batch.over = true;
   }
   if (--batch.users == 0 && batch.launched) forget(batch);
 }
@@ -135,6 +209,9 @@ void Batches::forget(Batch& batch) noexcept {
   batch.moves.count = 0;
   batch.events = {};
   batch.launched = batch.over = false;
+  batch.end = {nullptr, nullptr, batch.end.number};
+  batch.words = nullptr;
+  batch.looks = 0;
   batch.fault = nullptr;
   const auto found = std::find_if(busy_.begin(), busy_.end(),
                                   [&](const auto& each) { return each.get() == &batch; });

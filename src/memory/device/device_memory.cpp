@@ -22,9 +22,9 @@ namespace device {
 
 namespace {
 
-/// Of cuMemHostAlloc and hipHostMalloc: pinned for all contexts.
+/// Of cuMemHostAlloc, hipHostMalloc, cuMemHostRegister and hipHostRegister: pinned for all contexts.
 constexpr unsigned portable = 1;
-/// Of cuMemHostRegister and hipHostRegister: for kernels, too.
+/// Of the same: for kernels, too. AMD's devices do not cache such memory, so what a kernel writes is there before it is over.
 constexpr unsigned mapped = 2;
 
 /// Of opening memory of another process: that of other devices than the current one, too.
@@ -42,7 +42,8 @@ class PinnedMemory final : public ReachableMemory {
   [[nodiscard]] std::byte* allocate(std::size_t bytes) override {
     const Device::Current current(device_);
     void* memory = nullptr;
-    device_.driver().call(device_.driver().calls.allocate_pinned, &memory, bytes, portable);
+    device_.driver().call(device_.driver().calls.allocate_pinned, &memory, bytes,
+                          portable | mapped);
     return static_cast<std::byte*>(std::memset(memory, 0, bytes));
   }
   void release(std::byte* memory) noexcept override {
@@ -162,14 +163,7 @@ void DeviceMemory::dismiss(std::byte* memory) noexcept {
   device_.give_back(device_.driver().calls.unregister_memory, memory);
 }
 
-void DeviceMemory::launch() noexcept {
-  try {
-    const Device::Current current(device_);
-    device_.batches().launch();
-  } catch (const std::exception&) {
-    // The jobs themselves will be told.
-  }
-}
+void DeviceMemory::launch() noexcept { device_.batches().launch(); }
 
 void DeviceMemory::await_followed() {
   const Device::Current current(device_);

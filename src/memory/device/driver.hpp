@@ -51,6 +51,7 @@ struct Calls {
   Entry<void**, void*, unsigned> seen_from_device;
   Entry<void*, int, std::size_t, void*> fill;
   Entry<void**, unsigned> create_stream;
+  Entry<void*> query_stream;
   Entry<void*> await_stream;
   Entry<void*, void*, unsigned> have_stream_await;
   Entry<void*, int*> capture_state;

@@ -66,6 +66,7 @@ void add_cuda(Drivers& found, const Library& library) {
   find(calls.fill, "cuMemsetD8Async");
   find(calls.copy, "cuMemcpyAsync");
   find(calls.create_stream, "cuStreamCreate");
+  find(calls.query_stream, "cuStreamQuery");
   find(calls.await_stream, "cuStreamSynchronize");
   find(calls.have_stream_await, "cuStreamWaitEvent");
   find(calls.capture_state, "cuStreamIsCapturing");
@@ -110,6 +111,7 @@ void add_hip(Drivers& found, const Library& library) {
   find(calls.fill, "hipMemsetAsync");
   find(calls.copy_of_kind, "hipMemcpyAsync");
   find(calls.create_stream, "hipStreamCreateWithFlags");
+  find(calls.query_stream, "hipStreamQuery");
   find(calls.await_stream, "hipStreamSynchronize");
   find(calls.have_stream_await, "hipStreamWaitEvent");
   find(calls.capture_state, "hipStreamIsCapturing");

@@ -18,6 +18,14 @@ bool is_the_processors(const Step& step) {
   return std::holds_alternative<HostCopy>(step) || std::holds_alternative<HostReduction>(step);
 }
 
+bool is_a_copy_by_a_kernel(const Step& step) {
+  const auto* const transfer = std::get_if<Transfer>(&step);
+  if (transfer == nullptr) {
+    return std::holds_alternative<MoveWords>(step) || std::holds_alternative<MovePieces>(step);
+  }
+  return transfer->by_kernel && static_cast<std::int64_t>(transfer->bytes) <= most_by_kernel;
+}
+
 /// The largest power of two, up to `most`, that divides all.
 std::int64_t common_alignment(std::int64_t most, const std::byte* from, const std::byte* to) {
   const auto both = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
@@ -30,6 +38,8 @@ std::int64_t common_alignment(std::int64_t most, const std::byte* from, const st
 Job::Job(Device& device, DeviceMemory& memory, Script script)
     : device_(device),
       steps_(std::move(script.steps)),
+      joins_batches_(steps_.size() == 1 && is_a_copy_by_a_kernel(steps_.front())),
+      words_(joins_batches_ ? device.batches().words(memory) : nullptr),
       pinned_(memory.staging(), script.pinned_bytes),
       scratch_(memory, script.scratch_bytes + script.tables.size()),
       tables_at_(script.scratch_bytes),
@@ -65,7 +75,7 @@ bool Job::begin(const std::byte* from, std::byte* to) {
   from_ = from;
   to_ = to;
   next_ = 0;
-  if (const auto move = only_move()) return join_batch(*move);
+  if (joins_batches_) return join_batch(only_move());
   return go_on();
 }
 
@@ -73,19 +83,18 @@ bool Job::poll() { return in_batch_.batch != nullptr ? poll_batch() : go_on(); }
 
 bool Job::have_stream_await(std::uintptr_t stream) {
   auto* const waiting = reinterpret_cast<void*>(stream);
-  const Device::Current current(device_);
   if (in_batch_.batch != nullptr) {
     device_.batches().have_stream_await(*in_batch_.batch, waiting);
     return true;
   }
   // All steps are put on its stream before the event is, unless the processor has one to do.
   if (!event_is_set_ || next_ < steps_.size()) return !under_way_ && next_ == steps_.size();
+  const Device::Current current(device_);
   device_.driver().call(device_.driver().calls.have_stream_await, waiting, event_, 0U);
   return true;
 }
 
 bool Job::join_batch(const Move& move) {
-  const Device::Current current(device_);
   const std::size_t threads =
       move.form == Move::Form::pieces ? move.count * Batches::team : move.count << move.parts;
   in_batch_ = device_.batches().add(move, threads, event_);
@@ -95,7 +104,6 @@ bool Job::join_batch(const Move& move) {
 }
 
 bool Job::poll_batch() try {
-  const Device::Current current(device_);
   // Others may still join; whoever executes plans launches, and a second look says that nobody does.
   if (std::exchange(was_polled_, true)) device_.batches().launch();
   const Batches::Place place = std::exchange(in_batch_, {});
@@ -109,15 +117,7 @@ bool Job::poll_batch() try {
 
 void Job::leave_batch() noexcept {
   const Batches::Place place = std::exchange(in_batch_, {});
-  if (place.batch == nullptr) return;
-  // A failure may be that of something else before, told of once.
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    try {
-      const Device::Current current(device_);
-      return device_.batches().leave(place);
-    } catch (const std::exception&) {
-    }
-  }
+  if (place.batch != nullptr) device_.batches().leave(place);
 }
 
 Move Job::move_of(const MoveWords& step) const {
@@ -145,16 +145,11 @@ Move Job::move_of(const Transfer& step) const {
   return move;
 }
 
-std::optional<Move> Job::only_move() const {
-  if (steps_.size() != 1) return std::nullopt;
-  const auto* const words = std::get_if<MoveWords>(&steps_.front());
-  if (words != nullptr) return move_of(*words);
-  const auto* const pieces = std::get_if<MovePieces>(&steps_.front());
-  if (pieces != nullptr) return move_of(*pieces);
-  const auto* const transfer = std::get_if<Transfer>(&steps_.front());
-  const bool fits = transfer != nullptr && transfer->by_kernel &&
-                    static_cast<std::int64_t>(transfer->bytes) <= most_by_kernel;
-  return fits ? std::optional(move_of(*transfer)) : std::nullopt;
+Move Job::only_move() const {
+  const Step& step = steps_.front();
+  if (const auto* const words = std::get_if<MoveWords>(&step)) return move_of(*words);
+  if (const auto* const pieces = std::get_if<MovePieces>(&step)) return move_of(*pieces);
+  return move_of(std::get<Transfer>(step));
 }
 
 bool Job::go_on() try {

@@ -1,9 +1,9 @@
-// A script under way on a device: its steps are put on a private stream, and an event tells when they have been done.
+// A script under way on a device: its steps are put on a private stream, and an event tells when they have been done, or it joins
+// a batch.
 #pragma once
 
+#include <memory>
 #include <vector>
-
-#include <optional>
 
 #include "memory/device/batch.hpp"
 #include "memory/device/device.hpp"
@@ -30,8 +30,8 @@ class Job final : public MemoryJob {
 
  private:
   bool go_on();
-  /// What the only step moves, if a kernel does it that others may take part in.
-  [[nodiscard]] std::optional<Move> only_move() const;
+  /// Of one that joins batches.
+  [[nodiscard]] Move only_move() const;
   [[nodiscard]] Move move_of(const MoveWords& step) const;
   [[nodiscard]] Move move_of(const MovePieces& step) const;
   [[nodiscard]] Move move_of(const Transfer& step) const;
@@ -54,6 +54,9 @@ class Job final : public MemoryJob {
 
   Device& device_;
   std::vector<Step> steps_;
+  const bool
+      joins_batches_;  ///< the only step is a copy by a kernel, which others may take part in
+  std::shared_ptr<const Words> words_;  ///< by which that tells
   MemoryBlock pinned_;
   MemoryBlock scratch_;  ///< after it, the tables
   std::size_t tables_at_ = 0;

@@ -50,9 +50,10 @@ class Scattered {
     const Hints hints{{"vicinal_strategy", "aggregate"}, {"vicinal_regions", "node"}};
     SUCCEEDS(vicinal_halo_create(comm, rank_ * 4, rank_ * 4 + 4, 3, needed.data(), hints, &halo_));
   }
-  void exchange() {
-    SUCCEEDS(vicinal_halo_exchange(halo_, owned_.data(), into_.data(), 1, MPI_INT64_T));
+  int try_to_exchange() {
+    return vicinal_halo_exchange(halo_, owned_.data(), into_.data(), 1, MPI_INT64_T);
   }
+  void exchange() { SUCCEEDS(try_to_exchange()); }
   void check() {
     CHECK(into_.values() == (std::vector<std::int64_t>{next_ * 4 + 3, rank_ * 4 + 2, next_ * 4}));
   }
@@ -267,6 +268,41 @@ TEST(who_cannot_open_device_memory_of_others_says_so) {
   }
   settle(gpu, held);
   CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
+TEST(a_kernel_that_fails_is_a_fault_of_all_who_need_what_it_copies) {
+  if (world_size() == 1 || !all_on_one_host()) skip("needs two ranks of a host");
+  const Variable by("VICINAL_DEVICE_WAY", "shared");
+  for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
+    const DriverDouble gpu(path);
+    const long held = gpu.held();
+    {
+      const Duplicate comm;
+      const int rank = world_rank();
+      Scattered scattered(comm, arrays_of(gpu.memory()));
+      scattered.exchange();
+      for (int round = 0; round < 3; ++round) {
+        const long told = gpu.get("words");
+        // By which rank 0 hands over.
+        if (rank == 0) gpu.set("fail_kernel", gpu.get("launches") + 1);
+        const int error = scattered.try_to_exchange();
+        if (rank == 0) {
+          CHECK(error != MPI_SUCCESS);
+          CHECK(std::string(vicinal_error_message()).find("Query has failed with 719") !=
+                std::string::npos);
+        }
+        if (rank == world_size() - 1) CHECK(error != MPI_SUCCESS);
+        gpu.set("fail_kernel", 0);
+        MPI_Barrier(comm);
+        scattered.exchange();
+        scattered.check();
+        CHECK(gpu.get("words") > told);
+        MPI_Barrier(comm);
+      }
+    }
+    settle(gpu, held);
+    CHECK_EQUAL(gpu.get("misuses"), 0);
+  }
 }
 
 }  // namespace vicinal

@@ -224,8 +224,9 @@ TEST(vendors_compilers_compile_the_kernels) {
     if (!compiler)
       testing::skip("needs NVRTC where the dynamic linker finds it: " + compiler.why());
     const std::string code = compiler.compile(kernel_source(), architecture);
-    for (const char* const name : {"copy_words_1_32", "copy_words_16_64", "copy_pieces_2",
-                                   "reduce_sum_uint8", "reduce_min_int64", "reduce_max_float64"}) {
+    for (const char* const name :
+         {"copy_words_1_32", "copy_words_16_64", "copy_pieces_2", "copy_batch_few",
+          "reduce_sum_uint8", "reduce_min_int64", "reduce_max_float64"}) {
       CHECK(code.find(name) != std::string::npos);
     }
     // For one that it does not know, text that a younger driver compiles on.
