@@ -14,6 +14,14 @@ void Call::enter(const std::shared_ptr<Call>& call, Driver driver) {
   if (call->stage_ == Stage::queued || call->wants_progress()) activate(call);
 }
 
+void Call::await_data() noexcept {
+  for (bool waits = true; waits && stage_.load(std::memory_order_relaxed) == Stage::queued;) {
+    const Claim claim(*this);
+    waits = is_fetching();
+    advance();
+  }
+}
+
 bool Call::advance(Polls polls) noexcept {
   try {
     if (stage_ == Stage::queued) {

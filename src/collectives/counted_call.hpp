@@ -39,6 +39,7 @@ class CountedCall final : public Call {
 
  private:
   bool may_begin() override;
+  bool is_fetching() noexcept override { return data_ && data_->is_fetching(); }
   void begin() override;
   bool poll(Polls polls) override;
   [[nodiscard]] bool wants_progress() const override { return true; }
