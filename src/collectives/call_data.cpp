@@ -71,8 +71,8 @@ std::unique_ptr<StandIn> stand_in_for(EdgeData& data, MemoryKind& kind, StandIn:
 EdgeData copied(EdgeData data, mpi::Communicator& communicator) {
   std::unique_ptr<StandIn> fetched;
   if (MemoryKind* const kind = kind_of_pieces(data); kind != nullptr) {
-    fetched = stand_in_for(data, *kind, StandIn::Way::fetched,
-                           "receive buffer, with MPI_IN_PLACE,", communicator);
+    fetched = stand_in_for(data, *kind, StandIn::Way::fetched, "receive buffer, with MPI_IN_PLACE,",
+                           communicator);
     if (fetched) fetched->copy();
   }
   std::int64_t bytes = 0;
@@ -94,7 +94,7 @@ EdgeData copied(EdgeData data, mpi::Communicator& communicator) {
   return result;
 }
 
-CallData::CallData(EdgeData sent, EdgeData received, mpi::Communicator& communicator)
+CallData::CallData(EdgeData&& sent, EdgeData&& received, mpi::Communicator& communicator)
     : send(std::move(sent)), receive(std::move(received)) {
   MemoryKind* const from = kind_of_pieces(send);
   MemoryKind* const to = kind_of_pieces(receive);

@@ -19,7 +19,7 @@ class CallData {
  public:
   /// Begins to fetch. Throws where that cannot be done, an unsupported fault for datatypes with gaps
   /// where MPI does not reach them, and for memory of two devices.
-  CallData(EdgeData sent, EdgeData received, mpi::Communicator& communicator);
+  CallData(EdgeData&& sent, EdgeData&& received, mpi::Communicator& communicator);
 
   EdgeData send;
   EdgeData receive;

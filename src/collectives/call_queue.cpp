@@ -47,7 +47,8 @@ std::int64_t block_bytes(const NeighborArguments& arguments) {
 
 std::optional<CallData> data_of(NeighborArguments* arguments, const DirectRoute& route) {
   if (arguments == nullptr) return std::nullopt;
-  return CallData(std::move(arguments->send), std::move(arguments->receive), *route.communicator);
+  return std::optional<CallData>(std::in_place, std::move(arguments->send),
+                                 std::move(arguments->receive), *route.communicator);
 }
 
 }  // namespace
@@ -135,8 +136,8 @@ void CallQueue::keep_tag(std::int64_t number, const std::shared_ptr<Call>& call)
 }
 
 std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArguments* arguments) {
-  const auto call = std::make_shared<DirectCall>(route_, straight_tag(number), data_of(arguments, *route_),
-                                                 holder_of_tag(number));
+  const auto call = std::make_shared<DirectCall>(
+      route_, straight_tag(number), data_of(arguments, *route_), holder_of_tag(number));
   keep_tag(number, call);
   return call;
 }

@@ -73,13 +73,13 @@ std::unique_ptr<StandIn> fetch(std::vector<std::span<const std::byte>>& messages
             its->name(), " memory; let all of an exchange lie in one or in the host's");
     there.push_back(&message);
     // Nothing is written there.
-    stretches.push_back({const_cast<std::byte*>(message.data()),
-                         static_cast<std::int64_t>(message.size())});
+    stretches.push_back(
+        {const_cast<std::byte*>(message.data()), static_cast<std::int64_t>(message.size())});
   }
   if (kind == nullptr) return nullptr;
-  auto fetched = std::make_unique<StandIn>(communicator.extension<StandInPool>(), *kind,
-                                           StandIn::Way::fetched, StandIn::From::anywhere,
-                                           std::move(stretches));
+  auto fetched =
+      std::make_unique<StandIn>(communicator.extension<StandInPool>(), *kind, StandIn::Way::fetched,
+                                StandIn::From::anywhere, std::move(stretches));
   for (auto* const message : there) *message = {fetched->at(message->data()), message->size()};
   fetched->copy();
   return fetched;

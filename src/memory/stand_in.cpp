@@ -58,8 +58,7 @@ std::unique_ptr<StandInPool::Kit> StandInPool::take(Kit wanted, std::size_t byte
     wanted.block = std::move(kit->block);
     kit.reset();
   } else {
-    wanted.block =
-        MemoryBlock(kind.staging(), std::bit_ceil(std::max(bytes, least_block_bytes)));
+    wanted.block = MemoryBlock(kind.staging(), std::bit_ceil(std::max(bytes, least_block_bytes)));
   }
   if (wanted.is_apart) {
     for (const CopyRun& run : wanted.runs) {

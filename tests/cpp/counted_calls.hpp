@@ -153,17 +153,17 @@ struct Call {
     vicinal_request* to = &request;
     switch (form) {
       case Form::alltoallv:
-        return vicinal_ineighbor_alltoallv(source(), counts.data(), send_places.data(),
-                                           MPI_INT64_T, target(), receive_counts.data(),
-                                           receive_places.data(), MPI_INT64_T, circle.graph, to);
+        return vicinal_ineighbor_alltoallv(source(), counts.data(), send_places.data(), MPI_INT64_T,
+                                           target(), receive_counts.data(), receive_places.data(),
+                                           MPI_INT64_T, circle.graph, to);
       case Form::alltoallw:
         return vicinal_ineighbor_alltoallw(source(), counts.data(), send_offsets.data(),
                                            types.data(), target(), receive_counts.data(),
                                            receive_offsets.data(), types.data(), circle.graph, to);
       case Form::allgatherv:
-        return vicinal_ineighbor_allgatherv(source(), counts.front(), MPI_INT64_T,
-                                            target(), receive_counts.data(),
-                                            receive_places.data(), MPI_INT64_T, circle.graph, to);
+        return vicinal_ineighbor_allgatherv(source(), counts.front(), MPI_INT64_T, target(),
+                                            receive_counts.data(), receive_places.data(),
+                                            MPI_INT64_T, circle.graph, to);
     }
     return MPI_ERR_INTERN;
   }
@@ -172,9 +172,9 @@ struct Call {
       const int code = begin();
       return code != MPI_SUCCESS ? code : vicinal_wait(&request);
     }
-    return vicinal_neighbor_alltoallv(source(), send_counts.data(), send_places.data(),
-                                      MPI_INT64_T, target(), receive_counts.data(),
-                                      receive_places.data(), MPI_INT64_T, circle.graph);
+    return vicinal_neighbor_alltoallv(source(), send_counts.data(), send_places.data(), MPI_INT64_T,
+                                      target(), receive_counts.data(), receive_places.data(),
+                                      MPI_INT64_T, circle.graph);
   }
   void verify() const {
     if (received_there) {

@@ -128,9 +128,9 @@ TEST(stand_ins_that_are_alike_find_what_the_last_had) {
     CHECK_EQUAL(gpu.get("pinned_blocks"), pinned);
     std::vector<std::unique_ptr<StandIn>> many;
     for (int i = 0; i < 20; ++i) {
-      many.push_back(std::make_unique<StandIn>(
-          pool, gpu.memory(), StandIn::Way::brought_back, StandIn::From::one_buffer,
-          std::vector<Stretch>{stretch(array.data(), i, 1)}));
+      many.push_back(std::make_unique<StandIn>(pool, gpu.memory(), StandIn::Way::brought_back,
+                                               StandIn::From::one_buffer,
+                                               std::vector<Stretch>{stretch(array.data(), i, 1)}));
     }
     many.clear();
     CHECK_EQUAL(gpu.get("pinned_blocks"), pinned - 1 + static_cast<long>(StandInPool::most_idle));
@@ -144,14 +144,16 @@ TEST(stand_ins_that_go_while_they_are_copied_leave_nothing_under_way) {
   const DeviceArray array(gpu.memory(), hundred());
   StandInPool pool;
   for (int i = 0; i < 5; ++i) {
-    StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer, {stretch(array.data(), i, 50)});
+    StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
+                    {stretch(array.data(), i, 50)});
     fetched.begin();
   }
   CHECK_EQUAL(gpu.get("misuses"), 0);
   delayed_memory().hold();
   const DelayedArray there(hundred());
   {
-    StandIn fetched(pool, delayed_memory(), StandIn::Way::fetched, StandIn::From::one_buffer, {stretch(there.data(), 1, 5)});
+    StandIn fetched(pool, delayed_memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
+                    {stretch(there.data(), 1, 5)});
     fetched.begin();
     CHECK(!fetched.poll());
     CHECK_EQUAL(delayed_memory().under_way(), 1);
