@@ -17,7 +17,9 @@ void Call::enter(const std::shared_ptr<Call>& call, Driver driver) {
 void Call::await_data() noexcept {
   for (bool waits = true; waits && stage_.load(std::memory_order_relaxed) == Stage::queued;) {
     const Claim claim(*this);
-    waits = is_fetching();
+    const Fetch fetch = look_at_fetch();
+    if (fetch == Fetch::nothing) return;
+    waits = fetch == Fetch::under_way;
     advance();
   }
 }

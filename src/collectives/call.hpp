@@ -57,8 +57,9 @@ class Call : public Activity {
   [[nodiscard]] bool has_begun() const { return stage_ != Stage::queued; }
   /// Whether all is there that it needs to begin.
   virtual bool may_begin() { return true; }
-  /// Whether a GPU has still to give what is sent. With the claim held.
-  virtual bool is_fetching() noexcept { return false; }
+  /// What a GPU has to give of what is sent. With the claim held.
+  enum class Fetch : std::uint8_t { nothing, under_way, over };
+  virtual Fetch look_at_fetch() noexcept { return Fetch::nothing; }
   /// Never waits.
   virtual void begin() = 0;
   /// True once it is complete. Throws what it has failed with, once nothing is left to do.

@@ -50,7 +50,7 @@ std::unique_ptr<StandIn> stand_in_for(EdgeData& data, MemoryKind& kind, StandIn:
                                       const char* what, mpi::Communicator& communicator) {
   const std::vector<EdgePiece*> pieces = pieces_in(data, kind, what);
   if (pieces.empty()) return nullptr;
-  std::vector<Stretch> stretches;
+  std::vector<UserBytes> stretches;
   for (const EdgePiece* const piece : pieces) {
     stretches.push_back({address(data.buffer, piece->offset), piece->bytes()});
   }

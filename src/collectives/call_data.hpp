@@ -27,6 +27,8 @@ class CallData {
   /// Whether what is sent is where it is sent from. Throws what fetching it has failed with, each time.
   [[nodiscard]] bool is_there() { return !fetched_ || fetch(); }
   [[nodiscard]] bool is_fetching() noexcept;
+  /// Whether it has to be, or had.
+  [[nodiscard]] bool is_fetched() const { return fetched_ != nullptr; }
   /// Whether what has come is where the user wants it; once all has. Throws what that has failed with.
   [[nodiscard]] bool is_back() { return !brought_back_ || bring_back(); }
 

@@ -64,7 +64,7 @@ std::unique_ptr<StandIn> fetch(std::vector<std::span<const std::byte>>& messages
                                mpi::Communicator& communicator) {
   MemoryKind* kind = nullptr;
   std::vector<std::span<const std::byte>*> there;
-  std::vector<Stretch> stretches;
+  std::vector<UserBytes> stretches;
   for (auto& message : messages) {
     MemoryKind* const its = message.empty() ? nullptr : kind_out_of_reach(message.data());
     if (its == nullptr) continue;

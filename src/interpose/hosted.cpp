@@ -60,7 +60,7 @@ const void* Hosted::moved(const void* given, const HostedSide& side) {
 void Hosted::bring_back() {
   if (fault_) std::rethrow_exception(fault_);
   if (receive_.kind == nullptr) return;
-  std::vector<Stretch> stretches;
+  std::vector<UserBytes> stretches;
   for (const EdgePiece& piece : receive_.data.pieces) {
     if (piece.bytes() == 0) continue;
     std::byte* const at = address(receive_.data.buffer, piece.offset);
@@ -69,7 +69,7 @@ void Hosted::bring_back() {
   }
   StandIn back(communicator_.extension<StandInPool>(), *receive_.kind, StandIn::Way::brought_back,
                StandIn::From::one_buffer, stretches);
-  for (const Stretch& it : stretches) {
+  for (const UserBytes& it : stretches) {
     std::copy_n(receive_.bytes.begin() + (it.begin - receive_.lowest), it.bytes, back.at(it.begin));
   }
   back.copy();

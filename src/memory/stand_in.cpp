@@ -15,12 +15,12 @@ constexpr Index line_bytes = 64;
 constexpr std::size_t least_block_bytes = 4096;
 
 /// From the lowest address to places in a block: one run for what touches.
-std::vector<CopyRun> runs_of(std::vector<Stretch>& stretches) {
-  std::erase_if(stretches, [](const Stretch& stretch) { return stretch.bytes == 0; });
+std::vector<CopyRun> runs_of(std::vector<UserBytes>& stretches) {
+  std::erase_if(stretches, [](const UserBytes& stretch) { return stretch.bytes == 0; });
   std::sort(stretches.begin(), stretches.end(),
-            [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
+            [](const UserBytes& a, const UserBytes& b) { return a.begin < b.begin; });
   std::vector<CopyRun> runs;
-  for (const Stretch& stretch : stretches) {
+  for (const UserBytes& stretch : stretches) {
     const Index offset = stretch.begin - stretches.front().begin;
     if (!runs.empty() && offset <= runs.back().source + runs.back().count) {
       CopyRun& last = runs.back();
@@ -81,7 +81,7 @@ void StandInPool::give_back(std::unique_ptr<Kit> kit) noexcept {
 }
 
 StandIn::StandIn(StandInPool& pool, MemoryKind& kind, Way way, From from,
-                 std::vector<Stretch> stretches)
+                 std::vector<UserBytes> stretches)
     : pool_(pool), way_(way) {
   std::vector<CopyRun> runs = runs_of(stretches);
   lowest_ = stretches.front().begin;

@@ -16,8 +16,8 @@
 
 namespace vicinal {
 
-/// Bytes in a row.
-struct Stretch {
+/// A stretch of a user's buffer.
+struct UserBytes {
   std::byte* begin = nullptr;
   std::int64_t bytes = 0;
 };
@@ -67,7 +67,8 @@ class StandIn {
 
   /// Of some stretches, at least one of them with bytes, that lie in memory of a kind. Each byte has one place, however many have it, and those
   /// that touch each other lie side by side, so that they are one copy. Throws where no memory can be had for them.
-  StandIn(StandInPool& pool, MemoryKind& kind, Way way, From from, std::vector<Stretch> stretches);
+  StandIn(StandInPool& pool, MemoryKind& kind, Way way, From from,
+          std::vector<UserBytes> stretches);
   StandIn(const StandIn&) = delete;
   StandIn& operator=(const StandIn&) = delete;
   /// Sees to it that nothing is copied any more.

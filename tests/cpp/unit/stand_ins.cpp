@@ -15,7 +15,7 @@ using testing::DelayedArray;
 using testing::DeviceArray;
 using testing::DriverDouble;
 
-Stretch stretch(const std::int64_t* values, std::int64_t first, std::int64_t count) {
+UserBytes stretch(const std::int64_t* values, std::int64_t first, std::int64_t count) {
   return {reinterpret_cast<std::byte*>(const_cast<std::int64_t*>(values + first)), count * 8};
 }
 
@@ -60,13 +60,14 @@ TEST(stand_ins_bring_back_nothing_but_their_stretches) {
   const std::int64_t* const values = array.data();
   StandInPool pool;
   StandIn back(pool, gpu.memory(), StandIn::Way::brought_back, StandIn::From::one_buffer,
-               {stretch(values, 20, 2), stretch(values, 60, 3), stretch(values, 22, 1)});
-  for (const std::int64_t i : {20, 21, 22, 60, 61, 62}) {
+               {stretch(values, 20, 2), stretch(values, 60, 3), stretch(values, 22, 1),
+                stretch(values, 24, 1)});
+  for (const std::int64_t i : {20, 21, 22, 24, 60, 61, 62}) {
     std::memcpy(back.at(at(values, i)), &i, sizeof i);
   }
   back.copy();
   std::vector<std::int64_t> expected(100, -1);
-  for (const int i : {20, 21, 22, 60, 61, 62}) expected[static_cast<std::size_t>(i)] = i;
+  for (const int i : {20, 21, 22, 24, 60, 61, 62}) expected[static_cast<std::size_t>(i)] = i;
   CHECK(array.values() == expected);
 }
 
@@ -128,9 +129,9 @@ TEST(stand_ins_that_are_alike_find_what_the_last_had) {
     CHECK_EQUAL(gpu.get("pinned_blocks"), pinned);
     std::vector<std::unique_ptr<StandIn>> many;
     for (int i = 0; i < 20; ++i) {
-      many.push_back(std::make_unique<StandIn>(pool, gpu.memory(), StandIn::Way::brought_back,
-                                               StandIn::From::one_buffer,
-                                               std::vector<Stretch>{stretch(array.data(), i, 1)}));
+      many.push_back(std::make_unique<StandIn>(
+          pool, gpu.memory(), StandIn::Way::brought_back, StandIn::From::one_buffer,
+          std::vector<UserBytes>{stretch(array.data(), i, 1)}));
     }
     many.clear();
     CHECK_EQUAL(gpu.get("pinned_blocks"), pinned - 1 + static_cast<long>(StandInPool::most_idle));
