@@ -95,7 +95,7 @@ endforeach()
 foreach(abi IN LISTS VICINAL_ABIS)
   foreach(source IN LISTS preload_programs)
     cmake_path(GET source STEM name)
-    vicinal_add_program(${name}_preload_${abi} SOURCES ${source} LINK vicinal_mpi_${abi} Threads::Threads)
+    vicinal_add_program(${name}_preload_${abi} SOURCES ${source} LINK vicinal_mpi_${abi} Threads::Threads ${CMAKE_DL_LIBS})
     target_compile_options(${name}_preload_${abi} PRIVATE -Wall -Wextra -Wno-address $<$<BOOL:${VICINAL_WERROR}>:-Werror>)
     # What a program says of memory must hold for libraries, too.
     set_target_properties(${name}_preload_${abi} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/preload" ENABLE_EXPORTS ON)

@@ -13,6 +13,8 @@ PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "preload").glob("*.c*"
 WRONG_ALONE = {("topologies", "openmpi"), ("requests", "mpich")}
 """What these show the MPI itself does wrong."""
 
+DOUBLE = str(BUILD / "lib" / "libvicinal_driver_double_cuda.so")
+"""Of NVIDIA's driver: its memory is where neither the program nor MPI can touch it."""
 LEADERS = {"VICINAL_STRATEGY": "aggregate", "VICINAL_ALLGATHER": "hierarchical"}
 
 pytestmark = needs_library
@@ -85,6 +87,16 @@ def test_program_is_right_alone(mpi: str, name: str) -> None:
     if (name, abi_of(mpi)) in WRONG_ALONE:
         pytest.skip("this MPI is wrong by itself")
     assert "right" in run_ranks(mpi, 4, [program(name, mpi)], env=QUIET, timeout=120).output.splitlines()
+
+
+@pytest.mark.parametrize("compared", [False, True], ids=["", "compared"])
+@pytest.mark.parametrize(("ranks", "strategy"), [(3, "automatic"), (4, "aggregate"), (4, "direct")])
+def test_buffers_on_a_device(mpi: str, ranks: int, strategy: str, compared: bool, tmp_path: Path) -> None:
+    """MPI does not reach them, and is given none of them: also where it carries calls out for comparison."""
+    more = {"VICINAL_REPORT": str(tmp_path / "report.json"), "VICINAL_REPORT_MPI": "3"} if compared else {}
+    environment = preloaded(VICINAL_DEVICE_DRIVER=DOUBLE, XDG_CACHE_HOME="nowhere", VICINAL_STRATEGY=strategy, **more)
+    result = run_ranks(mpi, ranks, [program("device_buffers", mpi)], env=environment, timeout=120)
+    assert "right" in result.output.splitlines()
 
 
 def test_persistent_allgathers_set_up_a_communicator(mpi: str, tmp_path: Path) -> None:

@@ -803,7 +803,7 @@ VICINAL_API int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistic
 /* --- sparse exchanges ----------------------------------------------------------------------------- */
 
 /* Each rank knows whom it sends to, and none whom it receives from, nor how much. What it receives comes
- * as a handle, which keeps it until it is freed.
+ * as a handle, which keeps it in the host's memory until it is freed; what is sent may lie in a GPU's, too.
  *
  * Settings: vicinal_regions, vicinal_local, vicinal_profile and vicinal_exchange. 'automatic' goes by the number of
  * ranks, their regions and the profile, which all know, and so costs nothing; 'one-sided' is for vicinal_sparse_alltoall.
@@ -872,7 +872,7 @@ VICINAL_API int vicinal_received_get(vicinal_received received, int* messages, c
 
 /* Copies all elements to a buffer of the caller's that has room for `capacity` of `recvtype`. Local.
  * Errors: MPI_ERR_COUNT where it has not enough room (nothing is copied then), MPI_ERR_TYPE for a type of
- * another size than that which was announced. */
+ * another size than that which was announced. The buffer may lie in a GPU's memory (docs/gpu.md). */
 VICINAL_API int vicinal_received_copy(vicinal_received received, void* recvbuf, int64_t capacity,
                                       MPI_Datatype recvtype);
 

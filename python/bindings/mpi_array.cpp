@@ -215,6 +215,7 @@ void Array::synchronize(const char* what, std::uintptr_t stream) const {
       device::is_known(data_), Fault::unsupported, what,
       " lies in the memory of a device for which no driver is in use (VICINAL_LOG=info says why); "
       "copy it to the host's");
+  const nb::gil_scoped_release released;  // which what the stream waits for may need
   device::follow_stream(data_, stream);
 }
 

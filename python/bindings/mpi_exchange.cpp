@@ -82,7 +82,9 @@ void Operands::follow(nb::handle stream) const {
   if (!handle) return;
   const bool owned_there = !kind_of(owned.data()).is_reachable();
   const std::byte* const buffer = owned_there ? owned.data() : ghost_data;
-  if (buffer != nullptr) device::follow_stream(buffer, *handle);
+  if (buffer == nullptr) return;
+  const nb::gil_scoped_release released;  // which what the stream waits for may need
+  device::follow_stream(buffer, *handle);
 }
 
 void Operands::refuse_layout() const {

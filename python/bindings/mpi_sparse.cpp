@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "collectives/sparse_exchange.hpp"
 #include "discovery/query.hpp"
 #include "mpi.hpp"
 #include "mpi/communicator.hpp"
@@ -40,22 +41,38 @@ std::string text_of(std::int64_t type) {
   return text.substr(0, text.find(' '));
 }
 
-/// Arrays that stay in place as long as this.
+/// Arrays that stay in place as long as this. What is wrong with them is told where all ranks meet.
 class Messages {
  public:
   explicit Messages(const nb::list& arrays) {
-    for (const nb::handle array : arrays) arrays_.emplace_back().view(array, "a message");
+    attempt(finding_, [&] {
+      for (const nb::handle array : arrays) {
+        Array& message = arrays_.emplace_back();
+        message.view(array, "a message");
+        require(message.by_rows(), Fault::buffer,
+                "a message in the memory of a GPU is not contiguous; give an array without gaps");
+      }
+    });
   }
-  [[nodiscard]] std::vector<std::span<const std::byte>> bytes() const {
-    std::vector<std::span<const std::byte>> all;
-    for (const Array& array : arrays_) {
-      all.push_back({array.data(), static_cast<std::size_t>(array.bytes())});
-    }
-    return all;
+  /// Those in the memory of a GPU are brought to the host's.
+  [[nodiscard]] const std::vector<std::span<const std::byte>>& bytes(
+      mpi::Communicator& communicator) {
+    attempt(finding_, [&] {
+      for (const Array& array : arrays_) {
+        all_.push_back({array.data(), static_cast<std::size_t>(array.bytes())});
+      }
+      fetched_ = fetch(all_, communicator);
+    });
+    if (finding_) all_.clear();
+    return all_;
   }
+  [[nodiscard]] const std::optional<Finding>& finding() const { return finding_; }
 
  private:
   std::deque<Array> arrays_;
+  std::optional<Finding> finding_;
+  std::vector<std::span<const std::byte>> all_;
+  std::unique_ptr<StandIn> fetched_;
 };
 
 /// The type that all ranks agree on.
@@ -78,24 +95,27 @@ nb::tuple received(std::int64_t type, const Inbox& inbox) {
                         new_array(inbox.offsets), new_array(std::span(bytes, inbox.data.size())));
 }
 
-std::vector<Parcel> parcels_of(const ArrayArgument<int>& ranks, const Messages& messages) {
+std::vector<Parcel> parcels_of(const ArrayArgument<int>& ranks, Messages& messages,
+                               mpi::Communicator& communicator) {
   std::vector<Parcel> parcels;
-  const auto bytes = messages.bytes();
+  const auto& bytes = messages.bytes(communicator);
   for (std::size_t i = 0; i < bytes.size(); ++i) parcels.push_back({ranks.data()[i], bytes[i]});
   return parcels;
 }
 
 nb::tuple sparse_exchange(Address comm, const ArrayArgument<int>& ranks, const nb::list& arrays,
                           std::int64_t type, const GivenSettings& given, const GivenFault& fault) {
-  const Messages messages(arrays);
+  Messages messages(arrays);
   Inbox inbox;
   {
     const nb::gil_scoped_release released;
     const auto user = handle_at<MPI_Comm>(comm);
     const AgreedSettings agreed = agree_with_type(user, type, given, fault);
     type = common_type(agreed);
-    inbox = exchange(*mpi::Communicator::of(user), parcels_of(ranks, messages),
-                     exchange_options(agreed.settings));
+    const auto communicator = mpi::Communicator::of(user);
+    std::vector<Parcel> parcels = parcels_of(ranks, messages, *communicator);
+    inbox = exchange(*communicator, std::move(parcels), exchange_options(agreed.settings),
+                     messages.finding());
   }
   return received(type, inbox);
 }
@@ -106,13 +126,15 @@ class PythonQuery {
   PythonQuery(Address comm, const ArrayArgument<int>& ranks, const nb::list& arrays,
               std::int64_t type, GivenSettings given, const GivenFault& fault)
       : given_(std::move(given)) {
-    const Messages messages(arrays);
+    Messages messages(arrays);
     const nb::gil_scoped_release released;
     const auto user = handle_at<MPI_Comm>(comm);
     const AgreedSettings agreed = agree_with_type(user, type, given_, fault);
     type_ = common_type(agreed);
     communicator_ = mpi::Communicator::of(user);
-    query_.emplace(*communicator_, parcels_of(ranks, messages), exchange_options(agreed.settings));
+    std::vector<Parcel> parcels = parcels_of(ranks, messages, *communicator_);
+    query_.emplace(*communicator_, std::move(parcels), exchange_options(agreed.settings),
+                   messages.finding());
   }
   /// Throws where there was no memory for them: those who ask are to be told.
   [[nodiscard]] nb::tuple requests() const {
@@ -120,12 +142,13 @@ class PythonQuery {
     return received(type_, query_->requests());
   }
   nb::tuple answer(const nb::list& arrays, std::int64_t type, const GivenFault& fault) {
-    const Messages messages(arrays);
+    Messages messages(arrays);
     Inbox inbox;
     {
       const nb::gil_scoped_release released;
       type = common_type(agree_with_type(communicator_->error_communicator(), type, given_, fault));
-      inbox = query_->answer(messages.bytes());
+      const auto& replies = messages.bytes(*communicator_);
+      inbox = query_->answer(replies, messages.finding());
     }
     return received(type, inbox);
   }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import read_ranks
+from ._arrays import is_on_device, read_ranks, type_and_bytes
 from ._errors import Error, fault_of
 from ._load import address_of_comm, native
 from ._settings import given_settings
@@ -32,7 +32,7 @@ def sparse_exchange(
     """Send an array to each of some ranks; return those that came, by the rank that sent them.
 
     `messages` maps ranks to one-dimensional arrays, of one type on all ranks; empty ones are delivered,
-    and so is one to the own rank.  `method` is "automatic" (default), "personalized", "nonblocking",
+    and so is one to the own rank.  They may lie on a GPU (see docs/gpu.md); what comes is NumPy's.  `method` is "automatic" (default), "personalized", "nonblocking",
     "locality" or "locality-personalized" (see vicinal.h); `regions` and `local` are as for `Halo`.
 
     Collective, and the settings must be the same on all ranks.  Costs an allreduce, in which the ranks
@@ -81,7 +81,7 @@ def sparse_query(
 
 def _read(
     messages: Mapping[int, ArrayLike], method: str | None, regions: str | Sequence[int] | None, local: str | None
-) -> tuple[NDArray[np.int32], list[NDArray[Any]], int, dict[str, str], Fault | None]:
+) -> tuple[NDArray[np.int32], list[Any], int, dict[str, str], Fault | None]:
     """The arguments as the compiled module takes them; what is wrong is raised where all ranks meet."""
     try:
         settings = given_settings(exchange=method, regions=regions, local=local)
@@ -92,18 +92,23 @@ def _read(
     return ranks, arrays, code, settings, None
 
 
-def _read_arrays(values: list[Any], what: str) -> tuple[list[NDArray[Any]], int]:
-    """The bytes of arrays of one type, and a number for the type."""
-    arrays = [np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value) for value in values]
-    for array in arrays:
-        if array.ndim != 1:
-            raise Error(f"{what} has shape {array.shape}; give one-dimensional arrays", "buffer")
-        if array.dtype != arrays[0].dtype:
-            raise Error(f"{what}s hold {arrays[0].dtype} and {array.dtype}; all must hold the same", "datatype")
+def _read_arrays(values: list[Any], what: str) -> tuple[list[Any], int]:
+    """The bytes of arrays of one type, those on a GPU as they are, and a number for the type."""
+    arrays = [value if is_on_device(value) else _to_host(value) for value in values]
+    types = [type_and_bytes(array)[0] for array in arrays]
+    for array, dtype in zip(arrays, types):
+        if len(array.shape) != 1:
+            raise Error(f"{what} has shape {tuple(array.shape)}; give one-dimensional arrays", "buffer")
+        if dtype != types[0]:
+            raise Error(f"{what}s hold {types[0]} and {dtype}; all must hold the same", "datatype")
     if not arrays:
         return [], ANY_TYPE
-    code = _code_of(arrays[0].dtype)
-    return [array.view(np.uint8) for array in arrays], code
+    code = _code_of(types[0])
+    return [array.view(np.uint8) if isinstance(array, np.ndarray) else array for array in arrays], code
+
+
+def _to_host(value: Any) -> NDArray[Any]:
+    return np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
 
 
 def _code_of(dtype: np.dtype[Any]) -> int:

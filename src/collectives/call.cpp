@@ -14,6 +14,16 @@ void Call::enter(const std::shared_ptr<Call>& call, Driver driver) {
   if (call->stage_ == Stage::queued || call->wants_progress()) activate(call);
 }
 
+void Call::await_data() noexcept {
+  for (bool waits = true; waits && stage_.load(std::memory_order_relaxed) == Stage::queued;) {
+    const Claim claim(*this);
+    const Fetch fetch = look_at_fetch();
+    if (fetch == Fetch::nothing) return;
+    waits = fetch == Fetch::under_way;
+    advance();
+  }
+}
+
 bool Call::advance(Polls polls) noexcept {
   try {
     if (stage_ == Stage::queued) {

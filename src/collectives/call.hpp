@@ -29,6 +29,9 @@ class Call : public Activity {
   /// Begins it where its turn has come. Before others know of it.
   static void enter(const std::shared_ptr<Call>& call, Driver driver);
 
+  /// Waits until a GPU has given what is sent, so that nobody depends on this rank for that. Without the claim.
+  void await_data() noexcept;
+
   bool advance() noexcept final { return advance(Polls{}); }
   bool advance(Polls polls) noexcept;
   void describe(std::ostream& out) const final;
@@ -54,6 +57,9 @@ class Call : public Activity {
   [[nodiscard]] bool has_begun() const { return stage_ != Stage::queued; }
   /// Whether all is there that it needs to begin.
   virtual bool may_begin() { return true; }
+  /// What a GPU has to give of what is sent. With the claim held.
+  enum class Fetch : std::uint8_t { nothing, under_way, over };
+  virtual Fetch look_at_fetch() noexcept { return Fetch::nothing; }
   /// Never waits.
   virtual void begin() = 0;
   /// True once it is complete. Throws what it has failed with, once nothing is left to do.

@@ -45,9 +45,10 @@ std::int64_t block_bytes(const NeighborArguments& arguments) {
   return sent;
 }
 
-std::optional<CallData> data_of(NeighborArguments* arguments) {
+std::optional<CallData> data_of(NeighborArguments* arguments, const DirectRoute& route) {
   if (arguments == nullptr) return std::nullopt;
-  return CallData{std::move(arguments->send), std::move(arguments->receive)};
+  return std::optional<CallData>(std::in_place, std::move(arguments->send),
+                                 std::move(arguments->receive), *route.communicator);
 }
 
 }  // namespace
@@ -67,9 +68,6 @@ std::unique_ptr<CallQueue> CallQueue::of(CallKind kind, const Graph& graph) {
 
 CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
                                     std::optional<Error> fault, bool blocking) {
-  const Lock lock(mutex_);
-  const Entry entry{entered_++, blocking};
-  prepare(graph, entry);
   Entered entered;
   auto& [call, refused] = entered;
   try {
@@ -78,16 +76,30 @@ CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
     check(arguments.receive, "receive");
     check_kind(arguments);
     if (arguments.send.in_place) {
-      arguments.send = copied(arguments.send, route_->communicator->handle());
+      arguments.send = copied(std::move(arguments.send), *route_->communicator);
     }
-    call = make(graph, entry, &arguments);
   } catch (...) {
     refused = std::current_exception();
-    call = make(graph, entry, nullptr);
   }
+  take_turn(graph, blocking, arguments, entered);
+  if (!blocking) call->await_data();
+  return entered;
+}
+
+void CallQueue::take_turn(Graph& graph, bool blocking, NeighborArguments& arguments,
+                          Entered& entered) {
+  auto& [call, refused] = entered;
+  const Lock lock(mutex_);
+  const Entry entry{entered_++, blocking};
+  prepare(graph, entry);
+  try {
+    if (!refused) call = make(graph, entry, &arguments);
+  } catch (...) {
+    refused = std::current_exception();
+  }
+  if (refused) call = make(graph, entry, nullptr);
   Call::enter(call, blocking ? Call::Driver::caller : Call::Driver::everybody);
   if (refused && !call->over()) activate_to_the_end(call);
-  return entered;
 }
 
 std::shared_ptr<AgreedPlan> CallQueue::plan_in_use() {
@@ -124,8 +136,8 @@ void CallQueue::keep_tag(std::int64_t number, const std::shared_ptr<Call>& call)
 }
 
 std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArguments* arguments) {
-  const auto call = std::make_shared<DirectCall>(route_, straight_tag(number), data_of(arguments),
-                                                 holder_of_tag(number));
+  const auto call = std::make_shared<DirectCall>(
+      route_, straight_tag(number), data_of(arguments, *route_), holder_of_tag(number));
   keep_tag(number, call);
   return call;
 }
@@ -242,7 +254,7 @@ std::shared_ptr<Call> CountQueue::make(const Graph& graph, Entry entry,
                                route_->tags->tag(departed_kind, channel)};
   auto& last = by_channel_[static_cast<std::size_t>(channel)];
   const auto call =
-      std::make_shared<CountedCall>(route_, tags, channel, review, data_of(arguments),
+      std::make_shared<CountedCall>(route_, tags, channel, review, data_of(arguments, *route_),
                                     CountedCall::After{last.lock(), holder_of_tag(entry.number)});
   last = call;
   keep_tag(entry.number, call);

@@ -1,6 +1,6 @@
 // The calls of one kind on a graph, blocking and nonblocking, in order.
 //
-// A call takes its number when it enters, before any of its arguments are looked at, and everything on
+// A call takes its number when it enters, whatever its arguments are, and everything on
 // which ranks must agree follows from kind, number and form (blocking or not) alone: whether it goes
 // straight, with which tag, or by the plan, and in which of its channels. So a rank whose arguments are
 // wrong knows all the same how to take part for the others' sake, and no fault puts ranks out of step.
@@ -38,7 +38,7 @@ class CallQueue {
                   ///< in which this rank takes part for the others' sake
   };
 
-  /// A call enters, with the settings of the graph. Never waits: what cannot be done yet is done later.
+  /// A call enters, with the settings of the graph. Waits for nobody but a GPU: what cannot be done yet is done later.
   /// `fault` is what the caller knows already to be wrong.
   Entered enter(Graph& graph, NeighborArguments arguments, std::optional<Error> fault,
                 bool blocking);
@@ -56,7 +56,7 @@ class CallQueue {
   CallQueue(CallKind kind, const Graph& graph);
   /// Looks for what is wrong with arguments of this kind.
   virtual void check_kind(const NeighborArguments&) const {}
-  /// What is begun once for many calls. Before the call's arguments are looked at.
+  /// What is begun once for many calls, whatever the call's arguments are.
   virtual void prepare(Graph& graph, Entry entry) = 0;
   /// The call that enters, from now on the last of its turn; without arguments that of a rank at fault. May throw where
   /// there are arguments; then there is none.
@@ -83,6 +83,9 @@ class CallQueue {
   const std::shared_ptr<const DirectRoute> route_;
 
  private:
+  /// Unless it is refused already, with these arguments.
+  void take_turn(Graph& graph, bool blocking, NeighborArguments& arguments, Entered& entered);
+
   Mutex mutex_;  ///< also of what derived ones have
   std::int64_t entered_ VICINAL_GUARDED_BY(mutex_) = 0;
   bool warned_ = false;

@@ -47,9 +47,9 @@ CountedCall::CountedCall(std::shared_ptr<const DirectRoute> route, Tags tags, in
       sent_(route_->communicator->handle()),
       received_(route_->communicator->handle()) {
   if (!data_) return;
-  require_reachable(*data_);
   // Whoever begins later, or is sent messages of their own, needs types that the user may have freed by then.
-  const bool at_once = !after_tag_ && (!after.channel || after.channel->over()) && review_->over();
+  const bool at_once = !after_tag_ && (!after.channel || after.channel->over()) &&
+                       review_->over() && data_->is_there();
   const CapacityPlan* const plan = at_once ? review_->plan().get() : nullptr;
   if (plan == nullptr) keep(types_, data_->send, true);
   keep(types_, data_->receive, plan == nullptr || !fits(data_->receive, plan->in));
@@ -57,6 +57,12 @@ CountedCall::CountedCall(std::shared_ptr<const DirectRoute> route, Tags tags, in
 
 bool CountedCall::may_begin() {
   if (!review_->test()) return false;
+  try {
+    if (data_ && !data_->is_there()) return false;
+  } catch (...) {
+    refused_ = std::current_exception();
+    data_.reset();
+  }
   plan_ = review_->plan();
   // By the plan too: later calls with this tag ask this one alone.
   return !after_tag_ || !after_tag_->holds_up();
@@ -162,7 +168,7 @@ bool CountedCall::poll(Polls polls) {
   }
   if (!strays_.empty()) return false;
   if (refused_) std::rethrow_exception(refused_);
-  return true;
+  return !data_ || data_->is_back();
 }
 
 void CountedCall::read_words() {

@@ -39,6 +39,10 @@ class CountedCall final : public Call {
 
  private:
   bool may_begin() override;
+  Fetch look_at_fetch() noexcept override {
+    if (!data_ || !data_->is_fetched()) return Fetch::nothing;
+    return data_->is_fetching() ? Fetch::under_way : Fetch::over;
+  }
   void begin() override;
   bool poll(Polls polls) override;
   [[nodiscard]] bool wants_progress() const override { return true; }

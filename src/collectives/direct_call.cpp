@@ -14,12 +14,16 @@ namespace vicinal {
 
 namespace {
 
-/// Copies a piece to another that holds as much, of whatever type.
-void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& receive,
-                const EdgePiece& to, MPI_Comm communicator) {
+void check_own(const EdgePiece& from, const EdgePiece& to) {
   require(from.bytes() == to.bytes(), Fault::count, "an edge of this rank to itself sends ",
           from.bytes(), " bytes, but ", to.bytes(),
           " are expected; both ends of an edge must give the same count");
+}
+
+/// Copies a piece to another that holds as much, of whatever type.
+void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& receive,
+                const EdgePiece& to, MPI_Comm communicator) {
+  check_own(from, to);
   const std::byte* source = address(send.buffer, from.offset);
   std::byte* target = address(receive.buffer, to.offset);
   if (from.type.contiguous) {
@@ -33,21 +37,22 @@ void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& rec
   }
 }
 
-void copy_own(const DirectRoute& route, const EdgeData& send, const EdgeData& receive) {
+/// What is sent along each edge of this rank to itself, and where it is expected.
+template <class Visit>
+void for_each_own(const DirectRoute& route, const CallData& data, Visit visit) {
   const int rank = route.communicator->rank();
   std::size_t in = 0;
   for (std::size_t out = 0; out < route.destinations.size(); ++out) {
     if (route.destinations[out] != rank) continue;
     while (route.sources[in] != rank) ++in;
-    copy_piece(send, send.piece(out), receive, receive.piece(in++), route.communicator->handle());
+    visit(data.send.piece(out), data.receive.piece(in++));
   }
 }
 
-/// Of the first piece that has any data.
-void require_reachable_pieces(const EdgeData& data, const char* what) {
-  const auto piece = std::find_if(data.pieces.begin(), data.pieces.end(),
-                                  [](const EdgePiece& candidate) { return candidate.bytes() > 0; });
-  if (piece != data.pieces.end()) require_reachable(address(data.buffer, piece->offset), what);
+void copy_own(const DirectRoute& route, const CallData& data) {
+  for_each_own(route, data, [&](const EdgePiece& from, const EdgePiece& to) {
+    copy_piece(data.send, from, data.receive, to, route.communicator->handle());
+  });
 }
 
 void name_ranks(std::ostream& out, const char* way, const std::set<int>& ranks) {
@@ -57,11 +62,6 @@ void name_ranks(std::ostream& out, const char* way, const std::set<int>& ranks) 
 }
 
 }  // namespace
-
-void require_reachable(const CallData& data) {
-  require_reachable_pieces(data.send, "send buffer of a call that is not persistent");
-  require_reachable_pieces(data.receive, "receive buffer of a call that is not persistent");
-}
 
 void name_messages(std::ostream& out, mpi::MessageBatch::Due due,
                    const std::vector<mpi::Stray>& strays) {
@@ -79,14 +79,31 @@ DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag,
       data_(std::move(data)),
       messages_(route_->communicator->handle()) {
   if (!data_) return;
-  require_reachable(*data_);
-  copy_own(*route_, data_->send, data_->receive);
-  if (!after) return;
+  own_are_copied_ = data_->is_there();
+  if (own_are_copied_) {
+    copy_own(*route_, *data_);
+  } else {
+    for_each_own(*route_, *data_, check_own);
+  }
+  if (!after && own_are_copied_) return;
   // It begins later; MPI looks at types when it is given messages, and not after.
   for (EdgeData* side : {&data_->send, &data_->receive}) {
     auto kept = keep_types(*side, true);
     std::move(kept.begin(), kept.end(), std::back_inserter(types_));
   }
+}
+
+bool DirectCall::may_begin() {
+  if (own_are_copied_) return true;
+  try {
+    if (!data_->is_there()) return false;
+    copy_own(*route_, *data_);
+  } catch (...) {
+    refused_ = std::current_exception();
+    data_.reset();
+  }
+  own_are_copied_ = true;
+  return true;
 }
 
 void DirectCall::begin() {
@@ -139,7 +156,7 @@ bool DirectCall::poll(Polls polls) {
   }
   if (!strays_.empty()) return false;
   if (refused_) std::rethrow_exception(refused_);
-  return true;
+  return !data_ || data_->is_back();
 }
 
 bool DirectCall::holds_tags() const {

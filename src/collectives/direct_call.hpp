@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "collectives/call.hpp"
-#include "collectives/edge_data.hpp"
+#include "collectives/call_data.hpp"
 #include "mpi/messages.hpp"
 
 namespace vicinal {
@@ -26,22 +26,13 @@ struct DirectRoute {
   std::vector<int> destinations;
 };
 
-/// What a call moves.
-struct CallData {
-  EdgeData send;
-  EdgeData receive;
-};
-
-/// Throws a buffer fault where MPI's messages do not reach the memory.
-void require_reachable(const CallData& data);
-
 /// Goes on with a sentence: "messages from ranks 1 2, to rank 5".
 void name_messages(std::ostream& out, mpi::MessageBatch::Due due,
                    const std::vector<mpi::Stray>& strays);
 
 class DirectCall final : public Call {
  public:
-  /// Edges to the own rank are served at once. Throws where the arguments do not fit each other there.
+  /// Edges to the own rank are served before it begins. Throws where the arguments do not fit each other there.
   /// Without data it is the call of a rank at fault, as is each message that cannot be posted.
   DirectCall(std::shared_ptr<const DirectRoute> route, int tag, std::optional<CallData> data,
              std::shared_ptr<const Call> after);
@@ -51,6 +42,11 @@ class DirectCall final : public Call {
   void name_what_is_due(std::ostream& out) const override;
 
  private:
+  bool may_begin() override;
+  Fetch look_at_fetch() noexcept override {
+    if (!data_ || !data_->is_fetched()) return Fetch::nothing;
+    return data_->is_fetching() ? Fetch::under_way : Fetch::over;
+  }
   void begin() override;
   bool poll(Polls polls) override;
   [[nodiscard]] bool wants_progress() const override { return !strays_.empty(); }
@@ -61,6 +57,7 @@ class DirectCall final : public Call {
   std::shared_ptr<const DirectRoute> route_;
   int tag_;
   std::optional<CallData> data_;
+  bool own_are_copied_ = true;        ///< between the edges of this rank to itself
   std::vector<mpi::KeptType> types_;  ///< where it begins after the user may have freed theirs
   mpi::MessageBatch messages_;
   std::vector<mpi::Stray> strays_;  ///< in the place of receives

@@ -90,31 +90,6 @@ EdgeData sent_in_place(const EdgeData& receive) {
   return data;
 }
 
-EdgeData copied(const EdgeData& data, MPI_Comm communicator) {
-  std::int64_t bytes = 0;
-  const std::byte* first = nullptr;
-  for (const EdgePiece& piece : data.pieces) {
-    if (bytes == 0 && piece.bytes() > 0) first = address(data.buffer, piece.offset);
-    bytes += piece.bytes();
-  }
-  require_reachable(first, "receive buffer, with MPI_IN_PLACE,");
-  const auto block = std::make_shared<const MemoryBlock>(kind_of(first).staging(),
-                                                         static_cast<std::size_t>(bytes));
-  const mpi::Datatype byte = mpi::describe(MPI_BYTE);
-  EdgeData result;
-  result.buffer = block->data();
-  result.copy = block;
-  result.one_block = data.one_block;
-  std::int64_t place = 0;
-  for (const EdgePiece& piece : data.pieces) {
-    mpi::pack(piece.type, address(data.buffer, piece.offset), piece.count, block->data() + place,
-              communicator);
-    result.pieces.push_back({piece.entry, place, piece.bytes(), byte});
-    place += piece.bytes();
-  }
-  return result;
-}
-
 std::byte* address(const void* buffer, std::int64_t offset) {
   // From MPI_BOTTOM, which may be null, an offset is an address: no pointer to calculate with.
   // NOLINTNEXTLINE(performance-no-int-to-ptr)

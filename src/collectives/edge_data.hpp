@@ -117,9 +117,6 @@ std::vector<mpi::KeptType> keep_types(EdgeData& data, bool without_gaps_too);
 /// What is sent with MPI_IN_PLACE among all ranks: to each the same as comes from it, from its place.
 EdgeData sent_in_place(const EdgeData& receive);
 
-/// A copy of what is sent now, as bytes. Of data that have been checked.
-EdgeData copied(const EdgeData& data, MPI_Comm communicator);
-
 /// An address as the user means it, also where the buffer is MPI_BOTTOM.
 [[nodiscard]] std::byte* address(const void* buffer, std::int64_t offset);
 

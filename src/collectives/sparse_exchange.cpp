@@ -29,7 +29,7 @@ struct Outbox {
 };
 
 Outbox outbox_of(const std::vector<int>& destinations, const MessageData& data,
-                 MPI_Comm communicator, std::optional<Error> fault) {
+                 mpi::Communicator& communicator, std::optional<Error> fault) {
   Outbox outbox;
   if (fault) outbox.finding.emplace(std::move(*fault));
   attempt(outbox.finding, [&] {
@@ -60,7 +60,32 @@ void agree_on_settings(mpi::Communicator& communicator, const Settings& settings
 
 }  // namespace
 
-PackedMessages::PackedMessages(const MessageData& data, MPI_Comm communicator) {
+std::unique_ptr<StandIn> fetch(std::vector<std::span<const std::byte>>& messages,
+                               mpi::Communicator& communicator) {
+  MemoryKind* kind = nullptr;
+  std::vector<std::span<const std::byte>*> there;
+  std::vector<UserBytes> stretches;
+  for (auto& message : messages) {
+    MemoryKind* const its = message.empty() ? nullptr : kind_out_of_reach(message.data());
+    if (its == nullptr) continue;
+    if (kind == nullptr) kind = its;
+    require(kind == its, Fault::unsupported, "messages lie in ", kind->name(), " and in ",
+            its->name(), " memory; let all of an exchange lie in one or in the host's");
+    there.push_back(&message);
+    // Nothing is written there.
+    stretches.push_back(
+        {const_cast<std::byte*>(message.data()), static_cast<std::int64_t>(message.size())});
+  }
+  if (kind == nullptr) return nullptr;
+  auto fetched =
+      std::make_unique<StandIn>(communicator.extension<StandInPool>(), *kind, StandIn::Way::fetched,
+                                StandIn::From::anywhere, std::move(stretches));
+  for (auto* const message : there) *message = {fetched->at(message->data()), message->size()};
+  fetched->copy();
+  return fetched;
+}
+
+PackedMessages::PackedMessages(const MessageData& data, mpi::Communicator& communicator) {
   if (data.counts.empty()) return;
   const mpi::Datatype type = mpi::describe(data.type);
   std::int64_t total = 0;
@@ -75,8 +100,8 @@ PackedMessages::PackedMessages(const MessageData& data, MPI_Comm communicator) {
   require(total == 0 || data.buffer != nullptr, Fault::buffer, "the send buffer is null, but ",
           total, " bytes are to be sent");
   const auto* const start = static_cast<const std::byte*>(data.buffer);
-  require_reachable(start, "send buffer of a sparse exchange");
   if (!type.contiguous) {
+    require_reachable(start, "send buffer of a sparse exchange, of a datatype with gaps,");
     packed_ = MemoryBlock(kind_of(start).staging(), static_cast<std::size_t>(total));
   }
   std::size_t place = 0;
@@ -84,11 +109,14 @@ PackedMessages::PackedMessages(const MessageData& data, MPI_Comm communicator) {
     const auto bytes = static_cast<std::size_t>(data.counts[i] * type.size);
     const std::byte* from = bytes == 0 ? nullptr : start + data.displacements[i] * type.extent;
     if (!type.contiguous) {
-      mpi::pack(type, from, data.counts[i], packed_.data() + place, communicator);
+      mpi::pack(type, from, data.counts[i], packed_.data() + place, communicator.handle());
       from = packed_.data() + place;
       place += bytes;
     }
     messages_.push_back({from, bytes});
+  }
+  if (type.contiguous && kind_out_of_reach(start) != nullptr) {
+    fetched_ = fetch(messages_, communicator);
   }
 }
 
@@ -98,7 +126,7 @@ Received Received::exchange(MPI_Comm user, const std::vector<int>& destinations,
   const auto communicator = mpi::Communicator::of(user);
   agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
-  Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
+  Outbox outbox = outbox_of(destinations, data, *communicator, std::move(fault));
   attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
   received.inbox_ = vicinal::exchange(*communicator, std::move(outbox.parcels),
                                       exchange_options(settings), std::move(outbox.finding));
@@ -120,7 +148,7 @@ Received Received::exchange_blocks(MPI_Comm user, const std::vector<int>& destin
       data.displacements.push_back(static_cast<Index>(i) * count);
     }
   });
-  Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
+  Outbox outbox = outbox_of(destinations, data, *communicator, std::move(fault));
   std::int64_t bytes = 0;
   attempt(outbox.finding, [&] {
     bytes = bytes_of(count, mpi::describe(type), 0);
@@ -138,7 +166,7 @@ Received Received::ask(MPI_Comm user, const std::vector<int>& destinations, cons
   const auto communicator = mpi::Communicator::of(user);
   agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
-  Outbox outbox = outbox_of(destinations, data, communicator->handle(), std::move(fault));
+  Outbox outbox = outbox_of(destinations, data, *communicator, std::move(fault));
   attempt(outbox.finding, [&] { received.element_bytes_ = mpi::describe(received_type).size; });
   received.query_ = std::make_unique<Query>(*communicator, std::move(outbox.parcels),
                                             exchange_options(settings), std::move(outbox.finding));
@@ -166,7 +194,7 @@ Received Received::answer(const MessageData& data, MPI_Datatype received_type,
   if (fault) finding.emplace(std::move(*fault));
   std::optional<PackedMessages> packed;
   attempt(finding, [&] {
-    packed.emplace(data, communicator_->handle());
+    packed.emplace(data, *communicator_);
     replies.element_bytes_ = mpi::describe(received_type).size;
   });
   std::vector<std::span<const std::byte>> messages;
@@ -197,8 +225,16 @@ void Received::copy(void* buffer, Index capacity, MPI_Datatype type) const {
           elements(), " were received");
   require(elements() == 0 || buffer != nullptr, Fault::buffer, "the receive buffer is null, but ",
           elements(), " elements were received");
-  require_reachable(buffer, "buffer for the messages of a sparse exchange");
-  mpi::unpack(into, data(), buffer, elements(), communicator_->handle());
+  MemoryKind* const kind = elements() == 0 ? nullptr : kind_out_of_reach(buffer);
+  if (kind == nullptr || !into.contiguous) {
+    require_reachable(buffer, "buffer for what a sparse exchange has brought");
+    return mpi::unpack(into, data(), buffer, elements(), communicator_->handle());
+  }
+  auto* const target = static_cast<std::byte*>(buffer);
+  StandIn stand_in(communicator_->extension<StandInPool>(), *kind, StandIn::Way::brought_back,
+                   StandIn::From::one_buffer, {{target, bytes()}});
+  std::copy_n(data(), bytes(), stand_in.at(target));
+  stand_in.copy();
 }
 
 }  // namespace vicinal

@@ -15,6 +15,7 @@
 #include "collectives/settings.hpp"
 #include "discovery/query.hpp"
 #include "memory/kind.hpp"
+#include "memory/stand_in.hpp"
 #include "mpi/datatype.hpp"
 
 namespace vicinal {
@@ -27,19 +28,25 @@ struct MessageData {
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
-/// The messages as raw bytes, packed where the datatype is not dense. The buffer must stay in
-/// place.
+/// Has messages that lie in the memory of a GPU lie in the host's instead, as long as what this returns lives; null where none does.
+/// Waits for the GPU, and throws what it fails with; an unsupported fault where they lie on two.
+std::unique_ptr<StandIn> fetch(std::vector<std::span<const std::byte>>& messages,
+                               mpi::Communicator& communicator);
+
+/// The messages as raw bytes, packed where the datatype is not dense, and fetched where they lie in a GPU's memory. The buffer must
+/// stay in place.
 class PackedMessages {
  public:
   /// Throws a count fault for a negative count and for more bytes than 2^63, a buffer fault, a type
   /// fault.
-  PackedMessages(const MessageData& data, MPI_Comm communicator);
+  PackedMessages(const MessageData& data, mpi::Communicator& communicator);
   [[nodiscard]] const std::vector<std::span<const std::byte>>& messages() const {
     return messages_;
   }
 
  private:
   MemoryBlock packed_;
+  std::unique_ptr<StandIn> fetched_;
   std::vector<std::span<const std::byte>> messages_;
 };
 

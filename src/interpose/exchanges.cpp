@@ -11,6 +11,7 @@
 
 #include "collectives/c_api_neighbor.hpp"
 #include "interpose/forms.hpp"
+#include "interpose/hosted.hpp"
 #include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
@@ -32,7 +33,7 @@ struct Collective
     const void* const ours = reinterpret_cast<const void*>(&Collective::blocking);
     const bool by_mpi = ledger != nullptr && !served->mpi_is_wrong() && ledger->is_mpis_turn(ours);
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
-    if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
+    if (by_mpi) return blocking_by_mpi(*served, arguments..., comm);
     return c_api::guarded(comm, [&] { c_api::complete(*served->graph(), read(arguments...)); });
   }
 
@@ -65,6 +66,23 @@ struct Collective
           served->errors(), std::unique_ptr<Request>(c_api::plan(served->graph(), settings,
                                                                  unreadable, read(arguments...))));
     });
+  }
+
+ private:
+  static int blocking_by_mpi(const Served& served, Arguments... arguments, MPI_Comm comm) {
+    if (!(Hosted::concerns(arguments) || ...)) return OfMpi::blocking_of_mpi(arguments..., comm);
+    std::optional<Hosted> hosted;
+    const int unreadable = c_api::guarded(comm, [&] {
+      NeighborArguments given;
+      // What is wrong with them is MPI's to say.
+      if (c_api::fault_of([&] { read(arguments...)(*served.graph(), given); })) return;
+      hosted.emplace(given, *served.graph()->shared_communicator());
+    });
+    if (unreadable != MPI_SUCCESS) return unreadable;
+    if (!hosted) return OfMpi::blocking_of_mpi(arguments..., comm);
+    const int code = OfMpi::blocking_of_mpi(hosted->of(arguments)..., comm);
+    if (code != MPI_SUCCESS) return code;
+    return c_api::guarded(comm, [&] { hosted->bring_back(); });
   }
 };
 

@@ -186,6 +186,9 @@ class Admission {
 /// For tests: what no kind holds is treated as of this kind from now on. Returns the kind before.
 MemoryKind& treat_host_memory_as(MemoryKind& kind);
 
+/// The kind of an address that neither the processor nor MPI reaches; null for all others.
+[[nodiscard]] MemoryKind* kind_out_of_reach(const void* address);
+
 /// Throws an unsupported fault where the processor does not reach an address; `what` names the buffer.
 void require_reachable(const void* address, const char* what);
 

@@ -77,12 +77,16 @@ Lease MemoryKind::lend(const std::byte*) {
 
 MemoryKind* kind_called(std::string_view mpi_name) { return device::first_device(mpi_name); }
 
+MemoryKind* kind_out_of_reach(const void* address) {
+  MemoryKind& kind = kind_of(address);
+  return kind.is_reachable() ? nullptr : &kind;
+}
+
 void require_reachable(const void* address, const char* what) {
   const MemoryKind* const kind = holder(address);
   if (kind == nullptr || kind->is_reachable()) return;
   fail(Fault::unsupported, "the ", what, " lies in ", kind->name(),
-       " memory, which this MPI does not reach; such memory is served where a plan moves it, in "
-       "datatypes without gaps");
+       " memory, which this MPI does not reach; such memory is served in datatypes without gaps");
 }
 
 }  // namespace vicinal

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "arrays.hpp"
 #include "world.hpp"
 
 namespace vicinal::counted {
@@ -92,6 +93,8 @@ struct Call {
   std::vector<MPI_Aint> send_offsets, receive_offsets;
   std::vector<MPI_Datatype> types = std::vector<MPI_Datatype>(3, MPI_INT64_T);
   std::optional<Guarded> sent, received;
+  int sent_in_all = 0, received_in_all = 0;
+  std::optional<DeviceArray> sent_there, received_there;
   RequestHandle request;
 
   Call(const Circle& where, Form what, int call, const Sizes& sizes)
@@ -108,6 +111,8 @@ struct Call {
       out += send_counts.back();
       in += receive_counts.back();
     }
+    sent_in_all = out;
+    received_in_all = in;
     sent.emplace(static_cast<std::size_t>(out) * 8);
     received.emplace(static_cast<std::size_t>(in) * 8);
     for (std::size_t e = 0; e < 3; ++e) {
@@ -119,6 +124,22 @@ struct Call {
       }
     }
     std::fill_n(received->values(), in, -1);
+  }
+  /// Has sides lie in memory of other kinds; null leaves one where it is.
+  void move_to(MemoryKind* sends, MemoryKind* receives) {
+    const auto all = [](const Guarded& of, int count) {
+      std::vector<std::int64_t> values(of.values(), of.values() + count);
+      values.push_back(-1);  // none is empty
+      return values;
+    };
+    if (sends != nullptr) sent_there.emplace(*sends, all(*sent, sent_in_all));
+    if (receives != nullptr) received_there.emplace(*receives, all(*received, received_in_all));
+  }
+  [[nodiscard]] const std::int64_t* source() const {
+    return sent_there ? sent_there->data() : sent->values();
+  }
+  [[nodiscard]] std::int64_t* target() const {
+    return received_there ? received_there->data() : received->values();
   }
   [[nodiscard]] bool gathers() const { return form == Form::allgatherv; }
   /// One block to all has one size.
@@ -132,17 +153,17 @@ struct Call {
     vicinal_request* to = &request;
     switch (form) {
       case Form::alltoallv:
-        return vicinal_ineighbor_alltoallv(sent->values(), counts.data(), send_places.data(),
-                                           MPI_INT64_T, received->values(), receive_counts.data(),
-                                           receive_places.data(), MPI_INT64_T, circle.graph, to);
+        return vicinal_ineighbor_alltoallv(source(), counts.data(), send_places.data(), MPI_INT64_T,
+                                           target(), receive_counts.data(), receive_places.data(),
+                                           MPI_INT64_T, circle.graph, to);
       case Form::alltoallw:
-        return vicinal_ineighbor_alltoallw(sent->values(), counts.data(), send_offsets.data(),
-                                           types.data(), received->values(), receive_counts.data(),
+        return vicinal_ineighbor_alltoallw(source(), counts.data(), send_offsets.data(),
+                                           types.data(), target(), receive_counts.data(),
                                            receive_offsets.data(), types.data(), circle.graph, to);
       case Form::allgatherv:
-        return vicinal_ineighbor_allgatherv(sent->values(), counts.front(), MPI_INT64_T,
-                                            received->values(), receive_counts.data(),
-                                            receive_places.data(), MPI_INT64_T, circle.graph, to);
+        return vicinal_ineighbor_allgatherv(source(), counts.front(), MPI_INT64_T, target(),
+                                            receive_counts.data(), receive_places.data(),
+                                            MPI_INT64_T, circle.graph, to);
     }
     return MPI_ERR_INTERN;
   }
@@ -151,11 +172,16 @@ struct Call {
       const int code = begin();
       return code != MPI_SUCCESS ? code : vicinal_wait(&request);
     }
-    return vicinal_neighbor_alltoallv(sent->values(), send_counts.data(), send_places.data(),
-                                      MPI_INT64_T, received->values(), receive_counts.data(),
-                                      receive_places.data(), MPI_INT64_T, circle.graph);
+    return vicinal_neighbor_alltoallv(source(), send_counts.data(), send_places.data(), MPI_INT64_T,
+                                      target(), receive_counts.data(), receive_places.data(),
+                                      MPI_INT64_T, circle.graph);
   }
   void verify() const {
+    if (received_there) {
+      const std::vector<std::int64_t> came = received_there->values();
+      CHECK_EQUAL(came.back(), -1);
+      std::copy_n(came.begin(), received_in_all, received->values());
+    }
     for (std::size_t e = 0; e < 3; ++e) {
       for (int i = 0; i < receive_counts[e]; ++i) {
         const int from = circle.sources[e], twin = Circle::twin(circle.sources, e);

@@ -101,6 +101,65 @@ def collectives(comm: MPI.Intracomm) -> None:
 
 
 @case
+def collectives_that_go_by_messages(comm: MPI.Intracomm) -> None:
+    """Calls with counts, and the first nonblocking ones of blocks; both sides on the device, or one."""
+    following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    for strategy in ("direct", "aggregate"):
+        graph = vicinal.Graph(comm, [before, comm.rank], [comm.rank, following], regions="blocks:2", strategy=strategy)
+        came = [before, comm.rank] if comm.size > 1 else [0, 0]
+        for number in range(12):
+            x = np.arange(6.0) + 10 * comm.rank + number
+            expected = np.concatenate([np.arange(4.0, 6.0) + 10 * came[0], np.arange(4.0) + 10 * came[1]]) + number
+            if comm.size == 1:
+                expected = np.arange(6.0) + number
+            y: Any = np.zeros(6) if number % 3 == 1 else DeviceArray(np.zeros(6))
+            counts = ([4, 2], [2, 4]) if comm.size > 1 else ([4, 2], [4, 2])
+            sent = x if number % 3 == 2 else DeviceArray(x)
+            if number % 2:
+                graph.Neighbor_alltoallv([sent, counts[0]], [y, counts[1]])
+            else:
+                graph.Ineighbor_alltoallv([sent, counts[0]], [y, counts[1]]).wait()
+            np.testing.assert_array_equal(y if isinstance(y, np.ndarray) else y.get(), expected)
+            y = DeviceArray(np.zeros(6))
+            graph.Ineighbor_allgather(DeviceArray(x[:3]), y).wait()
+            gathered = np.concatenate([np.arange(3.0) + 10 * rank for rank in came]) + number
+            np.testing.assert_array_equal(y.get(), gathered)
+    assert count("misuses") == 0
+
+
+@case
+def sparse_exchanges(comm: MPI.Intracomm) -> None:
+    """Messages on the device beside others on the host; what comes is NumPy's."""
+    following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    for wrap in (lambda array: array, OnlyDlpackOnDevice):
+        for number in range(3):
+            messages: dict[int, Any] = {comm.rank: np.arange(3.0)}
+            messages[following] = wrap(DeviceArray(np.arange(4.0) + comm.rank + number))
+            came = vicinal.sparse_exchange(comm, messages)
+            assert sorted(came) == sorted({before, comm.rank})
+            np.testing.assert_array_equal(came[before], np.arange(4.0) + before + number)
+
+    def answer(rank: int, request: Any) -> Any:
+        return DeviceArray(request * 2.0 + rank)
+
+    asked = {following: DeviceArray(np.array([comm.rank, 5.0])), comm.rank: DeviceArray(np.array([7.0]))}
+    replies = vicinal.sparse_query(comm, asked, answer)
+    own = np.array([comm.rank, 5.0]) if comm.size > 1 else np.array([7.0])
+    np.testing.assert_array_equal(replies[following], own * 2 + comm.rank)
+    whole = DeviceArray(np.zeros((2, 2)))
+    expect_error("buffer", "give one-dimensional arrays", lambda: vicinal.sparse_exchange(comm, {0: whole}))
+    apart = DeviceArray(np.zeros(4))
+    apart.strides, apart.shape = (16,), (2,)
+    expect_error("buffer", "is not contiguous", lambda: vicinal.sparse_exchange(comm, {0: apart}))
+    elsewhere = DeviceArray(np.zeros(2))
+    elsewhere.offset = 1 << 46  # which no driver knows
+    here = elsewhere if comm.rank == 0 else DeviceArray(np.zeros(2))
+    kind = "unsupported-operation" if comm.rank == 0 else "remote"
+    expect_error(kind, "for which no driver is in use", lambda: vicinal.sparse_exchange(comm, {0: here}))
+    assert count("misuses") == 0
+
+
+@case
 def what_is_in_flight_is_kept_alive(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 304)
     # Of one exchange at a time, whose own memory is there from the first on.

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <exception>
 #include <ostream>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "memory/device/compiler.hpp"
+#include "memory/device/gate.hpp"
 
 namespace vicinal::device {
 
@@ -116,6 +118,8 @@ void Device::follow(void* stream) {
       !is_captured(stream), Fault::request,
       "an exchange was to follow a stream that is being captured into a graph; only a persistent "
       "request can be part of one, started by vicinal_start_on_stream");
+  // A private stream that waits for one which waits for an exchange would keep that exchange from its end.
+  if (Gate::any_may_hold()) return await(stream);
   const Lock lock(mutex_);
   if (followed_ == nullptr) followed_ = new_event();
   driver_.call(driver_.calls.record_event, followed_, stream);
@@ -124,6 +128,21 @@ void Device::follow(void* stream) {
     driver_.call(driver_.calls.have_stream_await, streams_[i], followed_, 0U);
   }
   ++followed_count_;
+}
+
+void Device::await(void* stream) const {
+  void* const event = new_event();
+  try {
+    driver_.call(driver_.calls.record_event, event, stream);
+    const auto& query = driver_.calls.query_event;
+    Status status = not_ready;
+    while ((status = query.function(event)) == not_ready) std::this_thread::yield();
+    if (status != success) driver_.refuse(query.name, status);
+  } catch (...) {
+    driver_.calls.destroy_event.function(event);
+    throw;
+  }
+  driver_.call(driver_.calls.destroy_event, event);
 }
 
 void Device::await_followed() {

@@ -74,9 +74,11 @@ class Device {
   [[nodiscard]] void* new_event() const;
   /// One for what is awaited at once, which follows nobody.
   [[nodiscard]] void* set_up_stream() const { return streams_[stream_count]; }
-  /// What jobs put on their streams from now on comes after what is on this one. Waits for nothing. Throws a request fault for one
-  /// that is being captured.
+  /// What jobs put on their streams from now on comes after what is on this one. Waits for nothing, unless streams of the program's may wait
+  /// for exchanges (gate.hpp): then for what is on it. Throws a request fault for one that is being captured.
   void follow(void* stream);
+  /// Waits until all that is on a stream now is done, while others go on.
+  void await(void* stream) const;
   /// Whether what is put on a stream now becomes part of a graph.
   [[nodiscard]] bool is_captured(void* stream) const;
   /// Waits until what was followed so far has been done.

@@ -37,6 +37,7 @@ int queues() {
 
 std::atomic<int> holding = 0;   ///< gates at which a stream waits
 std::atomic<int> captured = 0;  ///< gates that are part of graphs
+std::atomic<int> may_hold = 0;  ///< gates at which one does or will wait
 
 }  // namespace
 
@@ -48,6 +49,7 @@ Gate::Gate(Device& device, MemoryKind& pinned)
 Gate::~Gate() {
   if (holds_) --holding;
   if (captured_) --captured;
+  if (may_hold_) --may_hold;
   // A stream has still to look at words that are open; where it does not, its device or its program has failed.
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!is_passed()) {
@@ -57,6 +59,14 @@ Gate::~Gate() {
     }
     std::this_thread::yield();
   }
+}
+
+bool Gate::any_may_hold() { return may_hold.load(std::memory_order_relaxed) > 0; }
+
+void Gate::note_whether_it_may_hold() {
+  const bool now = captured_ || holds_ || asks_ != heard_;
+  if (now != may_hold_) may_hold += now ? 1 : -1;
+  may_hold_ = now;
 }
 
 bool Gate::is_passed() const {
@@ -105,6 +115,7 @@ void Gate::ask_from(std::uintptr_t stream) {
   device_.driver().call(device_.driver().calls.write_word, asking, static_cast<void*>(&asked()),
                         value, 0U);
   if (!captured_) ++asks_;
+  note_whether_it_may_hold();
 }
 
 bool Gate::was_asked() {
@@ -117,6 +128,7 @@ bool Gate::was_asked() {
   if (static_cast<std::int32_t>(asked().load(std::memory_order_acquire) - heard_) <= 0)
     return false;
   ++heard_;
+  note_whether_it_may_hold();
   return true;
 }
 
@@ -135,6 +147,7 @@ bool Gate::hold(std::uintptr_t stream, std::uint32_t number) {
     return false;
   }
   holds_ = true;
+  note_whether_it_may_hold();
   device_.driver().call(calls.await_word, held, word, number, at_least);
   held_for_ = number;
   device_.driver().call(calls.write_word, held, static_cast<void*>(&passed()), number, 0U);
@@ -147,6 +160,7 @@ void Gate::open() {
   if (holds_ && openings_ >= held_for_) {
     holds_ = false;
     --holding;
+    note_whether_it_may_hold();
   }
 }
 

@@ -25,12 +25,17 @@ class Gate final : public StreamGate {
   void open() override;
   [[nodiscard]] bool is_captured() const override { return captured_; }
 
+  /// Whether some stream of the program's may wait at a gate, now or when a graph is launched: what waits for such a stream may wait for an
+  /// exchange.
+  [[nodiscard]] static bool any_may_hold();
+
  private:
   using Word = std::atomic<std::uint32_t>;
 
   /// Whether the stream is being captured. Throws a request fault where the gate is part of a graph already, and it is not.
   bool look_at(void* stream);
   void become_captured();
+  void note_whether_it_may_hold();
   [[nodiscard]] bool is_passed() const;
   [[nodiscard]] Word& word(std::size_t number) const;
   [[nodiscard]] Word& asked() const { return word(0); }
@@ -41,6 +46,7 @@ class Gate final : public StreamGate {
   MemoryBlock words_;
   bool captured_ = false;
   bool holds_ = false;       ///< a stream, as far as is known
+  bool may_hold_ = false;    ///< counted among those that do, or will
   std::uint32_t asks_ = 0;   ///< that were put on streams; in a graph the words are 1 and 0 instead
   std::uint32_t heard_ = 0;  ///< of these
   std::uint32_t openings_ = 0;

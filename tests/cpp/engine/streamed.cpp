@@ -1,5 +1,7 @@
 // Exchanges that streams of a GPU begin, and whose end they wait for, with the process elsewhere; and graphs of these.
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "mpi/environment.hpp"
@@ -135,6 +137,32 @@ TEST(a_stream_waits_for_what_begins_when_the_process_is_elsewhere) {
       if (given.rank != 0) MPI_Barrier(given.comm);
       users.await();
       CHECK(given.has(filled(round)));
+    }
+  });
+}
+
+TEST(what_follows_a_stream_that_waits_does_not_keep_it_waiting) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent given(gpu, "direct");
+    DeviceArray second(gpu.memory(), repeated(4, untouched));
+    UsersStream users(gpu);
+    for (int round = 1; round <= 3; ++round) {
+      // So that the others' streams wait when they are followed.
+      if (given.rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      if (given.rank == 0) users.fill(given.owned, round);
+      if (given.rank == 0) users.await();
+      SUCCEEDS(vicinal_start(&given.request));
+      SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+      SUCCEEDS(vicinal_follow_stream(given.into.data(), users.stream()));
+      vicinal_request request = nullptr;
+      SUCCEEDS(vicinal_halo_start(given.halo, given.owned.data(), second.data(), 1, MPI_INT64_T,
+                                  &request));
+      SUCCEEDS(vicinal_wait(&request));
+      if (given.rank != 0) users.copy(given.later, given.into);
+      users.await();
+      CHECK(given.has(filled(round)));
+      if (given.rank != 0) CHECK(second.values() == repeated(4, filled(round)));
+      MPI_Barrier(given.comm);
     }
   });
 }

@@ -1,0 +1,158 @@
+// Where the bytes of stretches have their places, and what is kept for the next ones.
+#include "memory/stand_in.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace vicinal {
+
+namespace {
+
+/// Places keep the alignment that the originals have to each other.
+constexpr Index line_bytes = 64;
+/// So that pieces that grow a little find room.
+constexpr std::size_t least_block_bytes = 4096;
+
+/// From the lowest address to places in a block: one run for what touches.
+std::vector<CopyRun> runs_of(std::vector<UserBytes>& stretches) {
+  std::erase_if(stretches, [](const UserBytes& stretch) { return stretch.bytes == 0; });
+  std::sort(stretches.begin(), stretches.end(),
+            [](const UserBytes& a, const UserBytes& b) { return a.begin < b.begin; });
+  std::vector<CopyRun> runs;
+  for (const UserBytes& stretch : stretches) {
+    const Index offset = stretch.begin - stretches.front().begin;
+    if (!runs.empty() && offset <= runs.back().source + runs.back().count) {
+      CopyRun& last = runs.back();
+      last.count = std::max(last.count, offset + stretch.bytes - last.source);
+      continue;
+    }
+    const Index end = runs.empty() ? 0 : runs.back().target + runs.back().count;
+    runs.push_back({offset, end + (offset - end) % line_bytes, stretch.bytes});
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::unique_ptr<StandInPool::Kit> StandInPool::find(const Kit& wanted, std::size_t bytes) {
+  const Lock lock(mutex_);
+  auto found = std::find_if(idle_.begin(), idle_.end(),
+                            [&](const auto& kit) { return kit->is_for(wanted); });
+  if (found == idle_.end()) {
+    found = std::find_if(idle_.begin(), idle_.end(), [&](const auto& kit) {
+      return kit->kind == wanted.kind && kit->block.size() >= bytes;
+    });
+  }
+  if (found == idle_.end()) return nullptr;
+  auto kit = std::move(*found);
+  idle_.erase(found);
+  return kit;
+}
+
+std::unique_ptr<StandInPool::Kit> StandInPool::take(Kit wanted, std::size_t bytes) {
+  auto kit = find(wanted, bytes);
+  if (kit && kit->is_for(wanted)) return kit;
+  MemoryKind& kind = *wanted.kind;
+  if (kit) {
+    wanted.block = std::move(kit->block);
+    kit.reset();
+  } else {
+    wanted.block = MemoryBlock(kind.staging(), std::bit_ceil(std::max(bytes, least_block_bytes)));
+  }
+  if (wanted.is_apart) {
+    for (const CopyRun& run : wanted.runs) {
+      const CopyRun it{0, 0, run.count};
+      wanted.jobs.push_back(kind.prepare_copy({&it, 1}, 1, wanted.inside));
+    }
+  } else {
+    wanted.jobs.push_back(kind.prepare_copy(wanted.runs, 1, wanted.inside));
+  }
+  return std::make_unique<Kit>(std::move(wanted));
+}
+
+void StandInPool::give_back(std::unique_ptr<Kit> kit) noexcept {
+  std::unique_ptr<Kit> oldest;  // goes after the lock
+  const Lock lock(mutex_);
+  idle_.push_back(std::move(kit));
+  if (idle_.size() <= most_idle) return;
+  oldest = std::move(idle_.front());
+  idle_.erase(idle_.begin());
+}
+
+StandIn::StandIn(StandInPool& pool, MemoryKind& kind, Way way, From from,
+                 std::vector<UserBytes> stretches)
+    : pool_(pool), way_(way) {
+  std::vector<CopyRun> runs = runs_of(stretches);
+  lowest_ = stretches.front().begin;
+  const Index bytes = runs.back().target + runs.back().count;
+  const bool reaches = kind.reaches(kind.staging(), total(runs));
+  const bool fetched = way == Way::fetched;
+  if (!fetched) {
+    for (CopyRun& run : runs) std::swap(run.source, run.target);
+  }
+  StandInPool::Kit wanted;
+  wanted.kind = &kind;
+  wanted.inside = {fetched || reaches, !fetched || reaches};
+  wanted.is_apart = from == From::anywhere && runs.size() > 1;
+  wanted.runs = std::move(runs);
+  kit_ = pool.take(std::move(wanted), static_cast<std::size_t>(bytes));
+  under_way_.reserve(kit_->jobs.size());
+}
+
+StandIn::~StandIn() {
+  drop();
+  pool_.give_back(std::move(kit_));
+}
+
+void StandIn::drop() noexcept {
+  for (MemoryJob* const job : under_way_) job->drop();
+  under_way_.clear();
+}
+
+std::byte* StandIn::at(const std::byte* address) const {
+  const Index offset = address - lowest_;
+  const auto place = [this](const CopyRun& run) {
+    return way_ == Way::fetched ? std::pair(run.source, run.target)
+                                : std::pair(run.target, run.source);
+  };
+  const auto after =
+      std::upper_bound(kit_->runs.begin(), kit_->runs.end(), offset,
+                       [&](Index it, const CopyRun& run) { return it < place(run).first; });
+  const auto [original, here] = place(*std::prev(after));
+  return kit_->block.data() + here + (offset - original);
+}
+
+void StandIn::begin() try {
+  std::byte* const here = kit_->block.data();
+  std::byte* const from = way_ == Way::fetched ? lowest_ : here;
+  std::byte* const to = way_ == Way::fetched ? here : lowest_;
+  for (std::size_t i = 0; i < kit_->jobs.size(); ++i) {
+    MemoryJob& job = *kit_->jobs[i];
+    const CopyRun run = kit_->is_apart ? kit_->runs[i] : CopyRun{};
+    if (!job.begin(from + run.source, to + run.target)) under_way_.push_back(&job);
+  }
+  kit_->kind->launch();
+} catch (...) {
+  drop();
+  throw;
+}
+
+bool StandIn::poll() try {
+  while (!under_way_.empty()) {
+    if (!under_way_.back()->poll()) return false;
+    under_way_.pop_back();
+  }
+  return true;
+} catch (...) {
+  drop();
+  throw;
+}
+
+void StandIn::copy() {
+  begin();
+  while (!poll()) {
+  }
+}
+
+}  // namespace vicinal
