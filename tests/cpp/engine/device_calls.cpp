@@ -337,7 +337,8 @@ TEST(calls_of_device_memory_in_a_loop_keep_what_they_have_had) {
   }
   for (counted::Call& each : calls) each.wait();
   calls.clear();
-  CHECK(gpu.get("pinned_blocks") <= pinned + static_cast<long>(StandInPool::most_idle));
+  // And one for the words of the device's kernels.
+  CHECK(gpu.get("pinned_blocks") <= pinned + 1 + static_cast<long>(StandInPool::most_idle));
 }
 
 TEST(a_driver_that_fails_at_any_call_of_a_call_leaves_nobody_waiting) {
