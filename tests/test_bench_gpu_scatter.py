@@ -80,6 +80,16 @@ def test_all_deliver_the_same_and_are_timed_in_two_parts(mpi: str, tmp_path: Pat
     assert files[1].read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_stream_begins_and_ends_them(mpi: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows.json"
+    options = ("--ranks", 2, "--sizes", "4096", "--ways", "shared,staged", "--by-stream", *QUICK, "--mpi", mpi, "--json", file)
+    result = vicinal(*BENCH, *options, env=with_double(tmp_path))
+    assert result.returncode == 0, result.stderr
+    ways = ["vicinal, shared", "vicinal, shared, by a stream", "vicinal, staged", "vicinal, staged, by a stream"]
+    contestants = [APPLICATION, POINT_TO_POINT, *ways, COPY, f"{APPLICATION} again"]
+    assert [row["strategy"] for row in content_of(file)["rows"]] == len(ROUTINES) * contestants
+
+
 def test_kernels_and_profile_are_told(mpi: str, tmp_path: Path) -> None:
     """Without kernels the application packs on the host, and what arrives is the same."""
     file, profile = tmp_path / "rows.json", tmp_path / "profile.json"

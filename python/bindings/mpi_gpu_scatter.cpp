@@ -24,28 +24,49 @@ namespace vicinal::python {
 
 namespace {
 
+std::unique_ptr<Halo> halo_of(const ScatterVectors& vectors, const GivenSettings& given) {
+  const Scatter& scatter = vectors.scatter;
+  const Index end = scatter.first + static_cast<Index>(scatter.length());
+  AgreedSettings agreed = agree_on_settings(vectors.communicator, given, std::nullopt, {1, 0});
+  return std::make_unique<Halo>(vectors.communicator, Halo::Owned{std::pair(scatter.first, end)},
+                                scatter.needed, std::nullopt, std::move(agreed.settings));
+}
+
 /// The scatter as a halo.
 class ScatterHalo final : public ScatterContestant {
  public:
   ScatterHalo(const ScatterVectors& vectors, const GivenSettings& given)
-      : vectors_(vectors),
-        halo_(vectors.communicator, owned_of(vectors.scatter), vectors.scatter.needed, std::nullopt,
-              agree_on_settings(vectors.communicator, given, std::nullopt, {1, 0}).settings) {}
+      : vectors_(vectors), halo_(halo_of(vectors, given)) {}
 
   void begin() override {
-    request_ = &halo_.start(vectors_.from.data(), vectors_.to.data(), ValueShape{});
+    request_ = &halo_->start(vectors_.from.data(), vectors_.to.data(), ValueShape{});
   }
   void end() override { request_->wait(); }
 
  private:
-  static Halo::Owned owned_of(const Scatter& scatter) {
-    const auto length = static_cast<Index>(scatter.length());
-    return {std::pair<Index, Index>{scatter.first, scatter.first + length}};
-  }
-
   const ScatterVectors& vectors_;
-  Halo halo_;
+  std::unique_ptr<Halo> halo_;
   vicinal::Request* request_ = nullptr;
+};
+
+/// The same, begun and awaited by the GPU's stream: both are put there, and the process waits for the stream alone.
+class ScatterByStream final : public ScatterContestant {
+ public:
+  ScatterByStream(const ScatterVectors& vectors, const GivenSettings& given)
+      : gpu_(vectors.gpu),
+        halo_(halo_of(vectors, given)),
+        request_(halo_->persistent(vectors.from.data(), vectors.to.data(), ValueShape{})) {}
+
+  void begin() override {
+    request_->start_from(gpu_.stream());
+    request_->wait_on(gpu_.stream());
+  }
+  void end() override { gpu_.wait(); }
+
+ private:
+  ApplicationGpu& gpu_;
+  std::unique_ptr<Halo> halo_;
+  std::unique_ptr<vicinal::Request> request_;
 };
 
 /// What arrives, copied on the GPU: nobody can do with less.
@@ -153,6 +174,8 @@ void bind_gpu_scatter(nb::module_& module) {
           },
           "point_to_point"_a, nb::keep_alive<0, 1>())
       .def("halo", &contestant<ScatterHalo, GivenSettings>, "settings"_a, nb::keep_alive<0, 1>())
+      .def("by_stream", &contestant<ScatterByStream, GivenSettings>, "settings"_a,
+           nb::keep_alive<0, 1>())
       .def("copy", &contestant<ScatterCopy>, nb::keep_alive<0, 1>());
 }
 

@@ -197,7 +197,11 @@ class HaloState {
   void free() {
     if (halo_ == nullptr) return;
     wait_all();
-    halo_.reset();
+    {
+      const nb::gil_scoped_release released;  // which what a stream waits for may need
+      halo_.reset();
+    }
+    left_.clear();
   }
 
  private:

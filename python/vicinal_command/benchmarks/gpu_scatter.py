@@ -17,7 +17,7 @@ import numpy as np
 
 from ..outputs import CommandError
 from ..prices import profile_of
-from ..ranks.gpu_scatter import COPY, POINT_TO_POINT, VICINAL
+from ..ranks.gpu_scatter import BY_STREAM, COPY, POINT_TO_POINT, VICINAL
 from ..tables import Column, ratio, size, timed
 from .competition import Results, Terms, compete, conclude
 from .tables import CONTESTANT, VERDICT, WORKLOAD, Timed
@@ -85,9 +85,10 @@ class Case:
     message_bytes: int
 
 
-def contestants_of(ways: Sequence[str]) -> list[str]:
+def contestants_of(ways: Sequence[str], by_stream: bool = False) -> list[str]:
     """Those beside the application, which has its turns at both ends of the row."""
-    return [POINT_TO_POINT, *(f"{VICINAL}{way}" for way in ways), COPY]
+    forms = ("", BY_STREAM) if by_stream else ("",)
+    return [POINT_TO_POINT, *(f"{VICINAL}{way}{form}" for way in ways for form in forms), COPY]
 
 
 def gpu_scatter(request: Request) -> int:

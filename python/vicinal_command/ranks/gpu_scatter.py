@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 POINT_TO_POINT, COPY, VICINAL = "application, point to point", "copy on the GPU", "vicinal, "
 """Contestants; those of vicinal's have a way after the comma."""
+BY_STREAM = ", by a stream"
+"""After the way: what a stream of the GPU begins and waits for."""
 MPS = "nvidia-cuda-mps"
 """What the names of the processes of NVIDIA's service begin with that lets several others use a GPU at once."""
 
@@ -90,7 +92,8 @@ def main(process: RankProcess) -> None:
             made = vectors.copy()
         else:
             way = contestant.removeprefix(VICINAL)
-            made = vectors.halo(device_way=way, regions=task["regions"], profile=task["profile"])
+            make = vectors.by_stream if way.endswith(BY_STREAM) else vectors.halo
+            made = make(device_way=way.removesuffix(BY_STREAM), regions=task["regions"], profile=task["profile"])
         return Scattered(made, task["repetitions"])
 
     compete(process, lambda number: Scatter(process, number, device), set_up, turn)

@@ -50,15 +50,17 @@ Gate::~Gate() {
   if (holds_) --holding;
   if (captured_) --captured;
   if (may_hold_) --may_hold;
-  // A stream has still to look at words that are open; where it does not, its device or its program has failed.
+  if (!await_passing()) new MemoryBlock(std::move(words_));
+}
+
+/// Whether all streams have looked at words that are open; where one does not for long, its device or its program has failed.
+bool Gate::await_passing() const {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!is_passed()) {
-    if (std::chrono::steady_clock::now() > until) {
-      new MemoryBlock(std::move(words_));
-      return;
-    }
+    if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::yield();
   }
+  return true;
 }
 
 bool Gate::any_may_hold() { return may_hold.load(std::memory_order_relaxed) > 0; }
@@ -82,21 +84,17 @@ bool Gate::look_at(void* stream) {
   const bool now = device_.is_captured(stream);
   require(now || !captured_, Fault::request,
           "a request that is part of a graph was put on a stream that is not being captured; "
-          "launch the "
-          "graph, or make another request");
-  if (now && !captured_) become_captured();
+          "launch the graph, or make another request");
   return now;
 }
 
 void Gate::become_captured() {
-  require(
-      asks_ == heard_ && openings_ >= held_for_, Fault::request,
-      "a request was to become part of a graph while an execution of it was under way; wait for "
-      "it first");
+  require(asks_ == heard_ && openings_ >= held_for_ && await_passing(), Fault::request,
+          "a request was to become part of a graph while an execution of it was under way, or a "
+          "stream waited for it; wait for both first");
   require(queues() > 1, Fault::unsupported,
           "exchanges in a graph need a queue of the GPU's beside that of the graph, and the "
-          "environment's "
-          "CUDA_DEVICE_MAX_CONNECTIONS is 1; set it to more, up to 32");
+          "environment's CUDA_DEVICE_MAX_CONNECTIONS is 1; set it to more, up to 32");
   asked().store(0);
   opened().store(0);
   captured_ = true;
@@ -111,7 +109,8 @@ void Gate::become_captured() {
 void Gate::ask_from(std::uintptr_t stream) {
   auto* const asking = reinterpret_cast<void*>(stream);
   const Device::Current current(device_);
-  const std::uint32_t value = look_at(asking) ? 1 : asks_ + 1;
+  if (look_at(asking) && !captured_) become_captured();
+  const std::uint32_t value = captured_ ? 1 : asks_ + 1;
   device_.driver().call(device_.driver().calls.write_word, asking, static_cast<void*>(&asked()),
                         value, 0U);
   if (!captured_) ++asks_;
@@ -138,6 +137,8 @@ bool Gate::hold(std::uintptr_t stream, std::uint32_t number) {
   const Calls& calls = device_.driver().calls;
   auto* const word = static_cast<void*>(&opened());
   if (look_at(held)) {
+    require(captured_, Fault::request,
+            "the end of an execution was to be part of a graph of which its beginning is none");
     device_.driver().call(calls.await_word, held, word, 1U, equal);
     device_.driver().call(calls.write_word, held, word, 0U, 0U);
     return true;

@@ -37,6 +37,7 @@ class Gate final : public StreamGate {
   void become_captured();
   void note_whether_it_may_hold();
   [[nodiscard]] bool is_passed() const;
+  [[nodiscard]] bool await_passing() const;
   [[nodiscard]] Word& word(std::size_t number) const;
   [[nodiscard]] Word& asked() const { return word(0); }
   [[nodiscard]] Word& opened() const { return word(1); }
