@@ -57,7 +57,7 @@ Gate::~Gate() {
 bool Gate::await_passing() const {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!is_passed()) {
-    if (std::chrono::steady_clock::now() > until) return false;
+    if (!tells_passing_ || std::chrono::steady_clock::now() > until) return false;
     std::this_thread::yield();
   }
   return true;
@@ -143,15 +143,20 @@ bool Gate::hold(std::uintptr_t stream, std::uint32_t number) {
     device_.driver().call(calls.write_word, held, word, 0U, 0U);
     return true;
   }
+  if (holds_ && held != held_) return false;
   if (!holds_ && ++holding >= queues()) {
     --holding;
     return false;
   }
   holds_ = true;
+  held_ = held;
   note_whether_it_may_hold();
   device_.driver().call(calls.await_word, held, word, number, at_least);
   held_for_ = number;
-  device_.driver().call(calls.write_word, held, static_cast<void*>(&passed()), number, 0U);
+  // The stream is held, whatever becomes of this.
+  auto* const passing = static_cast<void*>(&passed());
+  const Status status = calls.write_word.function(held, passing, number, 0U);
+  if (status != success) tells_passing_ = false;
   return true;
 }
 

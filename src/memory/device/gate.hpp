@@ -46,8 +46,10 @@ class Gate final : public StreamGate {
   Device& device_;
   MemoryBlock words_;
   bool captured_ = false;
-  bool holds_ = false;       ///< a stream, as far as is known
-  bool may_hold_ = false;    ///< counted among those that do, or will
+  bool holds_ = false;          ///< a stream, as far as is known
+  bool may_hold_ = false;       ///< counted among those that do, or will
+  bool tells_passing_ = true;   ///< each stream that has been held
+  const void* held_ = nullptr;  ///< the last of these streams
   std::uint32_t asks_ = 0;   ///< that were put on streams; in a graph the words are 1 and 0 instead
   std::uint32_t heard_ = 0;  ///< of these
   std::uint32_t openings_ = 0;
