@@ -663,8 +663,9 @@ VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
  * default stream) from now on comes after the execution, of which some may be left: what the GPU has still to do in
  * the buffer that is filled; and with MPI_THREAD_MULTIPLE and CUDA of version 11.7 or later all of it, which a thread of
  * the library's brings to its end, and for which the process does not wait at all. Until then both buffers may be used
- * on `stream` only, and must not be freed. A fault is told of by a later start of the request, or of the halo; `stream`
- * goes on all the same. Of requests whose buffers lie on no GPU, and of nonblocking calls, this is vicinal_wait.
+ * on `stream` only, and must not be freed; nor must other memory of the GPU, by what waits for all of its streams. A fault is told
+ * of by a later wait, test or start of the request, or start of the halo; `stream` goes on all the same. Of requests whose
+ * buffers lie on no GPU, or with partitions, and of nonblocking calls, this is vicinal_wait.
  * A stream that waits so occupies one of the queues that the GPU's driver has for the process's streams
  * (CUDA_DEVICE_MAX_CONNECTIONS; 8, and 2 under NVIDIA's MPS, unless it is set): where as many might wait but one, the
  * process waits. Where `stream` is being captured into a graph, the execution must have been started by it.
@@ -678,7 +679,8 @@ VICINAL_API int vicinal_wait_on_stream(vicinal_request* request, void* stream);
  * its end, by vicinal_wait_on_stream; one launch is to end before the next begins; a fault is told of by vicinal_test and
  * vicinal_wait afterwards; the graph must not be launched any more when the request is freed; all ranks launch equally often;
  * and exchanges that may be under way at once must be fewer than the queues of vicinal_wait_on_stream. Local. Errors:
- * MPI_ERR_REQUEST where the request is not persistent, or in flight; MPI_ERR_UNSUPPORTED_OPERATION without MPI_THREAD_MULTIPLE, with
+ * MPI_ERR_REQUEST where the request is not persistent, or in flight; that of an execution before which nobody was told of, and
+ * this one is begun all the same; MPI_ERR_UNSUPPORTED_OPERATION without MPI_THREAD_MULTIPLE, with
  * partitions, with AMD's GPUs, and where the process uses none. */
 VICINAL_API int vicinal_start_on_stream(vicinal_request* request, void* stream);
 

@@ -105,8 +105,9 @@ class HaloState {
       }
       operands.follow(stream);
     });
-    vicinal::Request& request =
-        halo().start(operands.owned.data(), operands.ghost_data, operands.shape);
+    vicinal::Request& request = beside_streams([&]() -> auto& {
+      return halo().start(operands.owned.data(), operands.ghost_data, operands.shape);
+    });
     return launched(std::move(transfer), request);
   }
 
@@ -126,8 +127,9 @@ class HaloState {
     });
     ValueShape shape = operands.shape;
     std::swap(shape.source_stride, shape.target_stride);
-    vicinal::Request& request =
-        halo().start_reverse(operands.owned.data(), operands.ghost_data, shape, combine);
+    vicinal::Request& request = beside_streams([&]() -> auto& {
+      return halo().start_reverse(operands.owned.data(), operands.ghost_data, shape, combine);
+    });
     return launched(std::move(transfer), request);
   }
 
@@ -212,7 +214,7 @@ class HaloState {
     try {
       read();
     } catch (...) {
-      halo().start_at_fault(reverse);
+      beside_streams([&] { halo().start_at_fault(reverse); });
       throw;
     }
   }
@@ -248,9 +250,16 @@ class HaloState {
     try {
       if (step()) settle(transfer);
     } catch (const Error&) {
-      lose(transfer);
+      if (!transfer->request->in_flight()) lose(transfer);
       throw;
     }
+  }
+  /// Lets other threads have the GIL where the act may wait for what a stream has been left, which may need it.
+  template <class Act>
+  decltype(auto) beside_streams(Act act) {
+    if (left_.empty()) return act();
+    const nb::gil_scoped_release released;
+    return act();
   }
 
   nb::object array_type_ = nb::module_::import_("numpy").attr("ndarray");

@@ -47,7 +47,7 @@ void settle(vicinal_request* request) {
   *request = VICINAL_REQUEST_NULL;
 }
 
-/// Runs `advance`, which is true on completion, on the handle's request. One that fails is complete.
+/// Runs `advance`, which is true on completion, on the handle's request. One that fails is complete, unless it is in flight still.
 template <class Advance>
 bool advance_and_settle(vicinal_request* request, Advance advance) {
   if (*request == nullptr) return true;
@@ -55,7 +55,7 @@ bool advance_and_settle(vicinal_request* request, Advance advance) {
   try {
     done = advance(*object(*request));
   } catch (...) {
-    settle(request);
+    if (!object(*request)->in_flight()) settle(request);
     throw;
   }
   if (done) settle(request);

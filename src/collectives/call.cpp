@@ -16,11 +16,15 @@ void Call::enter(const std::shared_ptr<Call>& call, Driver driver) {
 
 void Call::await_data() noexcept {
   for (bool waits = true; waits && stage_.load(std::memory_order_relaxed) == Stage::queued;) {
-    const Claim claim(*this);
-    const Fetch fetch = look_at_fetch();
-    if (fetch == Fetch::nothing) return;
-    waits = fetch == Fetch::under_way;
-    advance();
+    {
+      const Claim claim(*this);
+      const Fetch fetch = look_at_fetch();
+      if (fetch == Fetch::nothing) return;
+      waits = fetch == Fetch::under_way;
+      advance();
+    }
+    // The GPU may be busy for long, and others may need this rank meanwhile.
+    if (waits) progress();
   }
 }
 

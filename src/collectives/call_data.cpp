@@ -73,7 +73,7 @@ EdgeData copied(EdgeData data, mpi::Communicator& communicator) {
   if (MemoryKind* const kind = kind_of_pieces(data); kind != nullptr) {
     fetched = stand_in_for(data, *kind, StandIn::Way::fetched, "receive buffer, with MPI_IN_PLACE,",
                            communicator);
-    if (fetched) fetched->copy();
+    if (fetched) fetched->copy(progress);
   }
   std::int64_t bytes = 0;
   for (const EdgePiece& piece : data.pieces) bytes += piece.bytes();

@@ -5,10 +5,31 @@
 
 #include "execute/progress_thread.hpp"
 #include "memory/device/device_memory.hpp"
+#include "mpi/environment.hpp"
 
 namespace vicinal {
 
+bool ExecutionRequest::in_flight() const {
+  if (!is_streamed()) return executions_->in_flight();
+  // What the user of a persistent request has yet to be told of; of another's, the next start tells.
+  const bool tells = ownership() == Ownership::persistent && streamed_->has_fault();
+  return tells || streamed_->in_flight();
+}
+
+void ExecutionRequest::start_at_fault() {
+  try {
+    if (is_streamed()) streamed_->finish();
+  } catch (...) {
+    // There is another one to report.
+  }
+  executions().start_at_fault();
+}
+
 void ExecutionRequest::end() noexcept {
+  if (streamed_ && mpi::is_forked()) {
+    // Another thread's claim would last for ever, and the words are the parent's.
+    new std::shared_ptr<StreamedExecutions>(std::move(streamed_));
+  }
   if (streamed_) {
     streamed_->end();
     streamed_.reset();
@@ -50,7 +71,19 @@ void ExecutionRequest::start_from(std::uintptr_t stream) {
       "That needs MPI_THREAD_MULTIPLE, with which a thread begins what the stream asks for, and a "
       "CUDA driver of version 11.7 or later");
   streamed_->begin_from(stream);
-  activate(streamed_);
+  see_to_streams();
+  // That of an execution before, which others know nothing of.
+  if (streamed_->is_captured()) return;
+  if (const std::exception_ptr fault = streamed_->take_fault()) std::rethrow_exception(fault);
+}
+
+/// Whatever progresses sees to it from now on, the end of MPI among that; what a graph may begin at any time is not waited for.
+void ExecutionRequest::see_to_streams() {
+  if (streamed_->is_captured()) {
+    activate(streamed_);
+  } else if (!streamed_->listed()) {
+    activate_to_the_end(streamed_);
+  }
 }
 
 void ExecutionRequest::name_awaited(std::ostream& out) const {
@@ -106,7 +139,9 @@ void ExecutionRequest::finish_on(std::uintptr_t stream) {
         "captured into a graph; only a persistent request can be part of one, started by "
         "vicinal_start_on_stream");
     if (executions_->advance_or_leave(stream)) return take();
-    if (can_stream(*kind) && streamed_->take_over(stream)) return activate(streamed_);
+    if (can_be_left() && can_stream(*kind) && streamed_->take_over(stream)) {
+      return see_to_streams();
+    }
   }
   executions_->wait_on(stream);
   take();

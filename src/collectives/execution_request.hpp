@@ -15,9 +15,7 @@ namespace vicinal {
 
 class ExecutionRequest : public Request, private StreamedOwner {
  public:
-  [[nodiscard]] bool in_flight() const final {
-    return is_streamed() ? streamed_->in_flight() : executions_->in_flight();
-  }
+  [[nodiscard]] bool in_flight() const final;
   [[nodiscard]] bool is_streamed() const final { return streamed_ && streamed_->is_busy(); }
   void start() override;
   void start_from(std::uintptr_t stream) override;
@@ -31,6 +29,8 @@ class ExecutionRequest : public Request, private StreamedOwner {
   void execute(const Chosen& chosen, bool reverse, int channel) {
     executions_.emplace(chosen, reverse, channel);
   }
+  /// In the place of a start that cannot be made.
+  void start_at_fault();
   /// For the beginning of a destructor: waits for an execution in flight, which uses what is destroyed next.
   void end() noexcept;
   [[nodiscard]] Executions& executions() { return *executions_; }
@@ -49,6 +49,9 @@ class ExecutionRequest : public Request, private StreamedOwner {
   /// Those of the next execution, or the one in flight.
   [[nodiscard]] virtual Places places() const = 0;
 
+  /// Whether an execution may be left running beside the program.
+  [[nodiscard]] virtual bool can_be_left() const { return true; }
+
   bool advance() final;
   void finish() final;
   void finish_on(std::uintptr_t stream) final;
@@ -59,6 +62,7 @@ class ExecutionRequest : public Request, private StreamedOwner {
 
   /// The memory of the GPU where the data lie, null where none do.
   [[nodiscard]] MemoryKind* kind_there() const;
+  void see_to_streams();
   /// Has what follows go on beside the program; false where it cannot.
   [[nodiscard]] bool can_stream(MemoryKind& kind);
 

@@ -42,7 +42,7 @@ class HaloRequest final : public ExecutionRequest {
     binding_ = binding;
     ExecutionRequest::start();
   }
-  void start_at_fault() { executions().start_at_fault(); }
+  using ExecutionRequest::start_at_fault;
   void wait_idle() {
     if (!in_flight()) executions().wait_idle();
   }

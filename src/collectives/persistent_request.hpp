@@ -35,6 +35,8 @@ class PersistentRequest final : public ExecutionRequest {
  private:
   void begin() override;
   void take() override;
+  /// Partitions are marked, and asked for, while an execution is in flight.
+  [[nodiscard]] bool can_be_left() const override { return partitions_ == nullptr; }
   [[nodiscard]] Places places() const override { return {send_.data(), receive_.data()}; }
   [[noreturn]] void refuse_start() const;
 

@@ -81,7 +81,7 @@ std::unique_ptr<StandIn> fetch(std::vector<std::span<const std::byte>>& messages
       std::make_unique<StandIn>(communicator.extension<StandInPool>(), *kind, StandIn::Way::fetched,
                                 StandIn::From::anywhere, std::move(stretches));
   for (auto* const message : there) *message = {fetched->at(message->data()), message->size()};
-  fetched->copy();
+  fetched->copy(progress);
   return fetched;
 }
 
@@ -234,7 +234,7 @@ void Received::copy(void* buffer, Index capacity, MPI_Datatype type) const {
   StandIn stand_in(communicator_->extension<StandInPool>(), *kind, StandIn::Way::brought_back,
                    StandIn::From::one_buffer, {{target, bytes()}});
   std::copy_n(data(), bytes(), stand_in.at(target));
-  stand_in.copy();
+  stand_in.copy(progress);
 }
 
 }  // namespace vicinal

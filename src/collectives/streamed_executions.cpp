@@ -15,6 +15,9 @@ namespace {
 /// Polls of an execution from one look at the clock to the next.
 constexpr int polls_between_looks = 4096;
 
+/// Beginnings that streams have not come to: a stream takes about a thousand operations, and then has its caller wait.
+constexpr std::uint32_t most_ahead = 64;
+
 }  // namespace
 
 StreamedExecutions::StreamedExecutions(StreamedOwner& owner, std::unique_ptr<StreamGate> gate)
@@ -23,8 +26,16 @@ StreamedExecutions::StreamedExecutions(StreamedOwner& owner, std::unique_ptr<Str
 }
 
 void StreamedExecutions::begin_from(std::uintptr_t stream) {
-  const Claim claim(*this);
+  const auto is_near = [this](Polls) {
+    const Claim claim(*this);
+    advance();
+    return due_ - begun_ < most_ahead;
+  };
+  const auto reason = [this](std::ostream& out) { name_awaited(out); };
+  if (!is_captured()) wait_for(is_near, [this] { return listed(); }, reason);
+  // Without the claim, here and below: a stream that is full has its caller wait, perhaps for a gate to be opened.
   gate_->ask_from(stream);
+  const Claim claim(*this);
   captured_ = gate_->is_captured();
   if (!captured_) ++due_;
   awaits_end_ = true;
@@ -32,8 +43,8 @@ void StreamedExecutions::begin_from(std::uintptr_t stream) {
 }
 
 bool StreamedExecutions::take_over(std::uintptr_t stream) {
-  const Claim claim(*this);
   if (!gate_->hold(stream, due_ + 1)) return false;
+  const Claim claim(*this);
   begun_ = ++due_;
   running_ = true;
   note_state();
@@ -41,11 +52,18 @@ bool StreamedExecutions::take_over(std::uintptr_t stream) {
 }
 
 bool StreamedExecutions::end_on(std::uintptr_t stream) {
-  const Claim claim(*this);
   if (!gate_->hold(stream, due_)) return false;
+  const Claim claim(*this);
   awaits_end_ = false;
   note_state();
   return true;
+}
+
+std::exception_ptr StreamedExecutions::take_fault() {
+  const Claim claim(*this);
+  const std::exception_ptr fault = std::exchange(fault_, nullptr);
+  note_state();
+  return fault;
 }
 
 bool StreamedExecutions::test() {
@@ -76,9 +94,16 @@ void StreamedExecutions::end() noexcept {
   } catch (const std::exception&) {
     // Whoever lets go of it does not want to hear of it.
   }
+  // What a stream waits for it is not to wait for in vain. Gone with this thread, and not with the list of what is active, for
+  // which nobody is to wait.
+  std::unique_ptr<StreamGate> gate;
   const Claim claim(*this);
+  const bool was_running = std::exchange(running_, false);
+  if (captured_ && was_running) gate_->open();
+  for (; !captured_ && opened_ != due_; ++opened_) gate_->open();
   owner_ = nullptr;
   watch_.reset();
+  gate = std::move(gate_);
 }
 
 bool StreamedExecutions::advance() noexcept {
@@ -109,12 +134,14 @@ void StreamedExecutions::conclude() {
   polls_ = 0;
   reported_ = false;
   gate_->open();
+  if (!captured_) ++opened_;
   note_state();
 }
 
 void StreamedExecutions::note_state() {
   const bool awaits_stream = !running_ && (captured_ || begun_ != due_);
   busy_ = running_ || captured_ || begun_ != due_ || awaits_end_ || fault_ != nullptr;
+  has_fault_ = fault_ != nullptr;
   in_flight_ = awaits_end_ || (captured_ && (running_ || fault_ != nullptr));
   if (!awaits_stream) {
     watch_.reset();

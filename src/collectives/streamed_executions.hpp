@@ -52,6 +52,9 @@ class StreamedExecutions final : public Activity {
   bool test();
   /// Waits until that is so. Throws as test().
   void finish();
+  /// The first fault since somebody was told of one.
+  [[nodiscard]] std::exception_ptr take_fault();
+  [[nodiscard]] bool has_fault() const { return has_fault_.load(std::memory_order_acquire); }
   /// The owner goes, after waiting for what is under way.
   void end() noexcept;
 
@@ -75,8 +78,9 @@ class StreamedExecutions final : public Activity {
 
   StreamedOwner* owner_;  ///< null once it is gone
   std::unique_ptr<StreamGate> gate_;
-  std::uint32_t due_ = 0;    ///< executions that were begun or left to streams to begin
-  std::uint32_t begun_ = 0;  ///< of these, or more where a graph begins them
+  std::uint32_t due_ = 0;     ///< executions that were begun or left to streams to begin
+  std::uint32_t begun_ = 0;   ///< of these, or more where a graph begins them
+  std::uint32_t opened_ = 0;  ///< of the gate, for these
   bool running_ = false;
   bool awaits_end_ = false;     ///< the user has left a beginning to a stream, and no end yet
   std::optional<Watch> watch_;  ///< while nothing but a stream's asking is awaited
@@ -85,6 +89,7 @@ class StreamedExecutions final : public Activity {
   std::atomic<bool> in_flight_ = false;
   std::atomic<bool> busy_ = false;
   std::atomic<bool> captured_ = false;
+  std::atomic<bool> has_fault_ = false;
 
   int polls_ = 0;  ///< of the execution under way
   bool reported_ = false;

@@ -124,7 +124,7 @@ void wait_for(Done&& done, Listed&& listed, mpi::Reason reason) {
   mpi::Wait wait(reason);
   while (true) {
     // Who has nothing else to progress looks a few times in a row.
-    const bool alone = active_count() <= (listed() ? 1 : 0);
+    const bool alone = active_count() - watch_count() <= (listed() ? 1 : 0);
     const int times = alone ? mpi::polls_in_a_row : 1;
     // Where the core is given to others, flags seldom change before those have run.
     if (done(Polls{times, wait.yields() ? 1 : times})) return;

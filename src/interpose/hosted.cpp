@@ -43,7 +43,7 @@ void Hosted::fetch(HostedSide& side) {
     StandIn fetched(communicator_.extension<StandInPool>(), *side.kind, StandIn::Way::fetched,
                     StandIn::From::one_buffer,
                     {{side.lowest, static_cast<std::int64_t>(side.bytes.size())}});
-    fetched.copy();
+    fetched.copy(progress);
     std::copy_n(fetched.at(side.lowest), side.bytes.size(), side.bytes.begin());
   } catch (...) {
     fault_ = std::current_exception();
@@ -72,7 +72,7 @@ void Hosted::bring_back() {
   for (const UserBytes& it : stretches) {
     std::copy_n(receive_.bytes.begin() + (it.begin - receive_.lowest), it.bytes, back.at(it.begin));
   }
-  back.copy();
+  back.copy(progress);
 }
 
 }  // namespace vicinal::interpose

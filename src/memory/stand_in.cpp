@@ -149,10 +149,9 @@ bool StandIn::poll() try {
   throw;
 }
 
-void StandIn::copy() {
+void StandIn::copy(void (*meanwhile)() noexcept) {
   begin();
-  while (!poll()) {
-  }
+  while (!poll()) meanwhile();
 }
 
 }  // namespace vicinal

@@ -81,8 +81,8 @@ class StandIn {
   void begin();
   /// Whether what was begun, if anything, is over. Never waits.
   [[nodiscard]] bool poll();
-  /// Copies, and waits until that is over.
-  void copy();
+  /// Copies, and calls `meanwhile` until that is over.
+  void copy(void (*meanwhile)() noexcept);
 
  private:
   void drop() noexcept;

@@ -30,10 +30,13 @@ enum Capability : int { capability_major = 75, capability_minor = 76 };
 
 Device::RelaxedCapture::RelaxedCapture(const Driver& driver)
     : driver_(driver), mode_(relaxed_capture) {
-  driver.calls.exchange_capture_mode.function(&mode_);
+  // Before the driver is initialised it has no modes, and nobody captures.
+  is_relaxed_ = driver.calls.exchange_capture_mode.function(&mode_) == success;
 }
 
-Device::RelaxedCapture::~RelaxedCapture() { driver_.calls.exchange_capture_mode.function(&mode_); }
+Device::RelaxedCapture::~RelaxedCapture() {
+  if (is_relaxed_) driver_.calls.exchange_capture_mode.function(&mode_);
+}
 
 Device::Current::Current(Device& device) : relaxed_(device.driver_), device_(device) {
   if (!device.is_set_up_.load(std::memory_order_acquire)) device.connect();
@@ -97,6 +100,23 @@ void Device::give_back(const Entry<void*>& entry, void* what) noexcept {
   }
 }
 
+void Device::release(const Entry<void*>& entry, void* memory) noexcept {
+  std::vector<Parked> due;
+  {
+    const Lock lock(parking_);
+    if (Gate::any_may_hold()) {
+      try {
+        return parked_.push_back({&entry, memory});
+      } catch (const std::exception&) {
+        return;  // lost, in the place of a program that stands still
+      }
+    }
+    due.swap(parked_);
+  }
+  for (const Parked& parked : due) give_back(*parked.entry, parked.memory);
+  give_back(entry, memory);
+}
+
 void* Device::stream() {
   return streams_[turn_.fetch_add(1, std::memory_order_relaxed) % stream_count];
 }
@@ -119,7 +139,12 @@ void Device::follow(void* stream) {
       "an exchange was to follow a stream that is being captured into a graph; only a persistent "
       "request can be part of one, started by vicinal_start_on_stream");
   // A private stream that waits for one which waits for an exchange would keep that exchange from its end.
-  if (Gate::any_may_hold()) return await(stream);
+  if (!follow_unless_held(stream)) await(stream);
+}
+
+bool Device::follow_unless_held(void* stream) {
+  const Lock order(order_);
+  if (Gate::any_may_hold()) return false;
   const Lock lock(mutex_);
   if (followed_ == nullptr) followed_ = new_event();
   driver_.call(driver_.calls.record_event, followed_, stream);
@@ -128,6 +153,7 @@ void Device::follow(void* stream) {
     driver_.call(driver_.calls.have_stream_await, streams_[i], followed_, 0U);
   }
   ++followed_count_;
+  return true;
 }
 
 void Device::await(void* stream) const {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/guarded.hpp"
 #include "memory/device/batch.hpp"
@@ -42,6 +43,7 @@ class Device {
    private:
     const Driver& driver_;
     int mode_;
+    bool is_relaxed_ = false;
   };
 
   /// The device of the thread while this lives, and the one before again then. Sets the device up where nobody
@@ -65,6 +67,9 @@ class Device {
   /// Calls what gives something back; its failures are of no interest any more.
   void give_back(const Entry<void*>& entry, void* what) noexcept;
 
+  /// Gives memory back, or once no stream of the program's may wait for an exchange: the driver waits for all streams to free any.
+  void release(const Entry<void*>& entry, void* memory) noexcept;
+
   // For whoever has it as the current one.
 
   /// One of the private streams, in turn, for a job.
@@ -77,6 +82,8 @@ class Device {
   /// What jobs put on their streams from now on comes after what is on this one. Waits for nothing, unless streams of the program's may wait
   /// for exchanges (gate.hpp): then for what is on it. Throws a request fault for one that is being captured.
   void follow(void* stream);
+  /// Of what streams of the program's are followed for, and held by: neither comes between a look at the other and what is done then.
+  [[nodiscard]] Mutex& order() { return order_; }
   /// Waits until all that is on a stream now is done, while others go on.
   void await(void* stream) const;
   /// Whether what is put on a stream now becomes part of a graph.
@@ -99,6 +106,7 @@ class Device {
  private:
   static constexpr std::size_t stream_count = 4;
 
+  bool follow_unless_held(void* stream);
   void connect();
   void make_streams();
   [[nodiscard]] std::string architecture() const;
@@ -111,6 +119,14 @@ class Device {
   std::array<void*, stream_count + 1> streams_{};
   std::atomic<std::uint64_t> followed_count_ = 0;
   std::atomic<std::uint64_t> done_ = 0;  ///< of those, the first ones that are known to be over
+  struct Parked {
+    const Entry<void*>* entry;
+    void* memory;
+  };
+
+  Mutex order_;
+  Mutex parking_;
+  std::vector<Parked> parked_ VICINAL_GUARDED_BY(parking_);
   Mutex mutex_;
   void* followed_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< an event
   bool looked_for_kernels_ VICINAL_GUARDED_BY(mutex_) = false;

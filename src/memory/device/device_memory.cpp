@@ -47,7 +47,7 @@ class PinnedMemory final : public ReachableMemory {
     return static_cast<std::byte*>(std::memset(memory, 0, bytes));
   }
   void release(std::byte* memory) noexcept override {
-    device_.give_back(device_.driver().calls.release_pinned, memory);
+    device_.release(device_.driver().calls.release_pinned, memory);
   }
 
  private:
@@ -127,7 +127,7 @@ std::byte* DeviceMemory::allocate(std::size_t bytes) {
 }
 
 void DeviceMemory::release(std::byte* memory) noexcept {
-  device_.give_back(device_.driver().calls.release, memory);
+  device_.release(device_.driver().calls.release, memory);
 }
 
 bool DeviceMemory::reaches(const MemoryKind& other, std::int64_t bytes) const {

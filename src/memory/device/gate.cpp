@@ -47,9 +47,12 @@ Gate::Gate(Device& device, MemoryKind& pinned)
 }
 
 Gate::~Gate() {
-  if (holds_) --holding;
-  if (captured_) --captured;
-  if (may_hold_) --may_hold;
+  {
+    const Lock lock(mutex_);
+    if (holds_) --holding;
+    if (captured_) --captured;
+    if (may_hold_) --may_hold;
+  }
   if (!await_passing()) new MemoryBlock(std::move(words_));
 }
 
@@ -63,17 +66,18 @@ bool Gate::await_passing() const {
   return true;
 }
 
+bool Gate::is_passed() const {
+  const Lock lock(mutex_);
+  if (captured_) return opened().load(std::memory_order_acquire) == 0;
+  return passed().load(std::memory_order_acquire) == held_for_;
+}
+
 bool Gate::any_may_hold() { return may_hold.load(std::memory_order_relaxed) > 0; }
 
-void Gate::note_whether_it_may_hold() {
+void Gate::note_state() {
   const bool now = captured_ || holds_ || asks_ != heard_;
   if (now != may_hold_) may_hold += now ? 1 : -1;
   may_hold_ = now;
-}
-
-bool Gate::is_passed() const {
-  if (captured_) return opened().load(std::memory_order_acquire) == 0;
-  return passed().load(std::memory_order_acquire) == held_for_;
 }
 
 Gate::Word& Gate::word(std::size_t number) const {
@@ -82,16 +86,16 @@ Gate::Word& Gate::word(std::size_t number) const {
 
 bool Gate::look_at(void* stream) {
   const bool now = device_.is_captured(stream);
-  require(now || !captured_, Fault::request,
+  require(now || !is_captured(), Fault::request,
           "a request that is part of a graph was put on a stream that is not being captured; "
           "launch the graph, or make another request");
   return now;
 }
 
 void Gate::become_captured() {
-  require(asks_ == heard_ && openings_ >= held_for_ && await_passing(), Fault::request,
-          "a request was to become part of a graph while an execution of it was under way, or a "
-          "stream waited for it; wait for both first");
+  require(asks_ == heard_ && static_cast<std::int32_t>(openings_ - held_for_) >= 0, Fault::request,
+          "a request was to become part of a graph while an execution of it was under way; wait "
+          "for it first");
   require(queues() > 1, Fault::unsupported,
           "exchanges in a graph need a queue of the GPU's beside that of the graph, and the "
           "environment's CUDA_DEVICE_MAX_CONNECTIONS is 1; set it to more, up to 32");
@@ -101,73 +105,119 @@ void Gate::become_captured() {
   if (++captured < queues()) return;
   log_line(LogLevel::warn, [](std::ostream& line) {
     line << captured
-         << " exchanges are part of graphs. If so many are under way at once, they may wait "
-         << "for each other for ever: set CUDA_DEVICE_MAX_CONNECTIONS to more than that, up to 32";
+         << " exchanges are part of graphs. If so many are under way at once, they may wait for "
+            "each other for ever: set CUDA_DEVICE_MAX_CONNECTIONS to more than that, up to 32";
   });
 }
 
 void Gate::ask_from(std::uintptr_t stream) {
   auto* const asking = reinterpret_cast<void*>(stream);
   const Device::Current current(device_);
-  if (look_at(asking) && !captured_) become_captured();
-  const std::uint32_t value = captured_ ? 1 : asks_ + 1;
-  device_.driver().call(device_.driver().calls.write_word, asking, static_cast<void*>(&asked()),
-                        value, 0U);
-  if (!captured_) ++asks_;
-  note_whether_it_may_hold();
+  const Lock order(device_.order());
+  const bool in_graph = look_at(asking);
+  require(!in_graph || is_captured() || await_passing(), Fault::request,
+          "a request was to become part of a graph while a stream waited for an execution of it; "
+          "wait for that first");
+  std::uint32_t value = 1;
+  {
+    const Lock lock(mutex_);
+    if (in_graph && !captured_) become_captured();
+    if (!captured_) value = ++asks_;
+    note_state();
+  }
+  // Not with the lock: a stream that is full has its caller wait, perhaps for a gate to be opened.
+  try {
+    device_.driver().call(device_.driver().calls.write_word, asking, static_cast<void*>(&asked()),
+                          value, 0U);
+  } catch (...) {
+    const Lock lock(mutex_);
+    if (!captured_) --asks_;
+    note_state();
+    throw;
+  }
 }
 
 bool Gate::was_asked() {
+  const Lock lock(mutex_);
   if (captured_) {
     // Once more only after what comes now, for which the stream waits.
     if (asked().load(std::memory_order_acquire) == 0) return false;
     asked().store(0, std::memory_order_release);
     return true;
   }
-  if (static_cast<std::int32_t>(asked().load(std::memory_order_acquire) - heard_) <= 0)
-    return false;
+  const std::uint32_t so_often = asked().load(std::memory_order_acquire);
+  if (static_cast<std::int32_t>(so_often - heard_) <= 0) return false;
   ++heard_;
-  note_whether_it_may_hold();
+  note_state();
   return true;
 }
 
 bool Gate::hold(std::uintptr_t stream, std::uint32_t number) {
   auto* const held = reinterpret_cast<void*>(stream);
   const Device::Current current(device_);
-  const Calls& calls = device_.driver().calls;
-  auto* const word = static_cast<void*>(&opened());
+  const Lock order(device_.order());
   if (look_at(held)) {
-    require(captured_, Fault::request,
-            "the end of an execution was to be part of a graph of which its beginning is none");
-    device_.driver().call(calls.await_word, held, word, 1U, equal);
-    device_.driver().call(calls.write_word, held, word, 0U, 0U);
+    hold_in_graph(held);
     return true;
   }
-  if (holds_ && held != held_) return false;
-  if (!holds_ && ++holding >= queues()) {
-    --holding;
-    return false;
+  if (!reserve(held, number)) return false;
+  const Calls& calls = device_.driver().calls;
+  try {
+    device_.driver().call(calls.await_word, held, static_cast<void*>(&opened()), number, at_least);
+  } catch (...) {
+    take_back();
+    throw;
   }
-  holds_ = true;
-  held_ = held;
-  note_whether_it_may_hold();
-  device_.driver().call(calls.await_word, held, word, number, at_least);
-  held_for_ = number;
   // The stream is held, whatever becomes of this.
-  auto* const passing = static_cast<void*>(&passed());
-  const Status status = calls.write_word.function(held, passing, number, 0U);
+  const Status status = calls.write_word.function(held, &passed(), number, 0U);
   if (status != success) tells_passing_ = false;
   return true;
 }
 
-void Gate::open() {
-  if (captured_) return opened().store(1, std::memory_order_release);
-  opened().store(++openings_, std::memory_order_release);
-  if (holds_ && openings_ >= held_for_) {
+void Gate::hold_in_graph(void* stream) {
+  require(is_captured(), Fault::request,
+          "the end of an execution was to be part of a graph of which its beginning is none");
+  const Driver& driver = device_.driver();
+  auto* const word = static_cast<void*>(&opened());
+  driver.call(driver.calls.await_word, stream, word, 1U, equal);
+  driver.call(driver.calls.write_word, stream, word, 0U, 0U);
+}
+
+bool Gate::reserve(const void* stream, std::uint32_t number) {
+  const Lock lock(mutex_);
+  if (holds_ && stream != held_) return false;
+  if (!holds_ && static_cast<std::int32_t>(openings_ - number) < 0) {
+    if (++holding + captured >= queues()) {
+      --holding;
+      return false;
+    }
+    holds_ = true;
+  }
+  held_ = stream;
+  held_before_ = std::exchange(held_for_, number);
+  note_state();
+  return true;
+}
+
+void Gate::take_back() noexcept {
+  const Lock lock(mutex_);
+  held_for_ = held_before_;
+  if (holds_ && static_cast<std::int32_t>(openings_ - held_for_) >= 0) {
     holds_ = false;
     --holding;
-    note_whether_it_may_hold();
   }
+  note_state();
+}
+
+void Gate::open() {
+  const Lock lock(mutex_);
+  if (captured_) return opened().store(1, std::memory_order_release);
+  opened().store(++openings_, std::memory_order_release);
+  if (holds_ && static_cast<std::int32_t>(openings_ - held_for_) >= 0) {
+    holds_ = false;
+    --holding;
+  }
+  note_state();
 }
 
 }  // namespace vicinal::device

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/guarded.hpp"
 #include "memory/kind.hpp"
 
 namespace vicinal::device {
@@ -23,7 +24,10 @@ class Gate final : public StreamGate {
   bool was_asked() override;
   bool hold(std::uintptr_t stream, std::uint32_t number) override;
   void open() override;
-  [[nodiscard]] bool is_captured() const override { return captured_; }
+  [[nodiscard]] bool is_captured() const override {
+    const Lock lock(mutex_);
+    return captured_;
+  }
 
   /// Whether some stream of the program's may wait at a gate, now or when a graph is launched: what waits for such a stream may wait for an
   /// exchange.
@@ -34,8 +38,13 @@ class Gate final : public StreamGate {
 
   /// Whether the stream is being captured. Throws a request fault where the gate is part of a graph already, and it is not.
   bool look_at(void* stream);
-  void become_captured();
-  void note_whether_it_may_hold();
+  void hold_in_graph(void* stream);
+  /// Counts it among those that hold a stream, where it will, unless there would be too many.
+  [[nodiscard]] bool reserve(const void* stream, std::uint32_t number);
+  /// Of the last reservation.
+  void take_back() noexcept;
+  void become_captured() VICINAL_REQUIRES(mutex_);
+  void note_state() VICINAL_REQUIRES(mutex_);
   [[nodiscard]] bool is_passed() const;
   [[nodiscard]] bool await_passing() const;
   [[nodiscard]] Word& word(std::size_t number) const;
@@ -45,15 +54,18 @@ class Gate final : public StreamGate {
 
   Device& device_;
   MemoryBlock words_;
-  bool captured_ = false;
-  bool holds_ = false;          ///< a stream, as far as is known
-  bool may_hold_ = false;       ///< counted among those that do, or will
   bool tells_passing_ = true;   ///< each stream that has been held
   const void* held_ = nullptr;  ///< the last of these streams
-  std::uint32_t asks_ = 0;   ///< that were put on streams; in a graph the words are 1 and 0 instead
-  std::uint32_t heard_ = 0;  ///< of these
-  std::uint32_t openings_ = 0;
-  std::uint32_t held_for_ = 0;  ///< the last of them that a stream waits for
+  mutable Mutex mutex_;
+  bool captured_ VICINAL_GUARDED_BY(mutex_) = false;
+  bool holds_ VICINAL_GUARDED_BY(mutex_) = false;     ///< a stream, as far as is known
+  bool may_hold_ VICINAL_GUARDED_BY(mutex_) = false;  ///< counted among those that do, or will
+  /// That were put on streams, and of these, those that were heard; in a graph the words are 1 and 0 instead.
+  std::uint32_t asks_ VICINAL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t heard_ VICINAL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t openings_ VICINAL_GUARDED_BY(mutex_) = 0;
+  std::uint32_t held_for_ VICINAL_GUARDED_BY(mutex_) = 0;  ///< the last that a stream waits for
+  std::uint32_t held_before_ VICINAL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace vicinal::device

@@ -240,6 +240,7 @@ TEST(a_graph_takes_only_what_it_can_execute) {
       SUCCEEDS(vicinal_test(&once, &flag));
       if (flag == 0) {
         FAILS(MPI_ERR_REQUEST, vicinal_wait_on_stream(&once, users.stream()), "captured");
+        CHECK(once != nullptr);
         SUCCEEDS(vicinal_wait(&once));
       }
       users.destroy(users.end_capture());

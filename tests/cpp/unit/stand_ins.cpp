@@ -11,6 +11,9 @@
 namespace vicinal {
 namespace {
 
+/// Has no other to progress.
+void nothing() noexcept {}
+
 using testing::DelayedArray;
 using testing::DeviceArray;
 using testing::DriverDouble;
@@ -45,7 +48,7 @@ TEST(stand_ins_have_each_byte_once_and_what_touches_side_by_side) {
   StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
                   {stretch(values, 50, 2), stretch(values, 10, 5), stretch(values, 0, 0),
                    stretch(values, 15, 5), stretch(values, 12, 4), stretch(values, 90, 1)});
-  fetched.copy();
+  fetched.copy(nothing);
   for (const std::int64_t i : {10, 14, 15, 19, 12, 50, 51, 90}) {
     CHECK_EQUAL(value_at(fetched.at(at(values, i))), i);
   }
@@ -65,7 +68,7 @@ TEST(stand_ins_bring_back_nothing_but_their_stretches) {
   for (const std::int64_t i : {20, 21, 22, 24, 60, 61, 62}) {
     std::memcpy(back.at(at(values, i)), &i, sizeof i);
   }
-  back.copy();
+  back.copy(nothing);
   std::vector<std::int64_t> expected(100, -1);
   for (const int i : {20, 21, 22, 24, 60, 61, 62}) expected[static_cast<std::size_t>(i)] = i;
   CHECK(array.values() == expected);
@@ -78,7 +81,7 @@ TEST(stand_ins_of_stretches_in_allocations_of_their_own) {
   StandInPool pool;
   StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::anywhere,
                   {stretch(one.data(), 5, 3), stretch(two.data(), 90, 10)});
-  fetched.copy();
+  fetched.copy(nothing);
   CHECK_EQUAL(value_at(fetched.at(at(one.data(), 7))), 7);
   CHECK_EQUAL(value_at(fetched.at(at(two.data(), 99))), 99);
   StandIn back(pool, gpu.memory(), StandIn::Way::brought_back, StandIn::From::anywhere,
@@ -87,7 +90,7 @@ TEST(stand_ins_of_stretches_in_allocations_of_their_own) {
   for (const std::byte* place : {at(to.data(), 5), at(to_another.data(), 0)}) {
     std::memcpy(back.at(place), &value, sizeof value);
   }
-  back.copy();
+  back.copy(nothing);
   CHECK_EQUAL(to.values()[5], value);
   CHECK_EQUAL(to_another.values()[0], value);
   CHECK_EQUAL(to_another.values()[1], 1);
@@ -100,7 +103,7 @@ TEST(stand_ins_of_what_touches_are_one_copy) {
   StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
                   {stretch(array.data(), 0, 10), stretch(array.data(), 10, 30)});
   const long crossings = gpu.get("crossings"), launches = gpu.get("launches");
-  fetched.copy();
+  fetched.copy(nothing);
   CHECK_EQUAL(gpu.get("crossings"), crossings + 1);
   CHECK_EQUAL(gpu.get("launches"), launches);
 }
@@ -114,7 +117,7 @@ TEST(stand_ins_that_are_alike_find_what_the_last_had) {
     const auto fetch = [&](const std::int64_t* values, std::int64_t count) {
       StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
                       {stretch(values, 0, count), stretch(values, 60, count)});
-      fetched.copy();
+      fetched.copy(nothing);
       CHECK_EQUAL(value_at(fetched.at(at(values, 60 + count - 1))), 60 + count - 1);
     };
     fetch(array.data(), 7);
@@ -174,7 +177,7 @@ TEST(a_driver_that_fails_at_any_call_of_a_stand_in_leaves_nothing_behind) {
     const auto fetch = [&] {
       StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
                       {stretch(array.data(), 0, 7), stretch(array.data(), 60, 9)});
-      fetched.copy();
+      fetched.copy(nothing);
       CHECK_EQUAL(value_at(fetched.at(at(array.data(), 68))), 68);
     };
     try {
