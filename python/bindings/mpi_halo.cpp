@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "collectives/halo.hpp"
 #include "mpi.hpp"
 #include "mpi_exchange.hpp"
+#include "mpi_ghost_pool.hpp"
 #include "mpi_halo_request.hpp"
 
 namespace nb = nanobind;
@@ -32,40 +34,6 @@ struct Transfer {
   bool reverse = false;
   vicinal::Request* request = nullptr;  ///< null once complete
   nb::object result;
-};
-
-/// Arrays of ghosts that were made here, to be used again once nobody else holds them.
-class GhostPool {
- public:
-  nb::object get(const Array& owned, Index ghost_count) {
-    const bool by_columns = !owned.by_rows();
-    std::vector<Index> trailing;
-    for (int i = 1; i < owned.dimensions(); ++i) trailing.push_back(owned.extent(i));
-    for (const Entry& entry : entries_) {
-      if (entry.type == owned.type() && entry.by_columns == by_columns &&
-          entry.trailing == trailing && Py_REFCNT(entry.array.ptr()) == 1) {
-        return entry.array;
-      }
-    }
-    nb::object array = nb::module_::import_("vicinal._arrays")
-                           .attr("ghosts_like")(owned.object(), ghost_count, by_columns);
-    // Records and the like differ in more than their type's size.
-    if (owned.type().kind != 'V') {
-      if (entries_.size() == most) entries_.erase(entries_.begin());
-      entries_.push_back({owned.type(), std::move(trailing), by_columns, array});
-    }
-    return array;
-  }
-
- private:
-  static constexpr std::size_t most = 16;
-  struct Entry {
-    ValueType type;
-    std::vector<Index> trailing;
-    bool by_columns;
-    nb::object array;
-  };
-  std::vector<Entry> entries_;
 };
 
 class HaloState {
@@ -207,6 +175,14 @@ class HaloState {
   }
 
  private:
+  /// Lets other threads have the GIL where the act may wait for what a stream has been left, which may need it.
+  template <class Act>
+  std::invoke_result_t<Act> beside_streams(Act act) {
+    if (left_.empty()) return act();
+    const nb::gil_scoped_release released;
+    return act();
+  }
+
   /// Reads arguments. Where they cannot be right, the others, whose exchange it is as well, learn of it.
   template <class Read>
   void told_to_others(bool reverse, Read read) {
@@ -254,14 +230,6 @@ class HaloState {
       throw;
     }
   }
-  /// Lets other threads have the GIL where the act may wait for what a stream has been left, which may need it.
-  template <class Act>
-  decltype(auto) beside_streams(Act act) {
-    if (left_.empty()) return act();
-    const nb::gil_scoped_release released;
-    return act();
-  }
-
   nb::object array_type_ = nb::module_::import_("numpy").attr("ndarray");
   GhostPool pool_;
   std::vector<std::shared_ptr<Transfer>> in_flight_;
