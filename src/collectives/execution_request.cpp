@@ -59,8 +59,10 @@ void ExecutionRequest::start() {
 void ExecutionRequest::start_from(std::uintptr_t stream) {
   require(ownership() == Ownership::persistent, Fault::request,
           "a stream was to start a request that is not persistent");
+  // One that has failed is over; who is to be told of that is so once this has begun, for which others may wait.
+  const bool in_the_way = is_streamed() ? streamed_->in_flight() : executions_->in_flight();
   require(
-      !in_flight(), Fault::request,
+      !in_the_way, Fault::request,
       "a stream was to start a request again before the end of its last execution was waited for");
   MemoryKind* const there = kind_there();
   MemoryKind* const kind = there != nullptr ? there : device::first_used();

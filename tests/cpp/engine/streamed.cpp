@@ -48,6 +48,8 @@ template <class Body>
 void with_streams(Body body) {
   if (!mpi::thread_multiple()) skip("needs MPI_THREAD_MULTIPLE");
   const DriverDouble gpu;
+  // Who is followed first has an event made that stays.
+  UsersStream(gpu).be_followed(DeviceArray(gpu.memory(), numbers(4, 0)));
   const long held = gpu.held(), misuses = gpu.get("misuses");
   body(gpu);
   settle(gpu, held);
@@ -278,6 +280,32 @@ TEST(a_failing_device_holds_no_stream_up) {
       }
       if (given.rank != 0) CHECK(given.into.values() == numbers(4, 0));
     }
+  });
+}
+
+TEST(a_fault_of_what_a_stream_began_is_told_by_the_next_start_which_begins_all_the_same) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent given(gpu, "direct");
+    UsersStream users(gpu);
+    const Forgiving forgiving;
+    int told = 0;
+    for (int n = 1; n <= 20; ++n) {
+      if (given.rank == 0) users.fill(given.owned, n);
+      if (given.rank == 0) users.await();
+      if (vicinal_start_on_stream(&given.request, users.stream()) != MPI_SUCCESS) ++told;
+      SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+      // In every other round; the next is whole.
+      if (given.rank == 1 && n % 2 == 0) gpu.set("fail_in", n / 2 + 2);
+      users.try_await();
+      gpu.set("fail_in", 0);
+      if (given.rank != 0 && n % 2 == 1) users.copy(given.later, given.into);
+      users.await();
+      if (n % 2 == 1) CHECK(given.has(filled(n)));
+      MPI_Barrier(given.comm);
+    }
+    if (given.rank == 1) CHECK(told > 0);
+    // The last one's, perhaps.
+    static_cast<void>(vicinal_wait(&given.request));
   });
 }
 
