@@ -143,6 +143,26 @@ TEST(a_stream_waits_for_what_begins_when_the_process_is_elsewhere) {
   });
 }
 
+TEST(a_request_stays_as_long_as_its_stream_looks_at_it) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent given(gpu, "direct");
+    UsersStream users(gpu);
+    for (int round = 0; round < 16; ++round) {
+      RequestHandle request;
+      SUCCEEDS(vicinal_halo_init(given.halo, given.owned.data(), given.into.data(), 1, MPI_INT64_T,
+                                 &request));
+      SUCCEEDS(vicinal_start_on_stream(&request, users.stream()));
+      SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
+      std::thread late([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        users.await();
+      });
+      SUCCEEDS(vicinal_request_free(&request));
+      late.join();
+    }
+  });
+}
+
 TEST(what_follows_a_stream_that_waits_does_not_keep_it_waiting) {
   with_streams([](const DriverDouble& gpu) {
     Persistent given(gpu, "direct");
