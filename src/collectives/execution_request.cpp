@@ -86,6 +86,7 @@ void ExecutionRequest::see_to_streams() {
   } else if (!streamed_->listed()) {
     activate_to_the_end(streamed_);
   }
+  wake_progress_thread();
 }
 
 void ExecutionRequest::name_awaited(std::ostream& out) const {

@@ -103,6 +103,7 @@ void StreamedExecutions::end() noexcept {
   for (; !captured_ && opened_ != due_; ++opened_) gate_->open();
   owner_ = nullptr;
   watch_.reset();
+  beside_.reset();
   gate = std::move(gate_);
 }
 
@@ -143,6 +144,11 @@ void StreamedExecutions::note_state() {
   busy_ = running_ || captured_ || begun_ != due_ || awaits_end_ || fault_ != nullptr;
   has_fault_ = fault_ != nullptr;
   in_flight_ = awaits_end_ || (captured_ && (running_ || fault_ != nullptr));
+  if (!running_ && !awaits_stream) {
+    beside_.reset();
+  } else if (!beside_) {
+    beside_.emplace();
+  }
   if (!awaits_stream) {
     watch_.reset();
   } else if (!watch_) {

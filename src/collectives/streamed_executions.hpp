@@ -82,9 +82,10 @@ class StreamedExecutions final : public Activity {
   std::uint32_t begun_ = 0;   ///< of these, or more where a graph begins them
   std::uint32_t opened_ = 0;  ///< of the gate, for these
   bool running_ = false;
-  bool awaits_end_ = false;     ///< the user has left a beginning to a stream, and no end yet
-  std::optional<Watch> watch_;  ///< while nothing but a stream's asking is awaited
-  std::exception_ptr fault_;    ///< the first that nobody has been told of
+  bool awaits_end_ = false;       ///< the user has left a beginning to a stream, and no end yet
+  std::optional<Beside> beside_;  ///< while anything goes on, or may
+  std::optional<Watch> watch_;    ///< while nothing but a stream's asking is awaited
+  std::exception_ptr fault_;      ///< the first that nobody has been told of
 
   std::atomic<bool> in_flight_ = false;
   std::atomic<bool> busy_ = false;

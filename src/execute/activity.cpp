@@ -17,6 +17,7 @@ namespace {
 
 std::atomic<bool> goes_on_inside_mpi = false;
 std::atomic<int> watches = 0;
+std::atomic<int> besides = 0;
 
 bool progress_from_mpi();
 
@@ -132,6 +133,10 @@ int active_count() { return active().count(); }
 
 Watch::Watch() { watches.fetch_add(1, std::memory_order_relaxed); }
 Watch::~Watch() { watches.fetch_sub(1, std::memory_order_relaxed); }
+Beside::Beside() { besides.fetch_add(1, std::memory_order_relaxed); }
+Beside::~Beside() { besides.fetch_sub(1, std::memory_order_relaxed); }
+int beside_count() { return besides.load(std::memory_order_relaxed); }
+
 int watch_count() { return watches.load(std::memory_order_relaxed); }
 
 bool progress_inside_mpi() {

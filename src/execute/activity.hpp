@@ -106,6 +106,16 @@ class Watch {
 /// How many of the active ones only watch.
 [[nodiscard]] int watch_count();
 
+/// One of the active ones that must go on while the program does something else: the progress thread sees to it.
+class Beside {
+ public:
+  Beside();
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+  ~Beside();
+};
+[[nodiscard]] int beside_count();
+
 /// From now on what is active goes on while the program waits in any function of MPI's, and not in calls of the
 /// library alone. False where this MPI has no way to do so. All that enters the library must be `mpi::Inside`, and
 /// counted, from before on.

@@ -4,7 +4,9 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "base/error.hpp"
@@ -34,10 +36,17 @@ class ProgressThread {
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "vicinal");
   }
+  void wake() {
+    {
+      const Lock lock(sleeping_);
+    }
+    woken_.notify_one();
+  }
   /// For good: returns when it is over.
   void stop() {
     const Lock lock(mutex_);
     stop_ = true;
+    wake();
     if (!thread_.joinable()) return;
     // A process that was forked has this object, but not the thread.
     if (mpi::is_forked()) {
@@ -52,6 +61,11 @@ class ProgressThread {
     mpi::Backoff backoff(
         mpi::Backoff::Naps::short_ones);  // its looks are short, and a program may count on it soon
     while (!stop_) {
+      if (!is_wanted()) {
+        sleep();
+        backoff.reset();
+        continue;
+      }
       const int active = active_count();
       if (active == 0) {
         answer_dump_signal();
@@ -68,6 +82,14 @@ class ProgressThread {
     }
   }
 
+  [[nodiscard]] static bool is_wanted() { return has_progress_thread() || beside_count() > 0; }
+  void sleep() {
+    std::unique_lock<Mutex> lock(sleeping_);
+    woken_.wait(lock, [this] { return stop_ || is_wanted(); });
+  }
+
+  Mutex sleeping_;
+  std::condition_variable_any woken_;
   Mutex mutex_;  ///< of those who start and stop it
   std::atomic<bool> stop_ = false;
   std::thread thread_ VICINAL_GUARDED_BY(mutex_);
@@ -89,6 +111,8 @@ std::atomic<bool> needed = false;  ///< whatever the environment says
 }();
 
 }  // namespace
+
+void wake_progress_thread() { progress_thread().wake(); }
 
 void prepare_process() {
   check_dump_signal();
