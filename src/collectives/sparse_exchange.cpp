@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "execute/activity.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {

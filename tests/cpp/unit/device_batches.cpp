@@ -309,9 +309,9 @@ TEST(more_kernels_under_way_than_there_are_words) {
 
 TEST(a_kernel_that_fails_on_the_device_is_told_to_all) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
-    for (const bool words : {true, false}) {
+    for (const bool by_word : {true, false}) {
       const DriverDouble gpu(path);
-      gpu.set("no_words", words ? 0 : 1);
+      gpu.set("no_words", by_word ? 0 : 1);
       for (const int count : {3, 9}) {
         for (const bool one_leaves : {false, true}) {
           Copies copies(gpu, count);
@@ -320,7 +320,7 @@ TEST(a_kernel_that_fails_on_the_device_is_told_to_all) {
           gpu.memory().launch();
           if (one_leaves) copies.job(0).drop();
           for (std::size_t i = one_leaves ? 1 : 0; i < copies.count(); ++i) {
-            CHECK_THROWS(Fault::device, copies.finish(i), words ? "Query" : "EventQuery");
+            CHECK_THROWS(Fault::device, copies.finish(i), by_word ? "Query" : "EventQuery");
             CHECK(copies.is_right(i, false));
           }
           copies.begin();
