@@ -100,7 +100,7 @@ void ExecutionRequest::name_awaited(std::ostream& out) const {
 MemoryKind* ExecutionRequest::kind_there() const {
   const Places at = places();
   for (const std::byte* const place : {at.source, at.target}) {
-    if (MemoryKind& kind = kind_of(place); !kind.is_reachable()) return &kind;
+    if (MemoryKind* const kind = kind_out_of_reach(place)) return kind;
   }
   return nullptr;
 }

@@ -232,7 +232,7 @@ std::unique_ptr<ExecutionRequest> Halo::make_persistent(bool reverse, std::optio
   options.element_bytes = usual_bytes;
   options.with_reverse = reverse;
   options.on_device =
-      !kind_of(binding.source).is_reachable() || !kind_of(binding.target).is_reachable();
+      kind_out_of_reach(binding.source) != nullptr || kind_out_of_reach(binding.target) != nullptr;
   const Chosen chosen = graph_->plan_persistent(map_.pattern, graph_->settings(), options,
                                                 std::move(fault), Named::for_all);
   return std::make_unique<HaloRequest>(graph_->shared_communicator(), chosen, reverse,

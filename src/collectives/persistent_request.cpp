@@ -117,7 +117,7 @@ PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArgum
     send_ = Side(std::move(arguments.send), options.partitioned);
     receive_ = Side(std::move(arguments.receive));
     options.on_device =
-        !kind_of(send_.data()).is_reachable() || !kind_of(receive_.data()).is_reachable();
+        kind_out_of_reach(send_.data()) != nullptr || kind_out_of_reach(receive_.data()) != nullptr;
     pattern =
         make_pattern(graph_->neighborhood(), send_, options.one_block, arguments.items, receive_);
     if (options.partitioned) {

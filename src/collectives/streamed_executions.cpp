@@ -87,8 +87,6 @@ void StreamedExecutions::finish() {
 }
 
 void StreamedExecutions::end() noexcept {
-  // In a process that was forked another thread's claim would last for ever.
-  if (mpi::is_forked()) return;
   try {
     if (mpi::is_alive()) finish();
   } catch (const std::exception&) {
@@ -117,7 +115,7 @@ bool StreamedExecutions::advance() noexcept {
     conclude();
   }
   if (running_) report_long_wait();
-  return !running_ && !captured_ && begun_ == due_;
+  return !goes_on();
 }
 
 /// Begins what a stream has asked for, if any has.
@@ -140,20 +138,19 @@ void StreamedExecutions::conclude() {
 }
 
 void StreamedExecutions::note_state() {
-  const bool awaits_stream = !running_ && (captured_ || begun_ != due_);
-  busy_ = running_ || captured_ || begun_ != due_ || awaits_end_ || fault_ != nullptr;
+  const bool going_on = goes_on();
+  busy_ = going_on || awaits_end_ || fault_ != nullptr;
   has_fault_ = fault_ != nullptr;
   in_flight_ = awaits_end_ || (captured_ && (running_ || fault_ != nullptr));
-  if (!running_ && !awaits_stream) {
-    beside_.reset();
-  } else if (!beside_) {
-    beside_.emplace();
-  }
-  if (!awaits_stream) {
-    watch_.reset();
-  } else if (!watch_) {
-    watch_.emplace();
-  }
+  const auto count = [](auto& counted, bool is_so) {
+    if (!is_so) {
+      counted.reset();
+    } else if (!counted) {
+      counted.emplace();
+    }
+  };
+  count(beside_, going_on);
+  count(watch_, going_on && !running_);
 }
 
 void StreamedExecutions::note(const std::exception_ptr& fault) noexcept {

@@ -55,7 +55,7 @@ class StreamedExecutions final : public Activity {
   /// The first fault since somebody was told of one.
   [[nodiscard]] std::exception_ptr take_fault();
   [[nodiscard]] bool has_fault() const { return has_fault_.load(std::memory_order_acquire); }
-  /// The owner goes, after waiting for what is under way.
+  /// The owner goes, after waiting for what is under way. Not in a process that was forked.
   void end() noexcept;
 
   /// As far as the owner's user is concerned: not one that a stream waits for.
@@ -69,6 +69,8 @@ class StreamedExecutions final : public Activity {
   void name_awaited(std::ostream& out);
 
  private:
+  /// Whether one is under way, or may be begun.
+  [[nodiscard]] bool goes_on() const { return running_ || captured_ || begun_ != due_; }
   void begin_next();
   void conclude();
   void note(const std::exception_ptr& fault) noexcept;

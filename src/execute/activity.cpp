@@ -16,8 +16,6 @@ namespace vicinal {
 namespace {
 
 std::atomic<bool> goes_on_inside_mpi = false;
-std::atomic<int> watches = 0;
-std::atomic<int> besides = 0;
 
 bool progress_from_mpi();
 
@@ -130,14 +128,6 @@ void progress() noexcept {
 }
 
 int active_count() { return active().count(); }
-
-Watch::Watch() { watches.fetch_add(1, std::memory_order_relaxed); }
-Watch::~Watch() { watches.fetch_sub(1, std::memory_order_relaxed); }
-Beside::Beside() { besides.fetch_add(1, std::memory_order_relaxed); }
-Beside::~Beside() { besides.fetch_sub(1, std::memory_order_relaxed); }
-int beside_count() { return besides.load(std::memory_order_relaxed); }
-
-int watch_count() { return watches.load(std::memory_order_relaxed); }
 
 bool progress_inside_mpi() {
   if (!mpi::can_call_from_progress()) return false;

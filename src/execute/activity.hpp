@@ -95,26 +95,23 @@ void progress() noexcept;
 /// How many are active: nothing need be progressed but one's own where there is no other.
 [[nodiscard]] int active_count();
 
-/// One of the active ones that only watches, for what may not happen for long.
-class Watch {
+/// As long as it lives, one of the active ones is counted in a role.
+template <class Role>
+class Counted {
  public:
-  Watch();
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-  ~Watch();
-};
-/// How many of the active ones only watch.
-[[nodiscard]] int watch_count();
+  Counted() { count_.fetch_add(1, std::memory_order_relaxed); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] static int count() { return count_.load(std::memory_order_relaxed); }
 
-/// One of the active ones that must go on while the program does something else: the progress thread sees to it.
-class Beside {
- public:
-  Beside();
-  Beside(const Beside&) = delete;
-  Beside& operator=(const Beside&) = delete;
-  ~Beside();
+ private:
+  static inline std::atomic<int> count_ = 0;
 };
-[[nodiscard]] int beside_count();
+/// Only watches, for what may not happen for long.
+using Watch = Counted<struct WatchRole>;
+/// Must go on while the program does something else: the progress thread sees to it.
+using Beside = Counted<struct BesideRole>;
 
 /// From now on what is active goes on while the program waits in any function of MPI's, and not in calls of the
 /// library alone. False where this MPI has no way to do so. All that enters the library must be `mpi::Inside`, and
@@ -134,7 +131,7 @@ void wait_for(Done&& done, Listed&& listed, mpi::Reason reason) {
   mpi::Wait wait(reason);
   while (true) {
     // Who has nothing else to progress looks a few times in a row.
-    const bool alone = active_count() - watch_count() <= (listed() ? 1 : 0);
+    const bool alone = active_count() - Watch::count() <= (listed() ? 1 : 0);
     const int times = alone ? mpi::polls_in_a_row : 1;
     // Where the core is given to others, flags seldom change before those have run.
     if (done(Polls{times, wait.yields() ? 1 : times})) return;

@@ -73,7 +73,7 @@ class ProgressThread {
         const mpi::Inside inside;
         progress();
       }
-      if (active > watch_count()) {
+      if (active > Watch::count()) {
         backoff.reset();
         std::this_thread::yield();
       } else {
@@ -82,7 +82,7 @@ class ProgressThread {
     }
   }
 
-  [[nodiscard]] static bool is_wanted() { return has_progress_thread() || beside_count() > 0; }
+  [[nodiscard]] static bool is_wanted() { return has_progress_thread() || Beside::count() > 0; }
   void sleep() {
     std::unique_lock<Mutex> lock(sleeping_);
     woken_.wait(lock, [this] { return stop_ || is_wanted(); });
