@@ -102,15 +102,24 @@ ENTRY cuCtxPopCurrent_v2(void** context) {
 ENTRY cuMemAlloc_v2(void** memory, std::size_t bytes) {
   return in_context([&] { return allocate(Kind::device, device(), bytes, memory); }, out_of_memory);
 }
-ENTRY cuMemFree_v2(void* memory) { return release(memory); }
+ENTRY cuMemFree_v2(void* memory) {
+  await_words();
+  return release(memory);
+}
 ENTRY cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return in_context([&] { return allocate(Kind::pinned, device(), bytes, memory); }, out_of_memory);
 }
-ENTRY cuMemFreeHost(void* memory) { return release(memory); }
+ENTRY cuMemFreeHost(void* memory) {
+  await_words();
+  return release(memory);
+}
 ENTRY cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags) {
   return in_context([=] { return flags == 3 ? admit(memory, bytes) : invalid_value; });
 }
-ENTRY cuMemHostUnregister(void* memory) { return dismiss(memory); }
+ENTRY cuMemHostUnregister(void* memory) {
+  await_words();
+  return dismiss(memory);
+}
 ENTRY cuMemHostGetDevicePointer_v2(void** seen, void* memory, unsigned) {
   return in_context([=] { return see(seen, memory); });
 }
@@ -120,14 +129,14 @@ ENTRY cuMemAllocManaged(void** memory, std::size_t bytes, unsigned) {
 }
 ENTRY cuMemsetD8Async(void* memory, int value, std::size_t bytes, void* stream) {
   return in_context([=] {
-    put(stream, [=] { return fill(memory, value, bytes); });
+    put(stream, [=] { return fill(memory, value, bytes); }, Queue::of_others);
     return success;
   });
 }
 ENTRY cuMemcpyAsync(void* to, const void* from, std::size_t bytes, void* stream) {
   return in_context([=] {
     count("copies");
-    put(stream, [=] { return copy(to, from, bytes); });
+    put(stream, [=] { return copy(to, from, bytes); }, Queue::of_others);
     return success;
   });
 }
@@ -196,14 +205,19 @@ ENTRY cuIpcGetMemHandle(Ticket* ticket, void* memory) {
 ENTRY cuIpcOpenMemHandle_v2(void** memory, Ticket ticket, unsigned flags) {
   return in_context([=] { return flags == 1 ? open(memory, ticket) : invalid_value; });
 }
-ENTRY cuIpcCloseMemHandle(void* memory) { return close(memory); }
+ENTRY cuIpcCloseMemHandle(void* memory) {
+  await_words();
+  return close(memory);
+}
 ENTRY cuModuleLoadData(void** module, const void* image) {
+  await_words();
   return in_context([=] {
     *module = const_cast<void*>(image);
     return is_code(image) ? success : invalid_image;
   });
 }
 ENTRY cuModuleGetFunction(void** function, void*, const char* name) {
+  await_words();
   return in_context([=] {
     *function = find_kernel(name);
     return *function != nullptr ? success : not_found;

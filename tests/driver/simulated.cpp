@@ -35,6 +35,7 @@ struct Task {
       nullptr;  ///< or else awaited, until it is as large as this, or just this
   std::uint32_t value = 0;
   bool is_exact = false;
+  bool is_in_queue_of_others = false;
 };
 
 struct Graph {
@@ -81,20 +82,23 @@ bool awaits_word(const Task& task) {
   return task.is_exact ? now != task.value : static_cast<std::int32_t>(now - task.value) < 0;
 }
 
-/// Whether its first task waits for another stream, or for a word.
-bool is_held_up(const Stream& stream) {
-  const Task& first = stream.tasks.front();
-  return awaits_word(first) || (first.awaited > 0 && first.event->happened < first.awaited);
-}
-
-/// Whether so many streams wait for words that the device has no queue left for others.
-bool are_queues_taken() {
+/// How many streams wait for words.
+long waiting() {
   const auto waits = [](const Stream* stream) {
     return !stream->tasks.empty() && awaits_word(stream->tasks.front());
   };
-  return std::count_if(state().streams.begin(), state().streams.end(), waits) >=
-         std::max(number("queues"), 2L);
+  return std::count_if(state().streams.begin(), state().streams.end(), waits);
 }
+
+/// Whether its first task waits for another stream, or for a word.
+bool is_held_up(const Stream& stream) {
+  const Task& first = stream.tasks.front();
+  return awaits_word(first) || (first.awaited > 0 && first.event->happened < first.awaited) ||
+         (first.is_in_queue_of_others && waiting() > 0);
+}
+
+/// Whether so many streams wait for words that the device has no queue left for others.
+bool are_queues_taken() { return waiting() >= std::max(number("queues"), 2L); }
 
 void do_first(Stream& stream);
 
@@ -106,6 +110,7 @@ bool step(Stream& stream) {
     return true;
   }
   const Event* const awaited = stream.tasks.front().event;
+  if (awaited == nullptr) return false;
   for (Stream* other : state().streams) {
     const auto brings = [&](const Task& task) {
       return task.event == awaited && task.awaited == 0;
@@ -251,10 +256,21 @@ Status destroy_event(void* event) {
   return success;
 }
 
-void put(void* stream, std::function<Status()> work) {
+void put(void* stream, std::function<Status()> work, Queue queue) {
   const Lock lock(mutex());
   const auto polls = static_cast<int>(vicinal::scramble(state().put++) % 3);
-  tasks_of(stream).push_back({polls, std::move(work)});
+  Task task{polls, std::move(work)};
+  task.is_in_queue_of_others = queue == Queue::of_others;
+  tasks_of(stream).push_back(std::move(task));
+}
+
+void await_words() {
+  std::unique_lock lock(mutex());
+  while (waiting() > 0) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
 }
 
 int& capture_mode() {

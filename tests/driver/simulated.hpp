@@ -5,7 +5,9 @@
 //   reach it by a second mapping. Another process that opens it has the same pages; who frees it meanwhile has misused it.
 // - What is put on a stream is done when somebody polls or waits, after some polls, more or fewer from one to
 //   the next; streams overtake each other. Who does not wait sees what was there before.
-// - Where as many streams wait for words as a device has queues (number "queues", at least 2), no stream goes on.
+// - Where as many streams wait for words as a device has queues (number "queues", at least 2), no stream goes on. Beside one that
+//   waits kernels go on, and copies and fillings of other streams do not, as they may be in its queue; and who loads or looks for a
+//   kernel, or gives memory back, waits until none does (as measured on an H200).
 // - Kernels are those of the library, compiled for the host. Their threads run in another order than their numbers'. A word that a
 //   kernel tells the host is there when its stream has come to it, as anything else; one that comes too early, or not at all, is a misuse.
 // - Calls can be told to fail. What is allocated is counted, and so is what was used wrongly.
@@ -84,8 +86,11 @@ Status close(void* memory);
 Status create_stream(void** stream);
 Status create_event(void** event);
 Status destroy_event(void* event);
-/// Puts something on a stream.
-void put(void* stream, std::function<Status()> work);
+/// Puts something on a stream; other than kernels, it may be in the queue of a stream that waits for a word.
+enum class Queue { any, of_others };
+void put(void* stream, std::function<Status()> work, Queue queue = Queue::any);
+/// Waits until no stream waits for a word.
+void await_words();
 /// Has a stream go on only when a word is at least, cyclically, or just so much.
 void put_wait(void* stream, const std::uint32_t* word, std::uint32_t value, bool is_exact);
 Status record(void* event, void* stream);

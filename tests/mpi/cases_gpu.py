@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -113,27 +114,46 @@ def busy_streams() -> dict[str, Any]:
     return found
 
 
-@case
-def streams_are_followed(comm: MPI.Intracomm) -> None:
-    """An exchange comes after what its stream is still busy with."""
+@dataclass
+class Streamed:
+    """A halo of the next rank's values, arrays of a library with streams for it, and one of its streams."""
+
+    halo: vicinal.Halo
+    name: str
+    stream: Any
+    write: Callable[[Any, float], None]
+    owned: Any
+    ghosts: Any
+
+
+def of_all_streams(comm: MPI.Intracomm, count: int, check: Callable[[Streamed], None]) -> None:
+    """Calls `check` for each way in which arrays of so many values are moved, and each library that has streams."""
     streams = busy_streams()
     if not comm.allreduce(len(streams) > 0, MPI.MIN):
         skip("needs cupy or torch, and a GPU")
-    count = 1000
     needed = np.arange(count) + (comm.rank + 1) % comm.size * count
     for way in ("staged", "shared", "lent"):
-        sent = []
+        sent = []  # stays until the halo is gone on all ranks
         halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way)
         for name, (stream, write) in streams.items():
-            of = LIBRARIES[name]
-            for number in range(1, 5):
-                owned, ghosts = of.put(np.zeros(count)), of.put(np.zeros(count))
-                sent.append(owned)
-                write(owned, float(number))
-                halo.exchange(owned, ghosts, stream=stream)
-                np.testing.assert_array_equal(of.get(ghosts), np.full(count, float(number)))
+            owned, ghosts = (LIBRARIES[name].put(np.zeros(count)) for _ in range(2))
+            sent.append(owned)
+            check(Streamed(halo, name, stream, write, owned, ghosts))
         del halo
         comm.Barrier()
+
+
+@case
+def streams_are_followed(comm: MPI.Intracomm) -> None:
+    """An exchange comes after what its stream is still busy with."""
+
+    def check(it: Streamed) -> None:
+        for number in range(1, 5):
+            it.write(it.owned, float(number))
+            it.halo.exchange(it.owned, it.ghosts, stream=it.stream)
+            assert (LIBRARIES[it.name].get(it.ghosts) == number).all()
+
+    of_all_streams(comm, 1000, check)
 
 
 def on(name: str, stream: Any) -> Any:
@@ -148,27 +168,17 @@ def on(name: str, stream: Any) -> Any:
 @case
 def streams_wait(comm: MPI.Intracomm) -> None:
     """What a stream does after an exchange comes after what the GPU has still to write."""
-    streams = busy_streams()
-    if not comm.allreduce(len(streams) > 0, MPI.MIN):
-        skip("needs cupy or torch, and a GPU")
-    count = 1_000_000
-    needed = np.arange(count) + (comm.rank + 1) % comm.size * count
-    for way in ("staged", "shared", "lent"):
-        sent = []
-        halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way)
-        for name, (stream, write) in streams.items():
-            of = LIBRARIES[name]
-            owned, ghosts = of.put(np.zeros(count)), of.put(np.zeros(count))
-            sent.append(owned)
-            for number in range(1, 9):
-                write(owned, float(number))
-                assert halo.start(owned, ghosts, stream=stream).wait(stream) is ghosts
-                with on(name, stream):
-                    doubled = ghosts * 2
-                stream.synchronize()
-                np.testing.assert_array_equal(of.get(doubled), np.full(count, 2.0 * number))
-        del halo
-        comm.Barrier()
+
+    def check(it: Streamed) -> None:
+        for number in range(1, 9):
+            it.write(it.owned, float(number))
+            assert it.halo.start(it.owned, it.ghosts, stream=it.stream).wait(it.stream) is it.ghosts
+            with on(it.name, it.stream):
+                doubled = it.ghosts * 2
+            it.stream.synchronize()
+            assert (LIBRARIES[it.name].get(doubled) == 2.0 * number).all()
+
+    of_all_streams(comm, 1_000_000, check)
 
 
 class Captured:
@@ -199,45 +209,35 @@ class Captured:
 @case
 def streams_begin_exchanges(comm: MPI.Intracomm) -> None:
     """Neither the process nor the stream waits; the same of a graph, each time that it is launched."""
-    streams = busy_streams()
-    if not comm.allreduce(len(streams) > 0, MPI.MIN):
-        skip("needs cupy or torch, and a GPU")
-    count = 1000
-    needed = np.arange(count) + (comm.rank + 1) % comm.size * count
-    for way in ("staged", "shared", "lent"):
-        sent = []
-        halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way)
-        for name, (stream, write) in streams.items():
-            of = LIBRARIES[name]
-            owned, ghosts, doubled = (of.put(np.zeros(count)) for _ in range(3))
-            sent.append(owned)
-            request = halo.persistent(owned, ghosts)
 
-            def step(owned: Any = owned, ghosts: Any = ghosts, doubled: Any = doubled, request: Any = request,
-                     stream: Any = stream) -> None:
-                owned += 1.0
-                request.start(stream=stream)
-                request.wait(stream=stream)
-                doubled += ghosts
+    def check(it: Streamed) -> None:
+        sums = LIBRARIES[it.name].put(np.zeros(1000))
 
-            total = 0.0
+        def step(request: vicinal.Request) -> None:
+            it.owned += 1.0
+            request.start(stream=it.stream)
+            request.wait(stream=it.stream)
+            nonlocal sums
+            sums += it.ghosts
+
+        total = 0.0
+
+        def eight(execute: Callable[[], None]) -> None:
+            nonlocal total
             for number in range(1, 9):
-                write(owned, float(number))
-                with on(name, stream):
-                    step()
+                it.write(it.owned, float(number))
+                with on(it.name, it.stream):
+                    execute()
                 total += number + 1
-            stream.synchronize()
-            np.testing.assert_array_equal(of.get(doubled), np.full(count, total))
-            # That of a graph is the graph's from then on.
-            request = halo.persistent(owned, ghosts)
-            graph = Captured(name, stream, lambda step=step, request=request: step(request=request))
-            for number in range(1, 9):
-                write(owned, float(number))
-                graph.launch()
-                total += number + 1
-            stream.synchronize()
-            np.testing.assert_array_equal(of.get(doubled), np.full(count, total))
-            request.wait()
-            request.free()
-        del halo
-        comm.Barrier()
+            it.stream.synchronize()
+            assert (LIBRARIES[it.name].get(sums) == total).all()
+
+        request = it.halo.persistent(it.owned, it.ghosts)
+        eight(lambda: step(request))
+        # That of a graph is the graph's from then on.
+        captured = it.halo.persistent(it.owned, it.ghosts)
+        eight(Captured(it.name, it.stream, lambda: step(captured)).launch)
+        captured.wait()
+        captured.free()
+
+    of_all_streams(comm, 1000, check)

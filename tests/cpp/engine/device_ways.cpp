@@ -219,7 +219,9 @@ TEST(jobs_reach_what_ranks_of_a_host_hand_over) {
           scattered.exchange();
           scattered.check();
         }
-        // Gathered and scattered by one kernel each, which reaches the slot; nothing is copied.
+        // Gathered and scattered by one kernel each, which reaches the slot; nothing is copied. A slot that is still being
+        // read would be gathered later, and what stays here copied by itself until then.
+        MPI_Barrier(comm);
         const long before = gpu.get("copies"), crossings = gpu.get("crossings");
         scattered.exchange();
         if (world_size() > 1) {
