@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/guarded.hpp"
 #include "base/log.hpp"
+#include "execute/progress_thread.hpp"
 #include "memory/pages.hpp"
 #include "mpi/chores.hpp"
 
@@ -69,6 +70,8 @@ bool sweep_retired() {
       done;  // destroyed without the lock: what they hold may be the last of its kind
   const Lock lock(retired().mutex);
   auto& slots = retired().slots;
+  // What streams wait for is brought on by that thread.
+  if (on_progress_thread() && streams_may_wait()) return slots.empty();
   const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
     return !slot.view.all_reached(slot.last) || slot.view.is_open();
   });

@@ -186,6 +186,10 @@ class Admission {
 /// For tests: what no kind holds is treated as of this kind from now on. Returns the kind before.
 MemoryKind& treat_host_memory_as(MemoryKind& kind);
 
+/// Whether a stream of the program's may wait for an exchange. Whoever gives back what devices have, or have admitted, may wait for that
+/// stream then, so what the exchange itself needs must not.
+[[nodiscard]] bool streams_may_wait();
+
 /// The kind of an address that neither the processor nor MPI reaches; null for all others.
 [[nodiscard]] MemoryKind* kind_out_of_reach(const void* address);
 

@@ -36,6 +36,7 @@ struct Task {
   std::uint32_t value = 0;
   bool is_exact = false;
   bool is_in_queue_of_others = false;
+  std::uint64_t number = 0;  ///< of all that were put on streams
 };
 
 struct Graph {
@@ -82,10 +83,11 @@ bool awaits_word(const Task& task) {
   return task.is_exact ? now != task.value : static_cast<std::int32_t>(now - task.value) < 0;
 }
 
-/// How many streams wait for words.
-long waiting() {
-  const auto waits = [](const Stream* stream) {
-    return !stream->tasks.empty() && awaits_word(stream->tasks.front());
+/// How many streams wait for words by what was put there before that number.
+long waiting(std::uint64_t before = -1) {
+  const auto waits = [=](const Stream* stream) {
+    return !stream->tasks.empty() && awaits_word(stream->tasks.front()) &&
+           stream->tasks.front().number < before;
   };
   return std::count_if(state().streams.begin(), state().streams.end(), waits);
 }
@@ -94,7 +96,7 @@ long waiting() {
 bool is_held_up(const Stream& stream) {
   const Task& first = stream.tasks.front();
   return awaits_word(first) || (first.awaited > 0 && first.event->happened < first.awaited) ||
-         (first.is_in_queue_of_others && waiting() > 0);
+         (first.is_in_queue_of_others && waiting(first.number) > 0);
 }
 
 /// Whether so many streams wait for words that the device has no queue left for others.
@@ -171,10 +173,16 @@ Stream& stream_of(void* stream) {
   return *standard;
 }
 
-/// Of a graph where it is being captured.
-std::deque<Task>& tasks_of(void* stream) {
+void push(Stream& stream, Task task) {
+  task.number = state().put++;
+  stream.tasks.push_back(std::move(task));
+}
+
+/// To a graph where the stream is being captured.
+void push_or_capture(void* stream, Task task) {
   Stream& it = stream_of(stream);
-  return it.captured != nullptr ? it.captured->tasks : it.tasks;
+  if (it.captured == nullptr) return push(it, std::move(task));
+  it.captured->tasks.push_back(std::move(task));
 }
 
 bool happened(const Event& event) { return event.happened == event.recorded; }
@@ -258,10 +266,10 @@ Status destroy_event(void* event) {
 
 void put(void* stream, std::function<Status()> work, Queue queue) {
   const Lock lock(mutex());
-  const auto polls = static_cast<int>(vicinal::scramble(state().put++) % 3);
+  const auto polls = static_cast<int>(vicinal::scramble(state().put) % 3);
   Task task{polls, std::move(work)};
   task.is_in_queue_of_others = queue == Queue::of_others;
-  tasks_of(stream).push_back(std::move(task));
+  push_or_capture(stream, std::move(task));
 }
 
 void await_words() {
@@ -301,9 +309,7 @@ Status end_capture(void* stream, void** graph) {
 
 Status launch_graph(void* graph, void* stream) {
   const Lock lock(mutex());
-  const auto& tasks = static_cast<Graph*>(graph)->tasks;
-  auto& all = stream_of(stream).tasks;
-  all.insert(all.end(), tasks.begin(), tasks.end());
+  for (const Task& task : static_cast<Graph*>(graph)->tasks) push(stream_of(stream), task);
   return success;
 }
 
@@ -318,7 +324,7 @@ void put_wait(void* stream, const std::uint32_t* word, std::uint32_t value, bool
   task.word = word;
   task.value = value;
   task.is_exact = is_exact;
-  tasks_of(stream).push_back(std::move(task));
+  push_or_capture(stream, std::move(task));
 }
 
 Status record(void* event, void* stream) {
@@ -327,7 +333,7 @@ Status record(void* event, void* stream) {
   if (is_captured(stream)) return stream_capture_unsupported;
   auto* const it = static_cast<Event*>(event);
   ++it->recorded;
-  stream_of(stream).tasks.push_back({0, nullptr, it});
+  push(stream_of(stream), {0, nullptr, it});
   return success;
 }
 
@@ -335,7 +341,7 @@ Status have_stream_await(void* stream, void* event) {
   const Lock lock(mutex());
   if (is_captured(stream)) return stream_capture_unsupported;
   auto* const it = static_cast<Event*>(event);
-  stream_of(stream).tasks.push_back({0, nullptr, it, it->recorded});
+  push(stream_of(stream), {0, nullptr, it, it->recorded});
   return success;
 }
 

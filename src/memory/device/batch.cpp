@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "memory/device/device.hpp"
+#include "memory/device/script.hpp"
 
 namespace vicinal::device {
 
@@ -15,7 +16,7 @@ std::shared_ptr<const Words> Batches::words(MemoryKind& memory) {
   try {
     const Device::Current current(device_);
     // Where kernels cannot tell there is none of that name.
-    static_cast<void>(device_.kernel("copy_batch_few"));
+    static_cast<void>(device_.kernel(telling_kernel));
     words = std::make_shared<const Words>(memory);
   } catch (const Error&) {
     return nullptr;
@@ -90,14 +91,15 @@ void Batches::launch_kernel(Batch& batch) {
   if (!few_do) return run("copy_batch", batch.moves);
   Moves<few> moves{count, {}};
   std::copy_n(batch.moves.all.begin(), count, moves.all.begin());
-  run("copy_batch_few", moves);
+  run(telling_kernel, moves);
 }
 
 void Batches::put(Batch& batch) {
   const Driver& driver = device_.driver();
   batch.stream = device_.stream();
   try {
-    if (batch.users == 1 && only(batch).is_plain()) {
+    // The driver's copies may be in the queue of a stream that waits for this one.
+    if (batch.users == 1 && only(batch).is_plain() && !Device::copies_by_kernels()) {
       const Move& move = only(batch);
       driver.copy(move.to, move.from, move.count * move.width, batch.stream);
     } else {

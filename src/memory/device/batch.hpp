@@ -14,30 +14,12 @@
 
 #include "base/guarded.hpp"
 #include "memory/device/driver.hpp"
+#include "memory/device/move.hpp"
 #include "memory/device/words.hpp"
 
 namespace vicinal::device {
 
 class Device;
-
-/// One copy, as the kernels of kernels.cu have it.
-struct Move {
-  const std::byte* from = nullptr;
-  std::byte* to = nullptr;
-  const std::byte* sources = nullptr;  ///< lists in the device's memory, or null; or the pieces
-  const std::byte* targets = nullptr;
-  unsigned long long count = 0;  ///< of words, or pieces
-  unsigned parts = 0;            ///< a word is as many parts as two to the power of this
-  unsigned first_block = 0;      ///< of the kernel's, from which on blocks move this
-  std::uint8_t width = 1;        ///< of a part, in bytes
-  enum class Form : std::uint8_t { words32, words64, pieces };
-  Form form = Form::words32;
-
-  /// Whether a copy of the driver's would do.
-  [[nodiscard]] bool is_plain() const {
-    return sources == nullptr && targets == nullptr && form != Form::pieces && parts == 0;
-  }
-};
 
 class Batches {
  public:

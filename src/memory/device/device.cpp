@@ -10,6 +10,8 @@
 #include "base/log.hpp"
 #include "memory/device/compiler.hpp"
 #include "memory/device/gate.hpp"
+#include "memory/device/move.hpp"
+#include "memory/device/script.hpp"
 
 namespace vicinal::device {
 
@@ -118,7 +120,42 @@ void Device::release(const Entry<void*>& entry, void* memory) noexcept {
 }
 
 void* Device::stream() {
-  return streams_[turn_.fetch_add(1, std::memory_order_relaxed) % stream_count];
+  const unsigned turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  const auto at = [&](unsigned i) { return streams_[(turn + i) % stream_count]; };
+  for (unsigned i = 0; Gate::any_may_hold() && i < stream_count; ++i) {
+    if (driver_.calls.query_stream.function(at(i)) == success) return at(i);
+  }
+  return at(0);
+}
+
+bool Device::copies_by_kernels() { return Gate::any_may_hold(); }
+
+void Device::copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream) {
+  Move move = plain_move(from, to, bytes);
+  std::array<void*, 6> arguments{&move.from,    &move.to,    &move.sources,
+                                 &move.targets, &move.parts, &move.count};
+  launch(kernel("copy_words_" + std::to_string(move.width) + "_32"), move.count, arguments.data(),
+         stream);
+}
+
+void Device::clear(std::byte* memory, std::size_t bytes, MemoryKind& pinned) {
+  void* const stream = set_up_stream();
+  MemoryBlock zeros;
+  try {
+    if (copies_by_kernels()) {
+      constexpr std::size_t most_at_once = 1 << 20;
+      zeros = MemoryBlock(pinned, std::min(bytes, most_at_once));
+      for (std::size_t done = 0; done < bytes; done += most_at_once) {
+        copy_by_kernel(memory + done, zeros.data(), std::min(bytes - done, most_at_once), stream);
+      }
+    } else {
+      driver_.call(driver_.calls.fill, static_cast<void*>(memory), 0, bytes, stream);
+    }
+    driver_.call(driver_.calls.await_stream, stream);
+  } catch (...) {
+    settle(stream);
+    throw;
+  }
 }
 
 void* Device::new_event() const {
@@ -219,6 +256,15 @@ bool Device::has_kernels() {
     });
   }
   return module_ != nullptr;
+}
+
+void Device::load_kernels() {
+  for (const std::string& name : kernel_names()) static_cast<void>(kernel(name));
+  try {
+    static_cast<void>(kernel(telling_kernel));
+  } catch (const Error&) {
+    // Not all architectures have it.
+  }
 }
 
 void* Device::kernel(const std::string& name) {

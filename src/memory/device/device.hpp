@@ -72,8 +72,18 @@ class Device {
 
   // For whoever has it as the current one.
 
-  /// One of the private streams, in turn, for a job.
+  /// One of the private streams, in turn, for a job; while a stream of the program's may wait for an exchange, one with nothing to
+  /// do if there is one: a kernel that is put there is in a queue in which nobody waits.
   [[nodiscard]] void* stream();
+  /// Whether a stream of the program's may wait for an exchange: copies of the driver's may be in the queue of that, and are to be
+  /// kernels', which go on. To be asked once for each.
+  [[nodiscard]] static bool copies_by_kernels();
+  /// Puts a copy on a stream, between what kernels reach.
+  void copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream);
+  /// Puts zeros there, and waits for that; `pinned` is the kind that the device reaches.
+  void clear(std::byte* memory, std::size_t bytes, MemoryKind& pinned);
+  /// Finds all kernels, so that none is loaded later: that waits for all streams, and among them those that wait.
+  void load_kernels();
   [[nodiscard]] Batches& batches() { return batches_; }
   /// Of those that are only asked whether they have happened.
   [[nodiscard]] void* new_event() const;

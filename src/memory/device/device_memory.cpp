@@ -111,19 +111,16 @@ Lease DeviceMemory::lend(const std::byte* memory) {
 
 std::byte* DeviceMemory::allocate(std::size_t bytes) {
   const Device::Current current(device_);
-  const Driver& driver = device_.driver();
-  void* const stream = device_.set_up_stream();
-  void* memory = nullptr;
-  driver.call(driver.calls.allocate, &memory, bytes);
+  void* allocated = nullptr;
+  device_.driver().call(device_.driver().calls.allocate, &allocated, bytes);
+  auto* const memory = static_cast<std::byte*>(allocated);
   try {
-    driver.call(driver.calls.fill, memory, 0, bytes, stream);
-    driver.call(driver.calls.await_stream, stream);
+    device_.clear(memory, bytes, pinned_);
   } catch (...) {
-    device_.settle(stream);
-    release(static_cast<std::byte*>(memory));
+    release(memory);
     throw;
   }
-  return static_cast<std::byte*>(memory);
+  return memory;
 }
 
 void DeviceMemory::release(std::byte* memory) noexcept {
@@ -183,6 +180,10 @@ bool DeviceMemory::is_captured(std::uintptr_t stream) {
 std::unique_ptr<StreamGate> DeviceMemory::prepare_gate() {
   const Calls& calls = device_.driver().calls;
   if (calls.write_word.function == nullptr || calls.await_word.function == nullptr) return nullptr;
+  // Copies of the driver's do not go on for certain beside a stream that waits.
+  const Device::Current current(device_);
+  if (!device_.has_kernels()) return nullptr;
+  device_.load_kernels();
   return std::make_unique<Gate>(device_, pinned_);
 }
 

@@ -26,13 +26,6 @@ bool is_a_copy_by_a_kernel(const Step& step) {
   return transfer->by_kernel && static_cast<std::int64_t>(transfer->bytes) <= most_by_kernel;
 }
 
-/// The largest power of two, up to `most`, that divides all.
-std::int64_t common_alignment(std::int64_t most, const std::byte* from, const std::byte* to) {
-  const auto both = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
-  while (both % static_cast<std::uintptr_t>(most) != 0) most /= 2;
-  return most;
-}
-
 }  // namespace
 
 Job::Job(Device& device, DeviceMemory& memory, Script script)
@@ -40,10 +33,12 @@ Job::Job(Device& device, DeviceMemory& memory, Script script)
       steps_(std::move(script.steps)),
       joins_batches_(steps_.size() == 1 && is_a_copy_by_a_kernel(steps_.front())),
       words_(joins_batches_ ? device.batches().words(memory) : nullptr),
-      pinned_(memory.staging(), script.pinned_bytes),
+      pinned_kind_(memory.staging()),
+      pinned_(pinned_kind_, script.pinned_bytes),
       scratch_(memory, script.scratch_bytes + script.tables.size()),
       tables_at_(script.scratch_bytes),
-      stream_(device.stream()) {
+      detours_(steps_.size()) {
+  landings_.reserve(steps_.size());
   const Driver& driver = device.driver();
   event_ = device.new_event();
   try {
@@ -62,8 +57,16 @@ Job::~Job() {
 void Job::fill_tables(std::span<const std::byte> tables) {
   const Driver& driver = device_.driver();
   void* const stream = device_.set_up_stream();
+  MemoryBlock reached;  // where a kernel does
   try {
-    driver.copy(scratch_.data() + tables_at_, tables.data(), tables.size(), stream);
+    std::byte* const to = scratch_.data() + tables_at_;
+    if (Device::copies_by_kernels()) {
+      reached = MemoryBlock(pinned_kind_, tables.size());
+      std::copy(tables.begin(), tables.end(), reached.data());
+      device_.copy_by_kernel(to, reached.data(), tables.size(), stream);
+    } else {
+      driver.copy(to, tables.data(), tables.size(), stream);
+    }
     driver.call(driver.calls.await_stream, stream);
   } catch (...) {
     device_.settle(stream);
@@ -136,20 +139,12 @@ Move Job::move_of(const MovePieces& step) const {
   return move;
 }
 
-Move Job::move_of(const Transfer& step) const {
-  Move move{at(step.from), at(step.to), nullptr, nullptr, 0};
-  std::int64_t part = common_alignment(16, move.from, move.to);
-  while (step.bytes % static_cast<std::size_t>(part) != 0) part /= 2;
-  move.width = static_cast<std::uint8_t>(part);
-  move.count = step.bytes / static_cast<std::size_t>(part);
-  return move;
-}
-
 Move Job::only_move() const {
   const Step& step = steps_.front();
   if (const auto* const words = std::get_if<MoveWords>(&step)) return move_of(*words);
   if (const auto* const pieces = std::get_if<MovePieces>(&step)) return move_of(*pieces);
-  return move_of(std::get<Transfer>(step));
+  const auto& transfer = std::get<Transfer>(step);
+  return plain_move(at(transfer.from), at(transfer.to), transfer.bytes);
 }
 
 bool Job::go_on() try {
@@ -157,6 +152,7 @@ bool Job::go_on() try {
   for (;;) {
     if (event_is_set_ && !has_happened()) return false;
     if (next_ < steps_.size() && !(under_way_ && is_the_processors(steps_[next_]))) {
+      if (!under_way_) stream_ = device_.stream();
       issue(steps_[next_]);
       ++next_;
     } else if (under_way_) {
@@ -178,11 +174,14 @@ bool Job::has_happened() {
   if (status != success) driver.refuse(driver.calls.query_event.name, status);
   under_way_ = false;
   event_is_set_ = false;
+  for (const Landing& it : landings_) std::copy_n(it.from, it.bytes, it.to);
+  landings_.clear();
   return true;
 }
 
 void Job::drop() noexcept {
   next_ = steps_.size();
+  landings_.clear();
   leave_batch();
   if (!under_way_) return;
   try {
@@ -218,7 +217,26 @@ void Job::issue(const Step& step) {
 }
 
 void Job::put(const Transfer& step) {
-  device_.driver().copy(at(step.to), at(step.from), step.bytes, stream_);
+  const std::byte* from = at(step.from);
+  std::byte* to = at(step.to);
+  if (!Device::copies_by_kernels()) {
+    return device_.driver().copy(to, from, step.bytes, stream_);
+  }
+  const auto is_pageable = [this](const std::byte* address) {
+    return device_.driver().locate(address).kind == Place::Kind::unknown;
+  };
+  const bool detours = is_pageable(from) || is_pageable(to);
+  MemoryBlock& detour = detours_[next_];
+  if (detours && detour.size() < step.bytes) detour = MemoryBlock(pinned_kind_, step.bytes);
+  if (is_pageable(from)) {
+    std::copy_n(from, step.bytes, detour.data());
+    from = detour.data();
+  }
+  if (is_pageable(to)) {
+    landings_.push_back({detour.data(), to, step.bytes});
+    to = detour.data();
+  }
+  device_.copy_by_kernel(to, from, step.bytes, stream_);
 }
 
 void Job::put(const MoveWords& step) {

@@ -348,6 +348,23 @@ void Writer::reduce_without_kernels(std::span<const CopyRun> runs, Sides inside,
 
 }  // namespace
 
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names{"copy_batch"};
+  for (std::int64_t part = 1; part <= largest_part; part *= 2) {
+    const std::string width = std::to_string(part);
+    names.push_back("copy_words_" + width + "_32");
+    names.push_back("copy_words_" + width + "_64");
+    names.push_back("copy_pieces_" + width);
+  }
+  for (const ValueType& type : value_types) {
+    names.push_back(std::string("reduce_sum_") + type.summed_as);
+    if (*type.name == '\0') continue;
+    names.push_back(std::string("reduce_min_") + type.name);
+    names.push_back(std::string("reduce_max_") + type.name);
+  }
+  return names;
+}
+
 Script copy_script(std::span<const CopyRun> runs, std::size_t element_bytes, Sides inside,
                    bool kernels) {
   Writer writer(element_bytes);

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "mpi/environment.hpp"
@@ -120,6 +121,48 @@ TEST(a_stream_begins_exchanges_and_waits_for_them) {
       SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
       users.await();
       SUCCEEDS(vicinal_request_free(&given.request));
+    }
+  });
+}
+
+/// Rank 0's numbers, which all others need, from and to arrays of some kind, again and again.
+template <class Owned, class Into>
+void bring_by_streams(const DriverDouble& gpu, const char* strategy, int count, Owned owned_in,
+                      Into into_in) {
+  const int rank = world_rank();
+  const Duplicate comm;
+  HaloHandle halo;
+  const Hints hints{{"vicinal_strategy", strategy}, {"vicinal_regions", "node"}};
+  const auto needed = numbers(rank == 0 ? 0 : count, 0);
+  SUCCEEDS(vicinal_halo_create(comm, 0, rank == 0 ? count : 0,
+                               static_cast<std::int64_t>(needed.size()), needed.data(), hints,
+                               &halo));
+  auto owned = owned_in(numbers(count, 7));
+  auto into = into_in(repeated(count, untouched));
+  RequestHandle request;
+  SUCCEEDS(
+      vicinal_halo_init(halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
+  UsersStream users(gpu);
+  for (int round = 0; round < 4; ++round) {
+    SUCCEEDS(vicinal_start_on_stream(&request, users.stream()));
+    SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
+  }
+  users.await();
+  if (rank != 0) CHECK(into.values() == numbers(count, 7));
+}
+
+TEST(what_a_stream_begins_may_be_large_and_have_one_side_in_the_hosts_memory) {
+  const int here = 0;
+  if (!kind_of(&here).is_reachable()) skip("needs the host's memory");
+  with_streams([](const DriverDouble& gpu) {
+    const auto there = arrays_of(gpu.memory());
+    const auto in_host = [](std::vector<std::int64_t> values) { return HostArray(values); };
+    for (const char* const strategy : {"direct", "aggregate"}) {
+      for (const int count : {5, 50'000}) {
+        bring_by_streams(gpu, strategy, count, there, there);
+        bring_by_streams(gpu, strategy, count, there, in_host);
+        bring_by_streams(gpu, strategy, count, in_host, there);
+      }
     }
   });
 }

@@ -1,0 +1,45 @@
+// One copy, as the kernels of kernels.cu have it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vicinal::device {
+
+struct Move {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  const std::byte* sources = nullptr;  ///< lists in the device's memory, or null; or the pieces
+  const std::byte* targets = nullptr;
+  unsigned long long count = 0;  ///< of words, or pieces
+  unsigned parts = 0;            ///< a word is as many parts as two to the power of this
+  unsigned first_block = 0;      ///< of the kernel's, from which on blocks move this
+  std::uint8_t width = 1;        ///< of a part, in bytes
+  enum class Form : std::uint8_t { words32, words64, pieces };
+  Form form = Form::words32;
+
+  /// Whether a copy of the driver's would do.
+  [[nodiscard]] bool is_plain() const {
+    return sources == nullptr && targets == nullptr && form != Form::pieces && parts == 0;
+  }
+};
+
+/// The largest power of two, up to `most`, that divides all.
+inline std::int64_t common_alignment(std::int64_t most, const std::byte* from,
+                                     const std::byte* to) {
+  const auto both = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
+  while (both % static_cast<std::uintptr_t>(most) != 0) most /= 2;
+  return most;
+}
+
+/// Of what lies side by side at both ends.
+inline Move plain_move(const std::byte* from, std::byte* to, std::size_t bytes) {
+  Move move{from, to, nullptr, nullptr, 0};
+  std::int64_t part = common_alignment(16, from, to);
+  while (bytes % static_cast<std::size_t>(part) != 0) part /= 2;
+  move.width = static_cast<std::uint8_t>(part);
+  move.count = bytes / static_cast<std::size_t>(part);
+  return move;
+}
+
+}  // namespace vicinal::device
