@@ -15,11 +15,13 @@
 
 #include "driver_double.hpp"
 #include "memory/instead_of_host.hpp"
+#include "tight_address_space.hpp"
 
 namespace vicinal::testing {
 
 /// To be called first of all: from then on the heap is one stretch of memory, as large as tests need.
 inline void keep_heap_together() {
+  heap_has_to_stay = true;
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // what is larger may reach beyond it, and stays the host's
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);

@@ -8,12 +8,15 @@
 
 namespace vicinal::testing {
 
+/// Whether a GPU reaches the heap (program_on_gpu.hpp): pages that were given back and taken again would not be those it reaches.
+inline bool heap_has_to_stay = false;
+
 /// Lets the address space of this process grow by so little only. What malloc() keeps of blocks that were freed may still serve
 /// those of up to 32 MiB; larger ones come from new address space.
 class TightAddressSpace {
  public:
   explicit TightAddressSpace(std::int64_t room) {
-    malloc_trim(0);
+    if (!heap_has_to_stay) malloc_trim(0);
     std::ifstream statm("/proc/self/statm");
     std::int64_t pages = 0;
     statm >> pages;

@@ -140,8 +140,7 @@ void bring_by_streams(const DriverDouble& gpu, const char* strategy, int count, 
   auto owned = owned_in(numbers(count, 7));
   auto into = into_in(repeated(count, untouched));
   RequestHandle request;
-  SUCCEEDS(
-      vicinal_halo_init(halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
+  SUCCEEDS(vicinal_halo_init(halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
   UsersStream users(gpu);
   for (int round = 0; round < 4; ++round) {
     SUCCEEDS(vicinal_start_on_stream(&request, users.stream()));
