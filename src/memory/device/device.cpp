@@ -138,16 +138,13 @@ void Device::copy_by_kernel(std::byte* to, const std::byte* from, std::size_t by
          stream);
 }
 
-void Device::clear(std::byte* memory, std::size_t bytes, MemoryKind& pinned) {
+void Device::clear(std::byte* memory, std::size_t bytes) {
   void* const stream = set_up_stream();
-  MemoryBlock zeros;
   try {
     if (copies_by_kernels()) {
-      constexpr std::size_t most_at_once = 1 << 20;
-      zeros = MemoryBlock(pinned, std::min(bytes, most_at_once));
-      for (std::size_t done = 0; done < bytes; done += most_at_once) {
-        copy_by_kernel(memory + done, zeros.data(), std::min(bytes - done, most_at_once), stream);
-      }
+      unsigned long long count = bytes;
+      std::array<void*, 2> arguments{&memory, &count};
+      launch(kernel("clear_bytes"), bytes, arguments.data(), stream);
     } else {
       driver_.call(driver_.calls.fill, static_cast<void*>(memory), 0, bytes, stream);
     }

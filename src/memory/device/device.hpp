@@ -80,8 +80,8 @@ class Device {
   [[nodiscard]] static bool copies_by_kernels();
   /// Puts a copy on a stream, between what kernels reach.
   void copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream);
-  /// Puts zeros there, and waits for that; `pinned` is the kind that the device reaches.
-  void clear(std::byte* memory, std::size_t bytes, MemoryKind& pinned);
+  /// Puts zeros in the device's memory, and waits for that.
+  void clear(std::byte* memory, std::size_t bytes);
   /// Finds all kernels, so that none is loaded later: that waits for all streams, and among them those that wait.
   void load_kernels();
   [[nodiscard]] Batches& batches() { return batches_; }

@@ -115,7 +115,7 @@ std::byte* DeviceMemory::allocate(std::size_t bytes) {
   device_.driver().call(device_.driver().calls.allocate, &allocated, bytes);
   auto* const memory = static_cast<std::byte*>(allocated);
   try {
-    device_.clear(memory, bytes, pinned_);
+    device_.clear(memory, bytes);
   } catch (...) {
     release(memory);
     throw;

@@ -91,7 +91,9 @@ bool Job::have_stream_await(std::uintptr_t stream) {
     return true;
   }
   // All steps are put on its stream before the event is, unless the processor has one to do.
-  if (!event_is_set_ || next_ < steps_.size()) return !under_way_ && next_ == steps_.size();
+  if (!event_is_set_ || next_ < steps_.size() || !landings_.empty()) {
+    return !under_way_ && next_ == steps_.size();
+  }
   const Device::Current current(device_);
   device_.driver().call(device_.driver().calls.have_stream_await, waiting, event_, 0U);
   return true;

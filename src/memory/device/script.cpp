@@ -349,7 +349,7 @@ void Writer::reduce_without_kernels(std::span<const CopyRun> runs, Sides inside,
 }  // namespace
 
 std::vector<std::string> kernel_names() {
-  std::vector<std::string> names{"copy_batch"};
+  std::vector<std::string> names{"copy_batch", "clear_bytes"};
   for (std::int64_t part = 1; part <= largest_part; part *= 2) {
     const std::string width = std::to_string(part);
     names.push_back("copy_words_" + width + "_32");
