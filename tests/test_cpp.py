@@ -6,7 +6,7 @@ import os
 
 import pytest
 from counting import Totals, check_cases, check_program
-from launching import BUILD, BUSY_RANKS, MANY_RANKS, ROOT, abi_of, mpis_that_give_way, run_command, run_ranks
+from launching import BUILD, BUSY_RANKS, MANY_RANKS, ROOT, abi_of, mpis_that_give_way, requested_mpis, run_command, run_ranks
 
 # The sanitizers see the MPI library's own leaks, which are not ours to mend.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -19,45 +19,50 @@ def test_unit(totals: Totals) -> None:
     check_cases(run_command([program], {**os.environ, **SANITIZERS}, 280), "vicinal_unit_tests", totals)
 
 
+def run_engine(mpi: str, ranks: int, totals: Totals, cases: str = "", **variables: str) -> None:
+    name = f"vicinal_engine_tests_{abi_of(mpi)}"
+    command = [BUILD / "bin" / name, *([cases] if cases else [])]
+    check_cases(run_ranks(mpi, ranks, command, env={**SANITIZERS, **variables}, timeout=280, check=False), name, totals)
+
+
 @pytest.mark.parametrize("ranks", BUSY_RANKS)
 def test_engine(mpi: str, ranks: int, totals: Totals) -> None:
-    name = f"vicinal_engine_tests_{abi_of(mpi)}"
-    result = run_ranks(mpi, ranks, [BUILD / "bin" / name], env=SANITIZERS, timeout=280, check=False)
-    check_cases(result, name, totals)
+    run_engine(mpi, ranks, totals)
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("ranks", MANY_RANKS)
 @pytest.mark.parametrize("name", mpis_that_give_way())
 def test_engine_on_many_ranks(name: str, ranks: int, totals: Totals) -> None:
-    test_engine(name, ranks, totals)
+    run_engine(name, ranks, totals)
 
 
 @pytest.mark.parametrize("ranks", [5, 12])
 @pytest.mark.parametrize("cases", ["sparse_", "allgather", "alltoallv"])
 def test_collectives_of_all_ranks(mpi: str, cases: str, ranks: int, totals: Totals) -> None:
     """Numbers of ranks that leave uneven regions, and rounds in which not all have something to pass on."""
-    name = f"vicinal_engine_tests_{abi_of(mpi)}"
-    result = run_ranks(mpi, ranks, [BUILD / "bin" / name, cases], env=SANITIZERS, timeout=280, check=False)
-    check_cases(result, name, totals)
+    run_engine(mpi, ranks, totals, cases)
 
 
 @pytest.mark.alone  # 4 ranks of 2 threads
 def test_engine_with_a_progress_thread(mpi: str, totals: Totals) -> None:
-    name = f"vicinal_engine_tests_{abi_of(mpi)}"
-    environment = {**SANITIZERS, "VICINAL_PROGRESS_THREAD": "1"}
-    result = run_ranks(mpi, 4, [BUILD / "bin" / name], env=environment, timeout=280, check=False)
-    check_cases(result, name, totals)
+    run_engine(mpi, 4, totals, VICINAL_PROGRESS_THREAD="1")
 
 
-@pytest.mark.parametrize("ranks", [1, pytest.param(4, marks=pytest.mark.alone)])
-@pytest.mark.parametrize("memory", ["delayed", "device", "device-direct-shared"])
-def test_engine_with_memory_of_jobs(mpi: str, memory: str, ranks: int, totals: Totals) -> None:
-    """All that plans move between the user's memory and their own goes by jobs that finish later."""
-    name = f"vicinal_engine_tests_{abi_of(mpi)}"
-    environment = {**SANITIZERS, "ENGINE_TESTS_MEMORY": memory}
-    result = run_ranks(mpi, ranks, [BUILD / "bin" / name], env=environment, timeout=280, check=False)
-    check_cases(result, name, totals)
+# All that plans move between the user's memory and their own goes by jobs that finish later.
+KINDS_OF_JOBS = ["device", "delayed", "device-direct-shared"]
+
+
+@pytest.mark.parametrize("memory", KINDS_OF_JOBS)
+def test_engine_with_memory_of_jobs(mpi: str, memory: str, totals: Totals) -> None:
+    run_engine(mpi, 1, totals, ENGINE_TESTS_MEMORY=memory)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("name", "memory"), [(requested_mpis()[i % len(requested_mpis())], kind) for i, kind in enumerate(KINDS_OF_JOBS)])
+def test_engine_with_memory_of_jobs_on_ranks(name: str, memory: str, totals: Totals) -> None:
+    """Each kind with one MPI, which has no part in it."""
+    run_engine(name, 4, totals, ENGINE_TESTS_MEMORY=memory)
 
 
 @pytest.mark.parametrize("ranks", [1, 4])

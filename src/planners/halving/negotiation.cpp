@@ -375,6 +375,7 @@ void HalvingNegotiation::accept(int carrier, const DeliveryLetter& letter) {
   for (const CopyRun& run : edge->slots) {
     append_run(runs, {letter.offset + run.source, run.target, run.count});
   }
+  if (runs.empty()) return;  // both ends know that it expects nothing, and that this is a fault
   const Passage& passage = letter.passage;
   if (passage.shared()) looked_at_[carrier].push_back({letter.offset, 0, letter.count});
   const auto [entry, fresh] = delivered_.try_emplace(carrier, transfers_.list.size());
@@ -396,5 +397,4 @@ void HalvingNegotiation::accept(int carrier, const DeliveryLetter& letter) {
 }
 
 }  // namespace halving
-
 }  // namespace vicinal
