@@ -49,6 +49,10 @@ class UsersStream {
     gpu_.driver().call(gpu_.driver().calls.await_event, event);
     gpu_.driver().call(gpu_.driver().calls.destroy_event, event);
   }
+  [[nodiscard]] bool is_idle() {
+    const device::Device::Current current(device_);
+    return gpu_.driver().calls.query_stream.function(stream_) == device::success;
+  }
   /// Waits for all that is on it, whatever fails.
   void try_await() {
     while (true) {

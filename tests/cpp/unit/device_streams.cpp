@@ -67,8 +67,10 @@ TEST(nobody_waits_for_a_stream_that_is_followed) {
   users.be_followed(source);
   CHECK(!begin(*job, source, target));
   for (int poll = 0; poll < 20; ++poll) CHECK(!job->poll());
-  // Setting up another one does not, either.
-  const auto later = copy_of_four(gpu.memory());
+  // Setting up another one does not, either, with lists that are copied there.
+  const CopyRun apart[]{{1, 0, 1}, {3, 1, 1}, {0, 2, 1}};
+  const auto later = gpu.memory().prepare_copy(apart, 8, {true, true});
+  CHECK(!users.is_idle());
   for (int poll = 0; poll < 20; ++poll) CHECK(!job->poll());
   gpu.set("hold", 0);
   finish(*job);
