@@ -667,8 +667,8 @@ VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
  * of by a later wait, test or start of the request, or start of the halo; `stream` goes on all the same. Of requests whose
  * buffers lie on no GPU, or with partitions, and of nonblocking calls, this is vicinal_wait.
  * A stream that waits so occupies one of the queues that the GPU's driver has for the process's streams
- * (CUDA_DEVICE_MAX_CONNECTIONS; 8, and 2 under NVIDIA's MPS, unless it is set): where as many might wait but one, the
- * process waits. Where `stream` is being captured into a graph, the execution must have been started by it.
+ * (CUDA_DEVICE_MAX_CONNECTIONS; 8, and 2 under NVIDIA's MPS, unless it is set): where more than half as many might wait, of
+ * two one, the process waits. Where `stream` is being captured into a graph, the execution must have been started by it.
  * Local. Errors: as vicinal_wait. */
 VICINAL_API int vicinal_wait_on_stream(vicinal_request* request, void* stream);
 
@@ -678,7 +678,8 @@ VICINAL_API int vicinal_wait_on_stream(vicinal_request* request, void* stream);
  * graph, each launch of the graph executes the request, which is then the graph's alone until it is freed: so must be
  * its end, by vicinal_wait_on_stream; one launch is to end before the next begins; a fault is told of by vicinal_test and
  * vicinal_wait afterwards; the graph must not be launched any more when the request is freed; all ranks launch equally often;
- * and exchanges that may be under way at once must be fewer than the queues of vicinal_wait_on_stream. Local. Errors:
+ * and exchanges that may be under way at once must be at most half the queues of vicinal_wait_on_stream. Where streams wait for
+ * several, all ranks begin them in the same order. Local. Errors:
  * MPI_ERR_REQUEST where the request is not persistent, or in flight; that of an execution before which nobody was told of, and
  * this one is begun all the same; MPI_ERR_UNSUPPORTED_OPERATION without MPI_THREAD_MULTIPLE, with
  * partitions, with AMD's GPUs, and where the process uses none. */

@@ -70,8 +70,8 @@ void ExecutionRequest::start_from(std::uintptr_t stream) {
           "a stream was to start a request, but this process uses no GPU");
   require(
       can_stream(*kind), Fault::unsupported, "a stream was to start a request. ",
-      "That needs MPI_THREAD_MULTIPLE, with which a thread begins what the stream asks for, and a "
-      "CUDA driver of version 11.7 or later");
+      "That needs MPI_THREAD_MULTIPLE, with which a thread begins what the stream asks for, a CUDA "
+      "driver of version 11.7 or later, and kernels; VICINAL_LOG=info says why there are none");
   streamed_->begin_from(stream);
   see_to_streams();
   // That of an execution before, which others know nothing of.

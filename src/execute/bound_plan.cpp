@@ -58,6 +58,13 @@ BoundPlan::BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan
   take_up(direct_);
 }
 
+BoundPlan::~BoundPlan() {
+  // Jobs that are under way touch the slots.
+  copies_.clear();
+  reductions_.clear();
+  retire(std::move(far_), communicator_);
+}
+
 void BoundPlan::choose_graph(const Binding& binding) {
   MemoryKind& source = kind_of(binding.source);
   MemoryKind& target = kind_of(binding.target);

@@ -35,6 +35,7 @@ class BoundPlan {
             DeviceChoice choice);
   BoundPlan(const BoundPlan&) = delete;
   BoundPlan& operator=(const BoundPlan&) = delete;
+  ~BoundPlan();
 
   [[nodiscard]] bool is_bound_to(const Binding& binding) const {
     return bound_ == Bound::entirely && binding == binding_;

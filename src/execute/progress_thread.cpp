@@ -22,8 +22,6 @@ namespace vicinal {
 
 namespace {
 
-thread_local bool is_this = false;
-
 /// It calls MPI only while something is active, or a dump is
 /// asked for.
 class ProgressThread {
@@ -60,7 +58,6 @@ class ProgressThread {
 
  private:
   void run() {
-    is_this = true;
     mpi::Backoff backoff(
         mpi::Backoff::Naps::short_ones);  // its looks are short, and a program may count on it soon
     while (!stop_) {
@@ -114,8 +111,6 @@ std::atomic<bool> needed = false;  ///< whatever the environment says
 }();
 
 }  // namespace
-
-bool on_progress_thread() { return is_this; }
 
 void wake_progress_thread() { progress_thread().wake(); }
 

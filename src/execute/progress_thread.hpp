@@ -18,7 +18,5 @@ void need_progress_thread();
 bool run_progress_thread();
 /// Something has begun to go on beside the program.
 void wake_progress_thread();
-/// Whether the caller is that thread.
-[[nodiscard]] bool on_progress_thread();
 
 }  // namespace vicinal

@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "base/guarded.hpp"
 #include "base/log.hpp"
-#include "execute/progress_thread.hpp"
 #include "memory/pages.hpp"
 #include "mpi/chores.hpp"
 
@@ -43,11 +42,20 @@ struct Retired {
   std::unique_ptr<OwnedArea> areas[3] = {};
 };
 
+/// Slots of others that are open, or whose pages are admitted, and what they lie in.
+struct RetiredVisits {
+  std::shared_ptr<mpi::Communicator> communicator;
+  std::vector<FarSlot> slots;
+};
+
 /// Never destroyed: the communicators that it keeps alive must not outlive their own library's static
-/// objects in the wrong order.
+/// objects in the wrong order. Beside slots that peers may still use it has what must not be given back while streams may
+/// wait for exchanges: whoever does that waits for the streams.
 struct RetiredSlots {
   Mutex mutex;
   std::vector<Retired> slots VICINAL_GUARDED_BY(mutex);
+  std::vector<RetiredVisits> visits VICINAL_GUARDED_BY(mutex);
+  std::vector<std::unique_ptr<OwnedArea>> areas VICINAL_GUARDED_BY(mutex);
 };
 
 RetiredSlots& retired() {
@@ -66,18 +74,36 @@ Error size_fault(std::int64_t mine, std::int64_t theirs) {
 }
 
 bool sweep_retired() {
-  std::vector<Retired>
-      done;  // destroyed without the lock: what they hold may be the last of its kind
+  // Destroyed without the lock: what they hold may be the last of its kind.
+  std::vector<Retired> done;
+  std::vector<RetiredVisits> visits;
+  std::vector<std::unique_ptr<OwnedArea>> areas;
   const Lock lock(retired().mutex);
   auto& slots = retired().slots;
-  // What streams wait for is brought on by that thread.
-  if (on_progress_thread() && streams_may_wait()) return slots.empty();
+  if (streams_may_wait()) {
+    return slots.empty() && retired().visits.empty() && retired().areas.empty();
+  }
+  visits.swap(retired().visits);
+  areas.swap(retired().areas);
   const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
     return !slot.view.all_reached(slot.last) || slot.view.is_open();
   });
   std::move(end, slots.end(), std::back_inserter(done));
   slots.erase(end, slots.end());
   return slots.empty();
+}
+
+void retire(std::vector<FarSlot> slots, std::shared_ptr<mpi::Communicator> communicator) noexcept {
+  if (!streams_may_wait()) return;
+  try {
+    {
+      const Lock lock(retired().mutex);
+      retired().visits.push_back({std::move(communicator), std::move(slots)});
+    }
+    mpi::leave_chore(sweep_retired);
+  } catch (const std::exception&) {
+    // Without memory to remember them they are given back now, and streams waited for.
+  }
 }
 
 SlotView::SlotView(std::byte* header, int channel)
@@ -197,7 +223,8 @@ void OwnedArea::announce(Announcement& line) const {
 }
 
 OwnedSlot::~OwnedSlot() {
-  if (header_ == nullptr || (view_.all_reached(last_) && !view_.is_open())) return;
+  if (header_ == nullptr) return;
+  if (view_.all_reached(last_) && !view_.is_open() && !streams_may_wait()) return;
   try {
     {
       const Lock lock(retired().mutex);
@@ -246,17 +273,30 @@ void OwnedSlot::replace(std::unique_ptr<OwnedArea> area, std::int64_t generation
   element_bytes_ = element_bytes;
 }
 
+void OwnedSlot::give_back(std::unique_ptr<OwnedArea> area) noexcept {
+  if (area == nullptr || !streams_may_wait()) return;
+  try {
+    {
+      const Lock lock(retired().mutex);
+      retired().areas.push_back(std::move(area));
+    }
+    mpi::leave_chore(sweep_retired);
+  } catch (const std::exception&) {
+    // As above.
+  }
+}
+
 bool OwnedSlot::announce(std::int64_t generation) {
   Announcement& line = view_.line();
   if (!announced_) {
     // Peers that have not even found the area before would never find it once it is replaced.
     if (before_ && !view_.all_reached(replaced_ - 1)) return false;
-    older_.reset();
+    give_back(std::move(older_));
     current_->announce(line);
     line.element_bytes = element_bytes_;
     announced_ = true;
   } else if (before_ && view_.all_reached(replaced_) && !before_->is_open(view_)) {
-    before_.reset();
+    give_back(std::move(before_));
   }
   last_ = generation;
   line.current.store(generation, std::memory_order_release);
@@ -321,11 +361,11 @@ void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
     std::rotate(known, known + 1, opened_.end());
   } else {
     MemoryKind& kind = opener(line, visitor);
-    if (opened_.size() == most_opened) {
+    while (opened_.size() >= most_opened && !streams_may_wait()) {
       opened_.front().kind->close_shared(opened_.front().memory);
       opened_.erase(opened_.begin());
     }
-    opened_.reserve(most_opened);
+    opened_.reserve(std::max(most_opened, opened_.size() + 1));
     try {
       opened_.push_back({line.ticket, &kind, kind.open_shared(line.ticket)});
     } catch (const Error& error) {

@@ -208,6 +208,8 @@ class OwnedSlot {
  private:
   void replace(std::unique_ptr<OwnedArea> area, std::int64_t generation,
                std::int64_t element_bytes);
+  /// Now, or once no stream may wait for an exchange.
+  static void give_back(std::unique_ptr<OwnedArea> area) noexcept;
 
   std::shared_ptr<SlotHeader> header_;
   SlotView view_;
@@ -297,6 +299,9 @@ class FarSlot {
 
 /// What a rank is told that finds another element size than its own.
 [[nodiscard]] Error size_fault(std::int64_t mine, std::int64_t theirs);
+
+/// Whoever has visited slots leaves them: now, or once no stream may wait for an exchange.
+void retire(std::vector<FarSlot> slots, std::shared_ptr<mpi::Communicator> communicator) noexcept;
 
 /// Gives back what is retired and no longer needed; whether nothing is left. Local and quick.
 bool sweep_retired();

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "memory/device/device.hpp"
+#include "memory/device/gate.hpp"
 #include "memory/device/script.hpp"
 
 namespace vicinal::device {
@@ -97,9 +98,10 @@ void Batches::launch_kernel(Batch& batch) {
 void Batches::put(Batch& batch) {
   const Driver& driver = device_.driver();
   batch.stream = device_.stream();
+  const Gate::Putting putting;
   try {
     // The driver's copies may be in the queue of a stream that waits for this one.
-    if (batch.users == 1 && only(batch).is_plain() && !Device::copies_by_kernels()) {
+    if (batch.users == 1 && only(batch).is_plain() && !device_.copies_by_kernels()) {
       const Move& move = only(batch);
       driver.copy(move.to, move.from, move.count * move.width, batch.stream);
     } else {

@@ -128,7 +128,7 @@ void* Device::stream() {
   return at(0);
 }
 
-bool Device::copies_by_kernels() { return Gate::any_may_hold(); }
+bool Device::copies_by_kernels() { return Gate::any_may_hold() && has_kernels(); }
 
 void Device::copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream) {
   Move move = plain_move(from, to, bytes);
@@ -141,6 +141,7 @@ void Device::copy_by_kernel(std::byte* to, const std::byte* from, std::size_t by
 void Device::clear(std::byte* memory, std::size_t bytes) {
   void* const stream = set_up_stream();
   try {
+    const Gate::Putting putting;
     if (copies_by_kernels()) {
       unsigned long long count = bytes;
       std::array<void*, 2> arguments{&memory, &count};
@@ -253,6 +254,16 @@ bool Device::has_kernels() {
     });
   }
   return module_ != nullptr;
+}
+
+bool Device::kernels_reach(const std::byte* address) const {
+  const Place place = driver_.locate(address);
+  if (place.kind != Place::Kind::pinned) return place.kind != Place::Kind::unknown;
+  void* seen = nullptr;
+  auto* const memory = const_cast<std::byte*>(address);
+  const Status status =
+      driver_.calls.seen_from_device.function(&seen, static_cast<void*>(memory), 0U);
+  return status == success && seen == memory;
 }
 
 void Device::load_kernels() {

@@ -77,7 +77,9 @@ class Device {
   [[nodiscard]] void* stream();
   /// Whether a stream of the program's may wait for an exchange: copies of the driver's may be in the queue of that, and are to be
   /// kernels', which go on. To be asked once for each.
-  [[nodiscard]] static bool copies_by_kernels();
+  [[nodiscard]] bool copies_by_kernels();
+  /// Whether kernels see that at this address.
+  [[nodiscard]] bool kernels_reach(const std::byte* address) const;
   /// Puts a copy on a stream, between what kernels reach.
   void copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream);
   /// Puts zeros in the device's memory, and waits for that.

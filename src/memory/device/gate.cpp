@@ -39,6 +39,7 @@ int most_waiting() {
 std::atomic<int> holding = 0;   ///< gates at which a stream waits
 std::atomic<int> captured = 0;  ///< gates that are part of graphs
 std::atomic<int> may_hold = 0;  ///< gates at which one does or will wait
+std::atomic<int> putting = 0;   ///< threads that act on there being none of these
 
 }  // namespace
 
@@ -73,7 +74,10 @@ bool Gate::is_passed() const {
   return passed().load(std::memory_order_acquire) == held_for_;
 }
 
-bool Gate::any_may_hold() { return may_hold.load(std::memory_order_relaxed) > 0; }
+bool Gate::any_may_hold() { return may_hold.load() > 0; }
+
+Gate::Putting::Putting() { ++putting; }
+Gate::Putting::~Putting() { --putting; }
 
 void Gate::note_state() {
   const bool now = captured_ || holds_ || asks_ != heard_;
@@ -162,6 +166,8 @@ bool Gate::hold(std::uintptr_t stream, std::uint32_t number) {
     return true;
   }
   if (!reserve(held, number)) return false;
+  // Whoever has seen that no stream may wait puts what that allows before this one does; whoever looks now sees that it may.
+  while (putting.load() > 0) std::this_thread::yield();
   const Calls& calls = device_.driver().calls;
   try {
     device_.driver().call(calls.await_word, held, static_cast<void*>(&opened()), number, at_least);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "memory/device/device_memory.hpp"
+#include "memory/device/gate.hpp"
 #include "memory/device/reach.hpp"
 
 namespace vicinal::device {
@@ -60,7 +61,8 @@ void Job::fill_tables(std::span<const std::byte> tables) {
   MemoryBlock reached;  // where a kernel does
   try {
     std::byte* const to = scratch_.data() + tables_at_;
-    if (Device::copies_by_kernels()) {
+    const Gate::Putting putting;
+    if (device_.copies_by_kernels()) {
       reached = MemoryBlock(pinned_kind_, tables.size());
       std::copy(tables.begin(), tables.end(), reached.data());
       device_.copy_by_kernel(to, reached.data(), tables.size(), stream);
@@ -221,20 +223,20 @@ void Job::issue(const Step& step) {
 void Job::put(const Transfer& step) {
   const std::byte* from = at(step.from);
   std::byte* to = at(step.to);
-  if (!Device::copies_by_kernels()) {
+  const Gate::Putting putting;
+  if (!device_.copies_by_kernels()) {
     return device_.driver().copy(to, from, step.bytes, stream_);
   }
-  const auto is_pageable = [this](const std::byte* address) {
-    return device_.driver().locate(address).kind == Place::Kind::unknown;
-  };
-  const bool detours = is_pageable(from) || is_pageable(to);
+  const bool leaves = device_.kernels_reach(from), arrives = device_.kernels_reach(to);
   MemoryBlock& detour = detours_[next_];
-  if (detours && detour.size() < step.bytes) detour = MemoryBlock(pinned_kind_, step.bytes);
-  if (is_pageable(from)) {
+  if (!(leaves && arrives) && detour.size() < step.bytes) {
+    detour = MemoryBlock(pinned_kind_, step.bytes);
+  }
+  if (!leaves) {
     std::copy_n(from, step.bytes, detour.data());
     from = detour.data();
   }
-  if (is_pageable(to)) {
+  if (!arrives) {
     landings_.push_back({detour.data(), to, step.bytes});
     to = detour.data();
   }

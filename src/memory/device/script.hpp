@@ -27,7 +27,7 @@ struct Spot {
   std::int64_t offset = 0;  ///< in bytes
 };
 
-/// A copy of the driver's.
+/// A copy of the driver's, or a kernel's in its place.
 struct Transfer {
   Spot from, to;
   std::size_t bytes = 0;

@@ -1,6 +1,7 @@
 // Exchanges that streams of a GPU begin, and whose end they wait for, with the process elsewhere; and graphs of these.
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -183,6 +184,39 @@ TEST(a_stream_waits_for_what_begins_when_the_process_is_elsewhere) {
       CHECK(given.has(filled(round)));
     }
   });
+}
+
+TEST(what_is_freed_while_a_stream_waits_holds_nobody_up) {
+  for (const char* const way : {"staged", "shared"}) {
+    const Variable by("VICINAL_DEVICE_WAY", way);
+    with_streams([](const DriverDouble& gpu) {
+      Persistent given(gpu, "direct");
+      UsersStream users(gpu);
+      for (int round = 1; round <= 3; ++round) {
+        // By slots that jobs reach, of which each rank visits others'.
+        auto gone = std::make_unique<Persistent>(gpu, "aggregate");
+        SUCCEEDS(vicinal_start(&gone->request));
+        SUCCEEDS(vicinal_wait(&gone->request));
+        if (given.rank == 0) {
+          users.fill(given.owned, round);
+          users.await();
+        } else {
+          SUCCEEDS(vicinal_start(&given.request));
+          SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+          users.copy(given.later, given.into);
+        }
+        gone.reset();
+        // Rank 0 begins what streams wait for only once all others have come here.
+        MPI_Barrier(given.comm);
+        if (given.rank == 0) {
+          SUCCEEDS(vicinal_start(&given.request));
+          SUCCEEDS(vicinal_wait(&given.request));
+        }
+        users.await();
+        CHECK(given.has(filled(round)));
+      }
+    });
+  }
 }
 
 TEST(a_request_stays_as_long_as_its_stream_looks_at_it) {
