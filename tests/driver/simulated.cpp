@@ -320,11 +320,7 @@ Status destroy_graph(void* graph) {
 
 void put_wait(void* stream, const std::uint32_t* word, std::uint32_t value, bool is_exact) {
   const Lock lock(mutex());
-  Task task;
-  task.word = word;
-  task.value = value;
-  task.is_exact = is_exact;
-  push_or_capture(stream, std::move(task));
+  push_or_capture(stream, {0, nullptr, nullptr, 0, word, value, is_exact});
 }
 
 Status record(void* event, void* stream) {

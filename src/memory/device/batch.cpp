@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "memory/device/device.hpp"
 #include "memory/device/gate.hpp"
-#include "memory/device/script.hpp"
+#include "memory/device/kernel_names.hpp"
 
 namespace vicinal::device {
 

@@ -10,8 +10,8 @@
 #include "base/log.hpp"
 #include "memory/device/compiler.hpp"
 #include "memory/device/gate.hpp"
+#include "memory/device/kernel_names.hpp"
 #include "memory/device/move.hpp"
-#include "memory/device/script.hpp"
 
 namespace vicinal::device {
 

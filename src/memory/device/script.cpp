@@ -1,20 +1,19 @@
 #include "memory/device/script.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "memory/device/kernel_names.hpp"
+
 namespace vicinal::device {
 
 namespace {
 
 constexpr std::size_t table_alignment = 16;
-/// The largest part that kernels move at a time.
-constexpr std::int64_t largest_part = 16;
 /// Long runs are cut, so that teams have alike to do.
 constexpr std::int64_t longest_piece = 16 * 1024;
 
@@ -97,33 +96,6 @@ Index place_of(const Runs& distinct, Index target) {
                        [](Index wanted, const CopyRun& run) { return wanted < run.source; });
   const CopyRun& run = *std::prev(after);
   return run.target + target - run.source;
-}
-
-/// How kernels see an element type.
-struct ValueType {
-  ElementType type;
-  const char* name;       ///< "" for those without an order
-  const char* summed_as;  ///< integers wrap around; complex values are two real ones
-  int bytes;              ///< of what is summed
-};
-constexpr std::array value_types = std::to_array<ValueType>({
-    {ElementType::int8, "int8", "uint8", 1},
-    {ElementType::int16, "int16", "uint16", 2},
-    {ElementType::int32, "int32", "uint32", 4},
-    {ElementType::int64, "int64", "uint64", 8},
-    {ElementType::uint8, "uint8", "uint8", 1},
-    {ElementType::uint16, "uint16", "uint16", 2},
-    {ElementType::uint32, "uint32", "uint32", 4},
-    {ElementType::uint64, "uint64", "uint64", 8},
-    {ElementType::float32, "float32", "float32", 4},
-    {ElementType::float64, "float64", "float64", 8},
-    {ElementType::complex64, "", "float32", 4},
-    {ElementType::complex128, "", "float64", 8},
-});
-
-const ValueType& value_type(ElementType type) {
-  return *std::find_if(value_types.begin(), value_types.end(),
-                       [type](const ValueType& it) { return it.type == type; });
 }
 
 struct ValuePair;
@@ -347,23 +319,6 @@ void Writer::reduce_without_kernels(std::span<const CopyRun> runs, Sides inside,
 }
 
 }  // namespace
-
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names{"copy_batch", "clear_bytes"};
-  for (std::int64_t part = 1; part <= largest_part; part *= 2) {
-    const std::string width = std::to_string(part);
-    names.push_back("copy_words_" + width + "_32");
-    names.push_back("copy_words_" + width + "_64");
-    names.push_back("copy_pieces_" + width);
-  }
-  for (const ValueType& type : value_types) {
-    names.push_back(std::string("reduce_sum_") + type.summed_as);
-    if (*type.name == '\0') continue;
-    names.push_back(std::string("reduce_min_") + type.name);
-    names.push_back(std::string("reduce_max_") + type.name);
-  }
-  return names;
-}
 
 Script copy_script(std::span<const CopyRun> runs, std::size_t element_bytes, Sides inside,
                    bool kernels) {

@@ -82,10 +82,6 @@ struct Script {
   std::size_t pinned_bytes = 0;
 };
 
-/// The kernels that scripts and batches use, but for one that not all architectures have.
-[[nodiscard]] std::vector<std::string> kernel_names();
-inline constexpr const char* telling_kernel = "copy_batch_few";
-
 /// Copies as compile() of memory/kernels.hpp does; so do targets that overlap.
 [[nodiscard]] Script copy_script(std::span<const CopyRun> runs, std::size_t element_bytes,
                                  Sides inside, bool kernels);

@@ -1,0 +1,111 @@
+// What of slots is given back later than those who had it go: their peers, or streams of the program's, are not done.
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/guarded.hpp"
+#include "execute/slots.hpp"
+#include "mpi/chores.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// A slot whose channel is gone but whose peers may still write its flags, and use its areas.
+struct Retired {
+  SlotView view;
+  std::int64_t last = 0;
+  std::shared_ptr<SlotHeader> header;
+  std::unique_ptr<OwnedArea> areas[3] = {};
+};
+
+/// Slots of others that are open, or whose pages are admitted, and what they lie in.
+struct RetiredVisits {
+  std::shared_ptr<mpi::Communicator> communicator;
+  std::vector<FarSlot> slots;
+};
+
+/// Never destroyed: the communicators that it keeps alive must not outlive their own library's static
+/// objects in the wrong order. Beside slots that peers may still use it has what must not be given back while streams may
+/// wait for exchanges: whoever does that waits for the streams.
+struct RetiredSlots {
+  Mutex mutex;
+  std::vector<Retired> slots VICINAL_GUARDED_BY(mutex);
+  std::vector<RetiredVisits> visits VICINAL_GUARDED_BY(mutex);
+  std::vector<std::unique_ptr<OwnedArea>> areas VICINAL_GUARDED_BY(mutex);
+};
+
+RetiredSlots& retired() {
+  static auto* const instance = new RetiredSlots;
+  return *instance;
+}
+
+}  // namespace
+
+bool sweep_retired() {
+  // Destroyed without the lock: what they hold may be the last of its kind.
+  std::vector<Retired> done;
+  std::vector<RetiredVisits> visits;
+  std::vector<std::unique_ptr<OwnedArea>> areas;
+  const Lock lock(retired().mutex);
+  auto& slots = retired().slots;
+  if (streams_may_wait()) {
+    return slots.empty() && retired().visits.empty() && retired().areas.empty();
+  }
+  visits.swap(retired().visits);
+  areas.swap(retired().areas);
+  const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
+    return !slot.view.all_reached(slot.last) || slot.view.is_open();
+  });
+  std::move(end, slots.end(), std::back_inserter(done));
+  slots.erase(end, slots.end());
+  return slots.empty();
+}
+
+void retire(std::vector<FarSlot> slots, std::shared_ptr<mpi::Communicator> communicator) noexcept {
+  if (!streams_may_wait()) return;
+  try {
+    {
+      const Lock lock(retired().mutex);
+      retired().visits.push_back({std::move(communicator), std::move(slots)});
+    }
+    mpi::leave_chore(sweep_retired);
+  } catch (const std::exception&) {
+    // Without memory to remember them they are given back now, and streams waited for.
+  }
+}
+
+OwnedSlot::~OwnedSlot() {
+  if (header_ == nullptr) return;
+  if (view_.all_reached(last_) && !view_.is_open() && !streams_may_wait()) return;
+  try {
+    {
+      const Lock lock(retired().mutex);
+      retired().slots.push_back({view_,
+                                 last_,
+                                 std::move(header_),
+                                 {std::move(current_), std::move(before_), std::move(older_)}});
+    }
+    mpi::leave_chore(sweep_retired);
+  } catch (const std::exception&) {
+    // Without memory to remember it, it is given back with a later one, or stays.
+  }
+}
+
+void OwnedSlot::give_back(std::unique_ptr<OwnedArea> area) noexcept {
+  if (area == nullptr || !streams_may_wait()) return;
+  try {
+    {
+      const Lock lock(retired().mutex);
+      retired().areas.push_back(std::move(area));
+    }
+    mpi::leave_chore(sweep_retired);
+  } catch (const std::exception&) {
+    // As above.
+  }
+}
+
+}  // namespace vicinal

@@ -1,0 +1,142 @@
+// What goes on beside streams of a GPU that wait for exchanges, and is not to wait for them.
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "streamed_requests.hpp"
+
+namespace vicinal {
+
+using namespace testing;
+
+namespace {
+
+/// Rank 0's numbers, which all others need, from and to arrays of some kind, again and again.
+template <class Owned, class Into>
+void bring_by_streams(const DriverDouble& gpu, const char* strategy, int count, Owned owned_in,
+                      Into into_in) {
+  const int rank = world_rank();
+  const Duplicate comm;
+  HaloHandle halo;
+  const Hints hints{{"vicinal_strategy", strategy}, {"vicinal_regions", "node"}};
+  const auto needed = numbers(rank == 0 ? 0 : count, 0);
+  SUCCEEDS(vicinal_halo_create(comm, 0, rank == 0 ? count : 0,
+                               static_cast<std::int64_t>(needed.size()), needed.data(), hints,
+                               &halo));
+  auto owned = owned_in(numbers(count, 7));
+  auto into = into_in(repeated(count, untouched));
+  RequestHandle request;
+  SUCCEEDS(vicinal_halo_init(halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
+  UsersStream users(gpu);
+  for (int round = 0; round < 4; ++round) {
+    SUCCEEDS(vicinal_start_on_stream(&request, users.stream()));
+    SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
+  }
+  users.await();
+  if (rank != 0) CHECK(into.values() == numbers(count, 7));
+}
+
+}  // namespace
+
+TEST(what_a_stream_begins_may_be_large_and_have_one_side_in_the_hosts_memory) {
+  const int here = 0;
+  if (!kind_of(&here).is_reachable()) skip("needs the host's memory");
+  with_streams([](const DriverDouble& gpu) {
+    const auto there = arrays_of(gpu.memory());
+    const auto in_host = [](std::vector<std::int64_t> values) { return HostArray(values); };
+    for (const char* const strategy : {"direct", "aggregate"}) {
+      for (const int count : {5, 50'000}) {
+        bring_by_streams(gpu, strategy, count, there, there);
+        bring_by_streams(gpu, strategy, count, there, in_host);
+        bring_by_streams(gpu, strategy, count, in_host, there);
+      }
+    }
+  });
+}
+
+TEST(what_is_freed_while_a_stream_waits_holds_nobody_up) {
+  for (const char* const way : {"staged", "shared"}) {
+    const Variable by("VICINAL_DEVICE_WAY", way);
+    with_streams([](const DriverDouble& gpu) {
+      Persistent given(gpu, "direct");
+      UsersStream users(gpu);
+      for (int round = 1; round <= 3; ++round) {
+        // By slots that jobs reach, of which each rank visits others'.
+        auto gone = std::make_unique<Persistent>(gpu, "aggregate");
+        SUCCEEDS(vicinal_start(&gone->request));
+        SUCCEEDS(vicinal_wait(&gone->request));
+        if (given.rank == 0) {
+          users.fill(given.owned, round);
+          users.await();
+        } else {
+          SUCCEEDS(vicinal_start(&given.request));
+          SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+          users.copy(given.later, given.into);
+        }
+        gone.reset();
+        // Rank 0 begins what streams wait for only once all others have come here.
+        MPI_Barrier(given.comm);
+        if (given.rank == 0) {
+          SUCCEEDS(vicinal_start(&given.request));
+          SUCCEEDS(vicinal_wait(&given.request));
+        }
+        users.await();
+        CHECK(given.has(filled(round)));
+      }
+    });
+  }
+}
+
+TEST(what_follows_a_stream_that_waits_does_not_keep_it_waiting) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent given(gpu, "direct");
+    DeviceArray second(gpu.memory(), repeated(4, untouched));
+    UsersStream users(gpu);
+    for (int round = 1; round <= 3; ++round) {
+      // So that the others' streams wait when they are followed.
+      if (given.rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      if (given.rank == 0) users.fill(given.owned, round);
+      if (given.rank == 0) users.await();
+      SUCCEEDS(vicinal_start(&given.request));
+      SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+      SUCCEEDS(vicinal_follow_stream(given.into.data(), users.stream()));
+      vicinal_request request = nullptr;
+      SUCCEEDS(vicinal_halo_start(given.halo, given.owned.data(), second.data(), 1, MPI_INT64_T,
+                                  &request));
+      SUCCEEDS(vicinal_wait(&request));
+      if (given.rank != 0) users.copy(given.later, given.into);
+      users.await();
+      CHECK(given.has(filled(round)));
+      if (given.rank != 0) CHECK(second.values() == repeated(4, filled(round)));
+      MPI_Barrier(given.comm);
+    }
+  });
+}
+
+TEST(streams_that_wait_leave_a_queue_to_others) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent first(gpu, "direct"), second(gpu, "direct");
+    UsersStream one(gpu), two(gpu);
+    for (int round = 1; round <= 3; ++round) {
+      if (first.rank == 0) one.fill(first.owned, round);
+      if (first.rank == 0) two.fill(second.owned, round + 10);
+      SUCCEEDS(vicinal_start_on_stream(&first.request, one.stream()));
+      SUCCEEDS(vicinal_start_on_stream(&second.request, two.stream()));
+      // Somebody must have the double's streams go on until the process need not wait.
+      one.ask();
+      two.ask();
+      SUCCEEDS(vicinal_wait_on_stream(&first.request, one.stream()));
+      SUCCEEDS(vicinal_wait_on_stream(&second.request, two.stream()));
+      if (first.rank != 0) one.copy(first.later, first.into);
+      if (first.rank != 0) two.copy(second.later, second.into);
+      one.await();
+      two.await();
+      CHECK(first.has(filled(round)));
+      CHECK(second.has(filled(round + 10)));
+    }
+  });
+}
+
+}  // namespace vicinal
