@@ -58,7 +58,7 @@ def test_tests_that_are_ended_leave_nothing(sign: signal.Signals, way: list[str]
     try:
         # The tests and what the first of them started; or who has workers, these, and what they started.
         begun = 5 if way else 2
-        assert wait_until(lambda: len(processes_with(mark, MARK)) >= begun, 60), "the test did not start"
+        assert wait_until(lambda: len(processes_with(mark, MARK)) == begun, 60), "the test did not start"
         process.send_signal(sign)
         process.wait(60)
         assert wait_until(lambda: not processes_with(mark, MARK), 10), "a process was left behind"

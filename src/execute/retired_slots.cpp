@@ -43,6 +43,17 @@ RetiredSlots& retired() {
   return *instance;
 }
 
+/// Has it given back by a chore. Without memory to remember it, it goes now, or with a later one.
+template <class Item>
+void give_back_later(std::vector<Item> RetiredSlots::* list, Item item) noexcept try {
+  {
+    const Lock lock(retired().mutex);
+    (retired().*list).push_back(std::move(item));
+  }
+  mpi::leave_chore(sweep_retired);
+} catch (const std::exception&) {
+}
+
 }  // namespace
 
 bool sweep_retired() {
@@ -67,45 +78,22 @@ bool sweep_retired() {
 
 void retire(std::vector<FarSlot> slots, std::shared_ptr<mpi::Communicator> communicator) noexcept {
   if (!streams_may_wait()) return;
-  try {
-    {
-      const Lock lock(retired().mutex);
-      retired().visits.push_back({std::move(communicator), std::move(slots)});
-    }
-    mpi::leave_chore(sweep_retired);
-  } catch (const std::exception&) {
-    // Without memory to remember them they are given back now, and streams waited for.
-  }
+  give_back_later(&RetiredSlots::visits, {std::move(communicator), std::move(slots)});
 }
 
 OwnedSlot::~OwnedSlot() {
   if (header_ == nullptr) return;
   if (view_.all_reached(last_) && !view_.is_open() && !streams_may_wait()) return;
-  try {
-    {
-      const Lock lock(retired().mutex);
-      retired().slots.push_back({view_,
-                                 last_,
-                                 std::move(header_),
-                                 {std::move(current_), std::move(before_), std::move(older_)}});
-    }
-    mpi::leave_chore(sweep_retired);
-  } catch (const std::exception&) {
-    // Without memory to remember it, it is given back with a later one, or stays.
-  }
+  give_back_later(&RetiredSlots::slots,
+                  {view_,
+                   last_,
+                   std::move(header_),
+                   {std::move(current_), std::move(before_), std::move(older_)}});
 }
 
 void OwnedSlot::give_back(std::unique_ptr<OwnedArea> area) noexcept {
   if (area == nullptr || !streams_may_wait()) return;
-  try {
-    {
-      const Lock lock(retired().mutex);
-      retired().areas.push_back(std::move(area));
-    }
-    mpi::leave_chore(sweep_retired);
-  } catch (const std::exception&) {
-    // As above.
-  }
+  give_back_later(&RetiredSlots::areas, std::move(area));
 }
 
 }  // namespace vicinal

@@ -53,30 +53,21 @@ ENTRY hipSetDevice(int device) {
 ENTRY hipMalloc(void** memory, std::size_t bytes) {
   return entered([=] { return allocate(Kind::device, current, bytes, memory); }, out_of_memory);
 }
-ENTRY hipFree(void* memory) {
-  await_words();
-  return release(memory);
-}
+ENTRY hipFree(void* memory) { return release(memory); }
 ENTRY hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
   return entered([=] { return allocate(Kind::pinned, current, bytes, memory); }, out_of_memory);
 }
-ENTRY hipHostFree(void* memory) {
-  await_words();
-  return release(memory);
-}
+ENTRY hipHostFree(void* memory) { return release(memory); }
 ENTRY hipHostRegister(void* memory, std::size_t bytes, unsigned flags) {
   return entered([=] { return flags == 3 ? admit(memory, bytes) : invalid_value; });
 }
-ENTRY hipHostUnregister(void* memory) {
-  await_words();
-  return dismiss(memory);
-}
+ENTRY hipHostUnregister(void* memory) { return dismiss(memory); }
 ENTRY hipHostGetDevicePointer(void** seen, void* memory, unsigned) {
   return entered([=] { return see(seen, memory); });
 }
 ENTRY hipMemsetAsync(void* memory, int value, std::size_t bytes, void* stream) {
   return entered([=] {
-    put(stream, [=] { return fill(memory, value, bytes); }, Queue::of_others);
+    put(stream, [=] { return fill(memory, value, bytes); });
     return success;
   });
 }
@@ -84,7 +75,7 @@ ENTRY hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind, vo
   return entered([=] {
     if (kind != default_kind) return invalid_value;
     count("copies");
-    put(stream, [=] { return copy(to, from, bytes); }, Queue::of_others);
+    put(stream, [=] { return copy(to, from, bytes); });
     return success;
   });
 }
@@ -124,19 +115,14 @@ ENTRY hipIpcGetMemHandle(Ticket* ticket, void* memory) {
 ENTRY hipIpcOpenMemHandle(void** memory, Ticket ticket, unsigned flags) {
   return entered([=] { return flags == 1 ? open(memory, ticket) : invalid_value; });
 }
-ENTRY hipIpcCloseMemHandle(void* memory) {
-  await_words();
-  return close(memory);
-}
+ENTRY hipIpcCloseMemHandle(void* memory) { return close(memory); }
 ENTRY hipModuleLoadData(void** module, const void* image) {
-  await_words();
   return entered([=] {
     *module = const_cast<void*>(image);
     return is_code(image) ? success : invalid_image;
   });
 }
 ENTRY hipModuleGetFunction(void** function, void*, const char* name) {
-  await_words();
   return entered([=] {
     *function = find_kernel(name);
     return *function != nullptr ? success : not_found;

@@ -130,12 +130,16 @@ void* Device::stream() {
 
 bool Device::copies_by_kernels() { return Gate::any_may_hold() && has_kernels(); }
 
-void Device::copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream) {
-  Move move = plain_move(from, to, bytes);
+void Device::launch(Move move, void* stream) {
   std::array<void*, 6> arguments{&move.from,    &move.to,    &move.sources,
                                  &move.targets, &move.parts, &move.count};
-  launch(kernel("copy_words_" + std::to_string(move.width) + "_32"), move.count, arguments.data(),
-         stream);
+  const char* const offsets = move.form == Move::Form::words32 ? "_32" : "_64";
+  launch(kernel("copy_words_" + std::to_string(move.width) + offsets), move.count << move.parts,
+         arguments.data(), stream);
+}
+
+void Device::copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream) {
+  launch(plain_move(from, to, bytes), stream);
 }
 
 void Device::clear(std::byte* memory, std::size_t bytes) {

@@ -80,6 +80,8 @@ class Device {
   [[nodiscard]] bool copies_by_kernels();
   /// Whether kernels see that at this address.
   [[nodiscard]] bool kernels_reach(const std::byte* address) const;
+  /// Puts a move of words on a stream.
+  void launch(Move move, void* stream);
   /// Puts a copy on a stream, between what kernels reach.
   void copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream);
   /// Puts zeros in the device's memory, and waits for that.

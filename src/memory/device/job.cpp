@@ -243,14 +243,7 @@ void Job::put(const Transfer& step) {
   device_.copy_by_kernel(to, from, step.bytes, stream_);
 }
 
-void Job::put(const MoveWords& step) {
-  Move move = move_of(step);
-  std::array<void*, 6> arguments{&move.from,    &move.to,    &move.sources,
-                                 &move.targets, &move.parts, &move.count};
-  void* const kernel = device_.kernel("copy_words_" + std::to_string(move.width) + "_" +
-                                      std::to_string(step.offset_bits));
-  device_.launch(kernel, step.count << move.parts, arguments.data(), stream_);
-}
+void Job::put(const MoveWords& step) { device_.launch(move_of(step), stream_); }
 
 void Job::put(const MovePieces& step) {
   Move move = move_of(step);

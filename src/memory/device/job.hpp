@@ -16,7 +16,8 @@ class DeviceMemory;
 
 class Job final : public MemoryJob {
  public:
-  /// For whoever has the device as the current one. Makes all that executions need, so that they allocate nothing, but for what detours take while streams may wait.
+  /// For whoever has the device as the current one. Makes all that executions need, so that they allocate nothing, but for what
+  /// detours take while streams may wait.
   Job(Device& device, DeviceMemory& memory, Script script);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
