@@ -219,6 +219,13 @@ void count(const std::string& name, long change) {
   state().numbers[name] += change;
 }
 
+/// Whether this is the one that a number, set to 1 or more, said was to come.
+static bool counts_down_to_zero(const std::string& name) {
+  if (number(name) == 0) return false;
+  count(name, -1);
+  return number(name) == 0;
+}
+
 Status enter(Status failure) {
   const Lock lock(mutex());
   if (state().capturing > 0 && capture_mode() != relaxed_capture) {
@@ -226,11 +233,7 @@ Status enter(Status failure) {
     return stream_capture_unsupported;
   }
   count("calls");
-  if (number("fail_in") > 0) {
-    count("fail_in", -1);
-    if (number("fail_in") == 0) return failure;
-  }
-  return number("calls") == number("fail_at") ? failure : success;
+  return counts_down_to_zero("fail_in") || number("calls") == number("fail_at") ? failure : success;
 }
 
 void initialise() {
@@ -343,6 +346,7 @@ Status have_stream_await(void* stream, void* event) {
 
 Status query(void* event) {
   const Lock lock(mutex());
+  if (counts_down_to_zero("fail_query")) return launch_failed;
   go_on();
   auto* const it = static_cast<Event*>(event);
   return happened(*it) ? std::exchange(it->status, success) : not_ready;
