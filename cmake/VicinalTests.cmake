@@ -33,7 +33,7 @@ set(doubles)
 foreach(interface cuda hip)
   set(double vicinal_driver_double_${interface})
   add_library(${double} MODULE tests/driver/${interface}.cpp tests/driver/simulated.cpp tests/driver/simulated_memory.cpp
-              tests/driver/host_kernels.cpp)
+              tests/driver/numbers.cpp tests/driver/host_kernels.cpp)
   target_include_directories(${double} PRIVATE src "${CMAKE_CURRENT_BINARY_DIR}/generated")
   target_compile_options(${double} PRIVATE -Wall -Wextra -Wno-missing-declarations -O1 -fno-strict-aliasing
                          $<$<BOOL:${VICINAL_WERROR}>:-Werror>)

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <mutex>
-#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -52,27 +49,14 @@ struct Stream {
 struct State {
   std::recursive_mutex mutex;
   std::vector<Stream*> streams;
-  std::map<std::string, long> numbers;
   std::uint64_t put = 0;
   std::uint64_t polls = 0;
   bool initialised = false;
   int capturing = 0;  ///< streams
 };
 
-/// Numbers that a program gives which cannot set any: "open_to_mpi=1 hold=1".
-State* with_numbers_of_environment() {
-  auto* const it = new State;
-  const char* const given = std::getenv("DRIVER_DOUBLE");
-  std::istringstream words(given != nullptr ? given : "");
-  for (std::string word; words >> word;) {
-    const std::size_t end = word.find('=');
-    it->numbers[word.substr(0, end)] = std::stol(word.substr(end + 1));
-  }
-  return it;
-}
-
 State& state() {
-  static auto* const it = with_numbers_of_environment();
+  static auto* const it = new State;
   return *it;
 }
 
@@ -209,23 +193,6 @@ const char* text(int status) {
   }
 }
 
-long number(const std::string& name) {
-  const Lock lock(mutex());
-  return state().numbers[name];
-}
-
-void count(const std::string& name, long change) {
-  const Lock lock(mutex());
-  state().numbers[name] += change;
-}
-
-/// Whether this is the one that a number, set to 1 or more, said was to come.
-static bool counts_down_to_zero(const std::string& name) {
-  if (number(name) == 0) return false;
-  count(name, -1);
-  return number(name) == 0;
-}
-
 Status enter(Status failure) {
   const Lock lock(mutex());
   if (state().capturing > 0 && capture_mode() != relaxed_capture) {
@@ -233,7 +200,7 @@ Status enter(Status failure) {
     return stream_capture_unsupported;
   }
   count("calls");
-  return counts_down_to_zero("fail_in") || number("calls") == number("fail_at") ? failure : success;
+  return count_down("fail_in") || number("calls") == number("fail_at") ? failure : success;
 }
 
 void initialise() {
@@ -346,7 +313,7 @@ Status have_stream_await(void* stream, void* event) {
 
 Status query(void* event) {
   const Lock lock(mutex());
-  if (counts_down_to_zero("fail_query")) return launch_failed;
+  if (count_down("fail_query")) return launch_failed;
   go_on();
   auto* const it = static_cast<Event*>(event);
   return happened(*it) ? std::exchange(it->status, success) : not_ready;
@@ -393,10 +360,3 @@ bool is_code(const void* image) {
 }
 
 }  // namespace simulated
-
-long driver_double_get(const char* name) { return simulated::number(name); }
-
-void driver_double_set(const char* name, long value) {
-  const simulated::Lock lock(simulated::mutex());
-  simulated::state().numbers[name] = value;
-}

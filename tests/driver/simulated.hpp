@@ -129,6 +129,8 @@ bool is_code(const void* image);
 /// What tests set and read (tests/cpp/driver_double.hpp lists it).
 long number(const std::string& name);
 void count(const std::string& name, long change = 1);
+/// Counts down a number that is set; whether it has come to zero.
+bool count_down(const std::string& name);
 
 }  // namespace simulated
 
