@@ -6,10 +6,17 @@
 #include <cstdint>
 #include <fstream>
 
+#include "check.hpp"
+
 namespace vicinal::testing {
 
 /// Whether a GPU reaches the heap (program_on_gpu.hpp): pages that were given back and taken again would not be those it reaches.
 inline bool heap_has_to_stay = false;
+
+/// For a case that wants blocks of less than 32 MiB to fail.
+inline void need_tight_heap() {
+  if (heap_has_to_stay) skip("needs a heap whose free pages are given back");
+}
 
 /// Lets the address space of this process grow by so little only. What malloc() keeps of blocks that were freed may still serve
 /// those of up to 32 MiB; larger ones come from new address space.

@@ -3,8 +3,10 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "arrays.hpp"
@@ -125,7 +127,11 @@ void exchange_by_calls(Make array) {
 /// may have been among what was held when this one began.
 inline void settle(const DriverDouble& gpu, long held) {
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int i = 0; i < 1000 && gpu.held() > held; ++i) SUCCEEDS(vicinal_progress());
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (gpu.held() > held && std::chrono::steady_clock::now() < until) {
+    SUCCEEDS(vicinal_progress());
+    std::this_thread::yield();
+  }
   CHECK(gpu.held() <= held);
 }
 

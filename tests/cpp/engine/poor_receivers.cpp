@@ -165,6 +165,7 @@ TEST(who_has_no_memory_for_a_reply_fails_alone) {
 }
 
 TEST(who_has_no_memory_for_its_edges_has_all_go_without_the_graph) {
+  need_tight_heap();
   if (world_size() < 2) skip("needs 2 ranks");
   const Duplicate comm;
   const int rank = world_rank(), poor = world_size() - 1;
@@ -185,6 +186,7 @@ TEST(who_has_no_memory_for_its_edges_has_all_go_without_the_graph) {
 }
 
 TEST(who_has_no_memory_for_what_others_need_has_all_go_without_the_halo) {
+  need_tight_heap();
   if (world_size() < 2) skip("needs 2 ranks");
   const Duplicate comm;
   const int rank = world_rank(), poor = world_size() - 1;
@@ -210,6 +212,7 @@ TEST(who_has_no_memory_for_what_others_need_has_all_go_without_the_halo) {
 
 /// Of what the first one owns the last one is to keep a part, for whoever looks for owners.
 TEST(who_has_no_memory_to_keep_owners_has_all_go_without_the_halo) {
+  need_tight_heap();
   if (world_size() < 2 || world_size() > 8) skip("needs 2 to 8 ranks, since one owns all");
   const Duplicate comm;
   const int rank = world_rank(), poor = world_size() - 1;
