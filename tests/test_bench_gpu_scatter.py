@@ -31,7 +31,9 @@ QUICK = ("--iterations", 2, "--repetitions", 2)
 def with_double(folder: Path, numbers: str = "") -> dict[str, str]:
     """The environment in which a GPU is the double; nothing that it has compiled is kept beyond the test."""
     driver = str(BUILD / "lib" / "libvicinal_driver_double_cuda.so")
-    return {"VICINAL_DEVICE_DRIVER": driver, "DRIVER_DOUBLE": numbers, "XDG_CACHE_HOME": str(folder / "cache")}
+    # The double's streams go on only while somebody looks, so a process cannot wait in the place of one.
+    names = {"VICINAL_DEVICE_DRIVER": driver, "DRIVER_DOUBLE": numbers, "VICINAL_STREAM_AFTER": "0"}
+    return names | {"XDG_CACHE_HOME": str(folder / "cache")}
 
 
 def content_of(file: Path) -> dict[str, Any]:

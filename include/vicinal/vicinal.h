@@ -125,6 +125,8 @@
  *                           MPI_THREAD_MULTIPLE, and ends at the beginning of MPI_Finalize: the library
  *                           intercepts that call, and for that has to come before MPI on the
  *                           linker's command line. To be the same on all ranks.
+ *   VICINAL_STREAM_AFTER    for how many executions of a request the process waits before a stream of a GPU
+ *                           does: a whole number from 0 to 1073741824 (default '2'). See vicinal_wait_on_stream.
  *   VICINAL_DUMP_SIGNAL     what has a rank say what it waits for: the number of a signal that can be
  *                           caught (none by default). See vicinal_dump.
  *   VICINAL_LOG             what is written of plans and settings, and where: 'warn', 'info' or 'debug',
@@ -663,7 +665,10 @@ VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
  * default stream) from now on comes after the execution, of which some may be left: what the GPU has still to do in
  * the buffer that is filled; and with MPI_THREAD_MULTIPLE and CUDA of version 11.7 or later all of it, which a thread of
  * the library's brings to its end, and for which the process does not wait at all. Until then both buffers may be used
- * on `stream` only, and must not be freed; nor must other memory of the GPU, by what waits for all of its streams. A fault is told
+ * on `stream` only, and must not be freed; nor must anything else of the process be done that waits for all of the GPU's streams:
+ * memory of the GPU given back, or a kernel used for the first time and so loaded. CUDA does that with a lock that the library needs
+ * meanwhile, and both stand still. For the first two executions of a request (VICINAL_STREAM_AFTER) the process waits in the
+ * place of `stream`, so that what a loop uses in each round is loaded by then. A fault is told
  * of by a later wait, test or start of the request, or start of the halo; `stream` goes on all the same. Of requests whose
  * buffers lie on no GPU, or with partitions, and of nonblocking calls, this is vicinal_wait.
  * A stream that waits so occupies one of the queues that the GPU's driver has for the process's streams

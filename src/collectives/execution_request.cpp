@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include "base/setting.hpp"
 #include "execute/progress_thread.hpp"
 #include "memory/device/device_memory.hpp"
 #include "mpi/environment.hpp"
@@ -129,9 +130,19 @@ void ExecutionRequest::finish() {
   take();
 }
 
+bool ExecutionRequest::is_among_first_ends() {
+  const auto first = read_whole_number(process_value("vicinal_stream_after"));
+  if (ends_on_streams_ >= first.value_or(0)) return false;
+  ++ends_on_streams_;
+  return true;
+}
+
 void ExecutionRequest::finish_on(std::uintptr_t stream) {
+  const bool has_process_wait = is_among_first_ends();
   if (is_streamed()) {
-    if (!streamed_->end_on(stream)) streamed_->finish();
+    // A graph has its own streams wait, and nobody knows when it is launched.
+    const bool can_wait = streamed_->is_captured() || !has_process_wait;
+    if (!can_wait || !streamed_->end_on(stream)) streamed_->finish();
     return;
   }
   MemoryKind* const kind = kind_there();
@@ -142,7 +153,7 @@ void ExecutionRequest::finish_on(std::uintptr_t stream) {
         "captured into a graph; only a persistent request can be part of one, started by "
         "vicinal_start_on_stream");
     if (executions_->advance_or_leave(stream)) return take();
-    if (can_be_left() && can_stream(*kind) && streamed_->take_over(stream)) {
+    if (!has_process_wait && can_be_left() && can_stream(*kind) && streamed_->take_over(stream)) {
       return see_to_streams();
     }
   }

@@ -63,11 +63,16 @@ class ExecutionRequest : public Request, private StreamedOwner {
   /// The memory of the GPU where the data lie, null where none do.
   [[nodiscard]] MemoryKind* kind_there() const;
   void see_to_streams();
+  /// Whether the process waits for this end in the place of a stream, as for the first ones of a request: what a program uses a GPU with
+  /// for the first time is loaded then. A driver that loads waits for all streams, with a lock which who brings the execution to its end
+  /// needs.
+  [[nodiscard]] bool is_among_first_ends();
   /// Has what follows go on beside the program; false where it cannot.
   [[nodiscard]] bool can_stream(MemoryKind& kind);
 
   std::optional<Executions> executions_;
   std::shared_ptr<StreamedExecutions> streamed_;  ///< null where none were
+  std::int64_t ends_on_streams_ = 0;              ///< as far as they are counted
 };
 
 }  // namespace vicinal

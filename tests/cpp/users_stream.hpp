@@ -1,6 +1,8 @@
 // A stream of the user's, by the driver itself.
 #pragma once
 
+#include <thread>
+
 #include "arrays.hpp"
 #include "driver_double.hpp"
 #include "memory/device/device.hpp"
@@ -61,6 +63,19 @@ class UsersStream {
       } catch (const Error&) {
       }
     }
+  }
+  /// Whether all that is on it is over.
+  bool look() {
+    const device::Device::Current current(device_);
+    const int status = gpu_.driver().calls.query_stream.function(stream_);
+    std::this_thread::yield();
+    return status == device::success;
+  }
+  /// As a program does that uses a kernel for the first time. NVIDIA's.
+  void load() {
+    const device::Device::Current current(device_);
+    void* function = nullptr;
+    call("cuModuleGetFunction", &function, static_cast<void*>(nullptr), "copy_batch");
   }
   /// Waits for all that is on it.
   void await() {

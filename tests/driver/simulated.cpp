@@ -193,7 +193,15 @@ const char* text(int status) {
   }
 }
 
+/// Has whoever calls wait for who waits for all streams, as NVIDIA's driver has.
+static std::mutex& context() {
+  static std::mutex it;
+  return it;
+}
+
 Status enter(Status failure) {
+  context().lock();
+  context().unlock();
   const Lock lock(mutex());
   if (state().capturing > 0 && capture_mode() != relaxed_capture) {
     count("misuses");
@@ -243,6 +251,7 @@ void put(void* stream, std::function<Status()> work, Queue queue) {
 }
 
 void await_words() {
+  const std::lock_guard alone(context());
   std::unique_lock lock(mutex());
   while (waiting() > 0) {
     lock.unlock();

@@ -7,7 +7,8 @@
 //   the next; streams overtake each other. Who does not wait sees what was there before.
 // - Where as many streams wait for words as a device has queues (number "queues", at least 2), no stream goes on. Beside one that
 //   waits kernels go on, and copies and fillings that were put on other streams later do not, as they may be in its queue; and who
-//   loads or looks for a kernel, or gives memory back, waits until none does (as measured on an H200).
+//   loads or looks for a kernel, or gives memory back, waits until none does (as measured on an H200), and all other threads' calls
+//   wait for that one.
 // - Kernels are those of the library, compiled for the host. Their threads run in another order than their numbers'. A word that a
 //   kernel tells the host is there when its stream has come to it, as anything else; one that comes too early, or not at all, is a misuse.
 // - Calls can be told to fail. What is allocated is counted, and so is what was used wrongly.

@@ -1,4 +1,5 @@
 // What goes on beside streams of a GPU that wait for exchanges, and is not to wait for them.
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -87,6 +88,38 @@ TEST(what_is_freed_while_a_stream_waits_holds_nobody_up) {
       }
     });
   }
+}
+
+TEST(what_a_program_loads_in_its_first_rounds_holds_nobody_up) {
+  with_streams([](const DriverDouble& gpu) {
+    // An exchange that a stream begins, and one that the process does.
+    for (const bool by_stream : {true, false}) {
+      const Variable after("VICINAL_STREAM_AFTER", "2");
+      Persistent given(gpu, "direct");
+      UsersStream users(gpu);
+      // A GPU goes on by itself, and the double's streams while somebody looks.
+      std::atomic<bool> over = false;
+      std::thread looking([&] {
+        while (!over) users.look();
+      });
+      for (int round = 1; round <= 5; ++round) {
+        // Later the process waits for nobody.
+        const bool is_late = round > 2 && given.rank == 0;
+        if (is_late) MPI_Barrier(given.comm);
+        if (by_stream) {
+          SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+        } else {
+          SUCCEEDS(vicinal_start(&given.request));
+        }
+        SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+        if (round <= 2) users.load();
+        if (round > 2 && !is_late) MPI_Barrier(given.comm);
+        users.await();
+      }
+      over = true;
+      looking.join();
+    }
+  });
 }
 
 TEST(what_follows_a_stream_that_waits_does_not_keep_it_waiting) {
