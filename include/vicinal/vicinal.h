@@ -665,11 +665,13 @@ VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
  * default stream) from now on comes after the execution, of which some may be left: what the GPU has still to do in
  * the buffer that is filled; and with MPI_THREAD_MULTIPLE and CUDA of version 11.7 or later all of it, which a thread of
  * the library's brings to its end, and for which the process does not wait at all. Until then both buffers may be used
- * on `stream` only, and must not be freed; nor must anything else of the process be done that waits for all of the GPU's streams:
- * memory of the GPU given back, or a kernel used for the first time and so loaded. CUDA does that with a lock that the library needs
- * meanwhile, and both stand still. For the first two executions of a request (VICINAL_STREAM_AFTER) the process waits in the
- * place of `stream`, so that what a loop uses in each round is loaded by then. A fault is told
- * of by a later wait, test or start of the request, or start of the halo; `stream` goes on all the same. Of requests whose
+ * on `stream` only, and must not be freed; nor must anything else be done that waits for all of the GPU's streams: memory of
+ * the GPU given back, or a kernel used for the first time and so loaded. CUDA does that with a lock that the library needs
+ * meanwhile, and both stand still. So the first two times that a request, or a place of those that a halo has for exchanges
+ * in flight, is waited for so, other than in a graph, the process waits in the place of `stream`, and is told of a fault by
+ * this call; what a loop uses in each round is loaded then. A program that has to go on before other ranks have begun, or
+ * before `stream` gets there, sets VICINAL_STREAM_AFTER to 0. Later a fault is told of by a later wait, test or start of
+ * the request, or start of the halo; `stream` goes on all the same. Of requests whose
  * buffers lie on no GPU, or with partitions, and of nonblocking calls, this is vicinal_wait.
  * A stream that waits so occupies one of the queues that the GPU's driver has for the process's streams
  * (CUDA_DEVICE_MAX_CONNECTIONS; 8, and 2 under NVIDIA's MPS, unless it is set): where more than half as many might wait, of

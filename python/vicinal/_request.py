@@ -42,7 +42,7 @@ class Request:
         """Wait until the execution is complete, progressing all others too.
 
         With a `stream` of a GPU, what is put on the stream from now on comes after the execution, and this process does not wait
-        for it but in the first two executions (see `Exchange.wait`).
+        for it but in the first two executions, other than in a graph (see `Exchange.wait`).
         """
         self._request.wait(stream)
 

@@ -39,7 +39,7 @@ class Exchange(Protocol):
         With a `stream` of a GPU, what is put on the stream from now on comes after the exchange, and it is not waited for:
         not what the GPU has still to do with what has come, and where MPI was initialised for several threads, as mpi4py does,
         none of it.  Until then the arrays may be used on the stream only.  A fault in this is raised by a later start.
-        For the first two executions this process waits all the same (VICINAL_STREAM_AFTER).  docs/gpu.md says how many streams may
+        For the first two exchanges of each place in flight this process waits all the same, and raises their faults (VICINAL_STREAM_AFTER).  docs/gpu.md says how many streams may
         wait so at once, and what must not be done beside one.
         """
 

@@ -83,7 +83,7 @@ constexpr std::array table = std::to_array<Setting>({
      Form::words, "1 yes on true 0 no off false", 0, 0, Scope::process},
     {"vicinal_stream_after", "2",
      "for how many executions of a request the process waits before a stream of a GPU does",
-     Form::whole_number, "", 0, 1 << 30, Scope::process},
+     Form::whole_number, "", 0, 1 << 30, Scope::process, false},
     {"vicinal_dump_signal", "", "what has a rank say what it waits for", Form::special,
      "the number of a signal that can be caught", 0, 0, Scope::process, false},
     {"vicinal_log", "warn", "what is written of plans and settings, and where", Form::special,

@@ -131,17 +131,20 @@ void ExecutionRequest::finish() {
 }
 
 bool ExecutionRequest::is_among_first_ends() {
-  const auto first = read_whole_number(process_value("vicinal_stream_after"));
-  if (ends_on_streams_ >= first.value_or(0)) return false;
-  ++ends_on_streams_;
+  if (first_ends_ < 0) {
+    first_ends_ = read_whole_number(process_value("vicinal_stream_after")).value_or(0);
+  }
+  if (first_ends_ == 0) return false;
+  --first_ends_;
   return true;
 }
 
 void ExecutionRequest::finish_on(std::uintptr_t stream) {
   const bool has_process_wait = is_among_first_ends();
   if (is_streamed()) {
-    // A graph has its own streams wait, and nobody knows when it is launched.
-    const bool can_wait = streamed_->is_captured() || !has_process_wait;
+    // Of a graph nobody knows when it is launched.
+    const bool can_wait =
+        !has_process_wait || streamed_->is_captured() || streamed_->is_capturing(stream);
     if (!can_wait || !streamed_->end_on(stream)) streamed_->finish();
     return;
   }

@@ -72,7 +72,7 @@ class ExecutionRequest : public Request, private StreamedOwner {
 
   std::optional<Executions> executions_;
   std::shared_ptr<StreamedExecutions> streamed_;  ///< null where none were
-  std::int64_t ends_on_streams_ = 0;              ///< as far as they are counted
+  std::int64_t first_ends_ = -1;                  ///< still to come; below 0: nobody has asked
 };
 
 }  // namespace vicinal

@@ -62,6 +62,9 @@ class StreamedExecutions final : public Activity {
   [[nodiscard]] bool in_flight() const { return in_flight_.load(std::memory_order_acquire); }
   /// Whether the owner has no say, now or for good.
   [[nodiscard]] bool is_busy() const { return busy_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_capturing(std::uintptr_t stream) const {
+    return gate_->is_capturing(stream);
+  }
   [[nodiscard]] bool is_captured() const { return captured_.load(std::memory_order_relaxed); }
 
   bool advance() noexcept override;

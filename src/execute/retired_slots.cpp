@@ -57,6 +57,7 @@ void give_back_later(std::vector<Item> RetiredSlots::* list, Item item) noexcept
 }  // namespace
 
 bool sweep_retired() {
+  const NoWaitBegins no_wait_begins;
   // Destroyed without the lock: what they hold may be the last of its kind.
   std::vector<Retired> done;
   std::vector<RetiredVisits> visits;
@@ -77,13 +78,18 @@ bool sweep_retired() {
 }
 
 void retire(std::vector<FarSlot> slots, std::shared_ptr<mpi::Communicator> communicator) noexcept {
-  if (!streams_may_wait()) return;
+  const NoWaitBegins no_wait_begins;
+  if (!streams_may_wait()) return slots.clear();
   give_back_later(&RetiredSlots::visits, {std::move(communicator), std::move(slots)});
 }
 
 OwnedSlot::~OwnedSlot() {
   if (header_ == nullptr) return;
-  if (view_.all_reached(last_) && !view_.is_open() && !streams_may_wait()) return;
+  const NoWaitBegins no_wait_begins;
+  if (view_.all_reached(last_) && !view_.is_open() && !streams_may_wait()) {
+    for (auto* const area : {&current_, &before_, &older_}) area->reset();
+    return;
+  }
   give_back_later(&RetiredSlots::slots,
                   {view_,
                    last_,
@@ -92,7 +98,8 @@ OwnedSlot::~OwnedSlot() {
 }
 
 void OwnedSlot::give_back(std::unique_ptr<OwnedArea> area) noexcept {
-  if (area == nullptr || !streams_may_wait()) return;
+  const NoWaitBegins no_wait_begins;
+  if (area == nullptr || !streams_may_wait()) return area.reset();
   give_back_later(&RetiredSlots::areas, std::move(area));
 }
 

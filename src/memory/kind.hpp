@@ -67,6 +67,8 @@ class StreamGate {
   /// each time for once more. False, and nothing is held, where the device might keep back what is done elsewhere meanwhile.
   virtual bool hold(std::uintptr_t stream, std::uint32_t number) = 0;
   virtual void open() = 0;
+  /// Whether what is put on the stream becomes part of a graph.
+  [[nodiscard]] virtual bool is_capturing(std::uintptr_t stream) const = 0;
   /// Whether it has become part of a graph: then what is asked for is so as often as that is launched.
   [[nodiscard]] virtual bool is_captured() const = 0;
 };
@@ -189,6 +191,16 @@ MemoryKind& treat_host_memory_as(MemoryKind& kind);
 /// Whether a stream of the program's may wait for an exchange. Whoever gives back what devices have, or have admitted, may wait for that
 /// stream then, so what the exchange itself needs must not.
 [[nodiscard]] bool streams_may_wait();
+
+/// While there is one, no stream begins to wait: for whoever does what waits for streams, or may be kept back behind one, because none
+/// may wait, while it asks and does.
+class NoWaitBegins {
+ public:
+  NoWaitBegins();
+  NoWaitBegins(const NoWaitBegins&) = delete;
+  NoWaitBegins& operator=(const NoWaitBegins&) = delete;
+  ~NoWaitBegins();
+};
 
 /// The kind of an address that neither the processor nor MPI reaches; null for all others.
 [[nodiscard]] MemoryKind* kind_out_of_reach(const void* address);

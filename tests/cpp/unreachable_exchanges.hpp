@@ -132,6 +132,13 @@ inline void settle(const DriverDouble& gpu, long held) {
     SUCCEEDS(vicinal_progress());
     std::this_thread::yield();
   }
+  // What others have may wait for this rank.
+  MPI_Request all = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &all);
+  for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) {
+    SUCCEEDS(vicinal_progress());
+    std::this_thread::yield();
+  }
   CHECK(gpu.held() <= held);
 }
 

@@ -1,6 +1,7 @@
 // A stream of the user's, by the driver itself.
 #pragma once
 
+#include <atomic>
 #include <thread>
 
 #include "arrays.hpp"
@@ -95,6 +96,25 @@ class UsersStream {
   const DriverDouble& gpu_;
   device::Device device_;
   void* stream_ = nullptr;
+};
+
+/// A GPU goes on by itself, and the double while somebody looks: as long as there is one of these.
+class Looked {
+ public:
+  explicit Looked(UsersStream& users)
+      : looking_([this, &users] {
+          while (!over_) users.look();
+        }) {}
+  Looked(const Looked&) = delete;
+  Looked& operator=(const Looked&) = delete;
+  ~Looked() {
+    over_ = true;
+    looking_.join();
+  }
+
+ private:
+  std::atomic<bool> over_ = false;
+  std::thread looking_;
 };
 
 }  // namespace vicinal::testing

@@ -134,8 +134,8 @@ def of_all_streams(comm: MPI.Intracomm, count: int, check: Callable[[Streamed], 
     needed = np.arange(count) + (comm.rank + 1) % comm.size * count
     for way in ("staged", "shared", "lent"):
         for name, (stream, write) in streams.items():
-            # Each has kernels to load that it has not used before, for which there is time in a halo's first executions.
-            halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way)
+            # Each has kernels to load that it has not used before, for which there is time in the first executions of a halo's place.
+            halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way, in_flight=1)
             owned, ghosts = (LIBRARIES[name].put(np.zeros(count)) for _ in range(2))
             check(Streamed(halo, name, stream, write, owned, ghosts))
             del halo

@@ -98,7 +98,7 @@ void Batches::launch_kernel(Batch& batch) {
 void Batches::put(Batch& batch) {
   const Driver& driver = device_.driver();
   batch.stream = device_.stream();
-  const Gate::Putting putting;
+  const NoWaitBegins no_wait_begins;
   try {
     // The driver's copies may be in the queue of a stream that waits for this one.
     if (batch.users == 1 && only(batch).is_plain() && !device_.copies_by_kernels()) {

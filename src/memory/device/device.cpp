@@ -103,6 +103,7 @@ void Device::give_back(const Entry<void*>& entry, void* what) noexcept {
 }
 
 void Device::release(const Entry<void*>& entry, void* memory) noexcept {
+  const NoWaitBegins no_wait_begins;
   std::vector<Parked> due;
   {
     const Lock lock(parking_);
@@ -145,7 +146,7 @@ void Device::copy_by_kernel(std::byte* to, const std::byte* from, std::size_t by
 void Device::clear(std::byte* memory, std::size_t bytes) {
   void* const stream = set_up_stream();
   try {
-    const Gate::Putting putting;
+    const NoWaitBegins no_wait_begins;
     if (copies_by_kernels()) {
       unsigned long long count = bytes;
       std::array<void*, 2> arguments{&memory, &count};

@@ -39,7 +39,7 @@ int most_waiting() {
 std::atomic<int> holding = 0;   ///< gates at which a stream waits
 std::atomic<int> captured = 0;  ///< gates that are part of graphs
 std::atomic<int> may_hold = 0;  ///< gates at which one does or will wait
-std::atomic<int> putting = 0;   ///< threads that act on there being none of these
+std::atomic<int> putting = 0;   ///< threads that act on there being none of these (NoWaitBegins)
 
 }  // namespace
 
@@ -76,8 +76,10 @@ bool Gate::is_passed() const {
 
 bool Gate::any_may_hold() { return may_hold.load() > 0; }
 
-Gate::Putting::Putting() { ++putting; }
-Gate::Putting::~Putting() { --putting; }
+bool Gate::is_capturing(std::uintptr_t stream) const {
+  const Device::Current current(device_);
+  return device_.is_captured(reinterpret_cast<void*>(stream));
+}
 
 void Gate::note_state() {
   const bool now = captured_ || holds_ || asks_ != heard_;
@@ -228,3 +230,10 @@ void Gate::open() {
 }
 
 }  // namespace vicinal::device
+
+namespace vicinal {
+
+NoWaitBegins::NoWaitBegins() { ++device::putting; }
+NoWaitBegins::~NoWaitBegins() { --device::putting; }
+
+}  // namespace vicinal

@@ -24,19 +24,12 @@ class Gate final : public StreamGate {
   bool was_asked() override;
   bool hold(std::uintptr_t stream, std::uint32_t number) override;
   void open() override;
+  [[nodiscard]] bool is_capturing(std::uintptr_t stream) const override;
   [[nodiscard]] bool is_captured() const override {
     const Lock lock(mutex_);
     return captured_;
   }
 
-  /// Whoever puts something on a stream that may be kept back behind a stream that waits, because none may, has this while it asks and does.
-  class Putting {
-   public:
-    Putting();
-    Putting(const Putting&) = delete;
-    Putting& operator=(const Putting&) = delete;
-    ~Putting();
-  };
   /// Whether some stream of the program's may wait at a gate, now or when a graph is launched: what waits for such a stream may wait for an
   /// exchange.
   [[nodiscard]] static bool any_may_hold();

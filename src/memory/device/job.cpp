@@ -61,7 +61,7 @@ void Job::fill_tables(std::span<const std::byte> tables) {
   MemoryBlock reached;  // where a kernel does
   try {
     std::byte* const to = scratch_.data() + tables_at_;
-    const Gate::Putting putting;
+    const NoWaitBegins no_wait_begins;
     if (device_.copies_by_kernels()) {
       reached = MemoryBlock(pinned_kind_, tables.size());
       std::copy(tables.begin(), tables.end(), reached.data());
@@ -223,7 +223,7 @@ void Job::issue(const Step& step) {
 void Job::put(const Transfer& step) {
   const std::byte* from = at(step.from);
   std::byte* to = at(step.to);
-  const Gate::Putting putting;
+  const NoWaitBegins no_wait_begins;
   if (!device_.copies_by_kernels()) {
     return device_.driver().copy(to, from, step.bytes, stream_);
   }

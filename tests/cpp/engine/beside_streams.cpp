@@ -1,5 +1,4 @@
 // What goes on beside streams of a GPU that wait for exchanges, and is not to wait for them.
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -97,15 +96,13 @@ TEST(what_a_program_loads_in_its_first_rounds_holds_nobody_up) {
       const Variable after("VICINAL_STREAM_AFTER", "2");
       Persistent given(gpu, "direct");
       UsersStream users(gpu);
-      // A GPU goes on by itself, and the double's streams while somebody looks.
-      std::atomic<bool> over = false;
-      std::thread looking([&] {
-        while (!over) users.look();
-      });
+      const Looked looked(users);
       for (int round = 1; round <= 5; ++round) {
         // Later the process waits for nobody.
         const bool is_late = round > 2 && given.rank == 0;
         if (is_late) MPI_Barrier(given.comm);
+        if (given.rank == 0) users.fill(given.owned, round);
+        if (given.rank == 0) users.await();
         if (by_stream) {
           SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
         } else {
@@ -114,10 +111,10 @@ TEST(what_a_program_loads_in_its_first_rounds_holds_nobody_up) {
         SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
         if (round <= 2) users.load();
         if (round > 2 && !is_late) MPI_Barrier(given.comm);
+        if (given.rank != 0) users.copy(given.later, given.into);
         users.await();
+        CHECK(given.has(filled(round)));
       }
-      over = true;
-      looking.join();
     }
   });
 }

@@ -1,4 +1,5 @@
 // Exchanges of a GPU's data whose end a stream of the user's waits for in the place of the host.
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -84,7 +85,11 @@ TEST(a_fault_of_what_was_left_to_a_stream_is_told_of_by_the_next_start) {
     const long moves = gpu.get("copies");
     request = given.start();
     // So that nothing is left but what the device has to do.
-    while (fails && gpu.get("copies") == moves) SUCCEEDS(vicinal_progress());
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (fails && gpu.get("copies") == moves && std::chrono::steady_clock::now() < until) {
+      SUCCEEDS(vicinal_progress());
+    }
+    CHECK(!fails || gpu.get("copies") > moves);
     SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
     if (fails) {
       gpu.set("fail_query", 1);

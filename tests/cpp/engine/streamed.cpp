@@ -117,6 +117,8 @@ TEST(a_request_stays_as_long_as_its_stream_looks_at_it) {
 TEST(a_graph_executes_an_exchange_each_time_that_it_is_launched) {
   with_streams([](const DriverDouble& gpu) {
     for (const char* const strategy : {"direct", "aggregate"}) {
+      // Which goes for no graph.
+      const Variable after("VICINAL_STREAM_AFTER", strategy[0] == 'd' ? "2" : "0");
       Persistent given(gpu, strategy);
       const DeviceArray values(gpu.memory(), numbers(4, 0));
       UsersStream users(gpu), other(gpu);
@@ -168,6 +170,24 @@ TEST(a_graph_takes_only_what_it_can_execute) {
       }
       users.destroy(users.end_capture());
     }
+  });
+}
+
+TEST(a_graph_takes_no_end_without_its_beginning) {
+  with_streams([](const DriverDouble& gpu) {
+    const Variable after("VICINAL_STREAM_AFTER", "2");
+    Persistent given(gpu, "direct");
+    UsersStream users(gpu);
+    SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+    users.begin_capture();
+    {
+      const Forgiving forgiving;
+      FAILS(MPI_ERR_REQUEST, vicinal_wait_on_stream(&given.request, users.stream()),
+            "of which its beginning is none");
+    }
+    users.destroy(users.end_capture());
+    const Looked looked(users);
+    SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
   });
 }
 
