@@ -123,6 +123,16 @@ void exchange_by_calls(Make array) {
   }
 }
 
+/// Waits for all ranks, and progresses meanwhile.
+inline void meet(MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(comm, &request);
+  for (int done = 0; done == 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE)) {
+    SUCCEEDS(vicinal_progress());
+    std::this_thread::yield();
+  }
+}
+
 /// What a slot has in device memory is given back when all ranks of its host have let go of it. What the case before had
 /// may have been among what was held when this one began.
 inline void settle(const DriverDouble& gpu, long held) {
@@ -132,13 +142,7 @@ inline void settle(const DriverDouble& gpu, long held) {
     SUCCEEDS(vicinal_progress());
     std::this_thread::yield();
   }
-  // What others have may wait for this rank.
-  MPI_Request all = MPI_REQUEST_NULL;
-  MPI_Ibarrier(MPI_COMM_WORLD, &all);
-  for (int done = 0; done == 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE)) {
-    SUCCEEDS(vicinal_progress());
-    std::this_thread::yield();
-  }
+  meet(MPI_COMM_WORLD);  // what others have may wait for this rank
   CHECK(gpu.held() <= held);
 }
 

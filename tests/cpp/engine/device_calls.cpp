@@ -56,16 +56,6 @@ struct WithOwnEdges {
   }
 };
 
-/// What a rank that was refused has begun goes on meanwhile.
-void meet(MPI_Comm comm) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Ibarrier(comm, &request);
-  for (int done = 0; done == 0;) {
-    SUCCEEDS(vicinal_progress());
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-  }
-}
-
 /// Whether rank 0's call of the driver that is so far ahead came to fail. Nobody is left waiting, and the next call is as good as
 /// ever.
 bool call_with_a_failure(const DriverDouble& gpu, const char* strategy, int warm, long ahead) {
@@ -349,7 +339,7 @@ TEST(a_driver_that_fails_at_any_call_of_a_call_leaves_nobody_waiting) {
   for (const int warm : {0, 9}) {
     for (const char* const strategy : {"direct", "aggregate"}) {
       long ahead = 1;
-      // Of many ranks' calls every third: it is the same to few.
+      // Each call where ranks are few, and every third where they are many.
       while (call_with_a_failure(gpu, strategy, warm, ahead)) ahead += world_size() > 4 ? 3 : 1;
       CHECK(ahead > 10);
     }
