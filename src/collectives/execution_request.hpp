@@ -57,6 +57,7 @@ class ExecutionRequest : public Request, private StreamedOwner {
   void finish_on(std::uintptr_t stream) final;
 
   void begin_execution() final { begin(); }
+  void begin_execution_at_fault() final { executions_->start_at_fault(); }
   bool advance_execution() final;
   void name_awaited_by_execution(std::ostream& out) const final { executions_->name_awaited(out); }
 

@@ -118,13 +118,21 @@ bool StreamedExecutions::advance() noexcept {
   return !goes_on();
 }
 
-/// Begins what a stream has asked for, if any has.
+/// Begins what a stream has asked for, if any has, or never will.
 void StreamedExecutions::begin_next() {
-  if ((!captured_ && begun_ == due_) || !gate_->was_asked()) return;
+  if (!captured_ && begun_ == due_) return;
+  std::exception_ptr lost;
+  try {
+    if (!gate_->was_asked()) return;
+  } catch (const std::exception&) {
+    lost = std::current_exception();
+  }
   ++begun_;
   running_ = true;
   note_state();
-  owner_->begin_execution();
+  if (!lost) return owner_->begin_execution();
+  owner_->begin_execution_at_fault();
+  std::rethrow_exception(lost);
 }
 
 /// Well or not: no stream is to wait for what will not come.

@@ -26,6 +26,8 @@ class StreamedOwner {
   virtual ~StreamedOwner() = default;
 
   virtual void begin_execution() = 0;
+  /// For the others' sake only; this rank's part is over then.
+  virtual void begin_execution_at_fault() = 0;
   /// True once it is complete. Both throw what it has failed with, and nothing is in flight then.
   virtual bool advance_execution() = 0;
   virtual void name_awaited_by_execution(std::ostream& out) const = 0;

@@ -61,7 +61,7 @@ class StreamGate {
 
   /// The stream asks once it gets there.
   virtual void ask_from(std::uintptr_t stream) = 0;
-  /// Whether it has, once more than this was true.
+  /// Whether it has, once more than this was true. Throws what its device fails with, since it never gets there then; that counts as asked.
   virtual bool was_asked() = 0;
   /// What is put on the stream from now on comes after the gate has been opened for the `number`-th time, from 1; of a graph,
   /// each time for once more. False, and nothing is held, where the device might keep back what is done elsewhere meanwhile.

@@ -4,6 +4,7 @@
 //   fail_at        the call to fail, counted in `calls`; 0 for none
 //   fail_in        the same, counted from now
 //   fail_query     the question about an event to fail, counted from now, whichever thread asks
+//   lost           1: the device has failed: whatever is called fails, and no stream goes on
 //   hold           1: nothing that was put on a stream is done before somebody waits for it
 //   reaches_host   1: kernels reach all of the host's memory, as on machines with one memory
 //   open_to_mpi    1: what is allocated in device memory from now on can be touched by all, as if MPI were NVIDIA's friend
@@ -63,10 +64,11 @@ class DriverDouble {
 
  private:
   /// What whoever has made another one may have set, finds as it was.
-  static constexpr std::array<const char*, 14> lent = {
+  static constexpr std::array<const char*, 15> lent = {
       "fail_at",        "fail_in",     "hold",        "no_compiler", "takes_precompiled",
       "architecture",   "open_to_mpi", "no_sharing",  "no_opening",  "no_admission",
-      "seen_elsewhere", "no_words",    "fail_kernel", "fail_query"};
+      "seen_elsewhere", "no_words",    "fail_kernel", "fail_query",
+      "lost"};
 
   void* library_;
   std::array<long, lent.size()> before_{};

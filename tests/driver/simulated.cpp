@@ -137,7 +137,7 @@ void do_first(Stream& stream) {
 
 /// Some streams by a poll, so that they overtake each other.
 void go_on() {
-  if (number("hold") != 0 || are_queues_taken()) return;
+  if (number("hold") != 0 || number("lost") != 0 || are_queues_taken()) return;
   for (Stream* stream : state().streams) {
     if (vicinal::scramble(state().polls++) % 2 != 0) continue;
     while (!stream->tasks.empty() && !is_held_up(*stream) &&
@@ -207,6 +207,7 @@ Status enter(Status failure) {
     count("misuses");
     return stream_capture_unsupported;
   }
+  if (number("lost") != 0) return illegal_address;
   count("calls");
   return count_down("fail_in") || number("calls") == number("fail_at") ? failure : success;
 }

@@ -23,6 +23,8 @@ constexpr unsigned equal = 1;
 constexpr std::size_t word_count = 3;
 /// They are not neighbours, for streams and the host write them.
 constexpr std::size_t apart = 128;
+/// Looks at whether a stream has asked, until the device is asked whether it has failed: a call of the driver's.
+constexpr unsigned looks_per_question = 4096;
 /// How long a stream may take for the next of its steps.
 constexpr auto patience = std::chrono::seconds(1);
 
@@ -145,6 +147,37 @@ void Gate::ask_from(std::uintptr_t stream) {
 }
 
 bool Gate::was_asked() {
+  if (hear()) return true;
+  // Of a graph nobody knows how often it is launched.
+  if (is_captured() || ++looks_ < looks_per_question) return false;
+  try {
+    look_for_failure();
+  } catch (...) {
+    const Lock lock(mutex_);
+    ++heard_;
+    note_state();
+    throw;
+  }
+  looks_ = 0;
+  return false;
+}
+
+void Gate::look_for_failure() {
+  const auto& query = device_.driver().calls.query_stream;
+  const auto ask = [&] {
+    const Device::Current current(device_);
+    const Status status = query.function(device_.set_up_stream());
+    if (status != success && status != not_ready) device_.driver().refuse(query.name, status);
+  };
+  try {
+    return ask();
+  } catch (const Error&) {
+    // It may be something else that has failed before, told of once; a device that fails again is lost.
+  }
+  ask();
+}
+
+bool Gate::hear() {
   const Lock lock(mutex_);
   if (captured_) {
     // Once more only after what comes now, for which the stream waits.

@@ -37,6 +37,9 @@ class Gate final : public StreamGate {
  private:
   using Word = std::atomic<std::uint32_t>;
 
+  [[nodiscard]] bool hear();
+  /// Throws what the device fails with, whatever it is asked.
+  void look_for_failure();
   /// Whether the stream is being captured. Throws a request fault where the gate is part of a graph already, and it is not.
   bool look_at(void* stream);
   void hold_in_graph(void* stream);
@@ -55,6 +58,7 @@ class Gate final : public StreamGate {
 
   Device& device_;
   MemoryBlock words_;
+  unsigned looks_ = 0;          ///< in vain, since the device was asked
   bool tells_passing_ = true;   ///< each stream that has been held
   const void* held_ = nullptr;  ///< the last of these streams
   mutable Mutex mutex_;

@@ -224,6 +224,38 @@ TEST(a_failing_device_holds_no_stream_up) {
   });
 }
 
+TEST(nobody_waits_for_a_stream_whose_device_is_lost) {
+  with_streams([](const DriverDouble& gpu) {
+    Persistent given(gpu, "direct");
+    UsersStream users(gpu);
+    const Forgiving forgiving;
+    for (int round = 0; round < 2; ++round) {
+      // Rank 0 is it, for which all others wait. What it has left to its stream never begins.
+      if (given.rank == 0) gpu.set("hold", 1);
+      for (int turn = 0; turn <= round; ++turn) {
+        SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+        if (turn < round) SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+      }
+      if (given.rank == 0) {
+        gpu.set("lost", 1);
+        FAILS(MPI_ERR_OTHER, vicinal_wait(&given.request), "illegal memory access");
+        gpu.set("lost", 0);
+        gpu.set("hold", 0);
+      } else {
+        users.try_await();
+        FAILS(MPI_ERR_OTHER, vicinal_wait(&given.request), "rank 0");
+      }
+      users.try_await();
+      MPI_Barrier(given.comm);
+      SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+      SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+      if (given.rank != 0) users.copy(given.later, given.into);
+      users.await();
+      CHECK(given.rank == 0 || given.later.values() == numbers(4, 0));
+    }
+  });
+}
+
 TEST(a_fault_of_what_a_stream_began_is_told_by_the_next_start_which_begins_all_the_same) {
   with_streams([](const DriverDouble& gpu) {
     Persistent given(gpu, "direct");
