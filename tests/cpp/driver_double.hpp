@@ -67,8 +67,7 @@ class DriverDouble {
   static constexpr std::array<const char*, 15> lent = {
       "fail_at",        "fail_in",     "hold",        "no_compiler", "takes_precompiled",
       "architecture",   "open_to_mpi", "no_sharing",  "no_opening",  "no_admission",
-      "seen_elsewhere", "no_words",    "fail_kernel", "fail_query",
-      "lost"};
+      "seen_elsewhere", "no_words",    "fail_kernel", "fail_query",  "lost"};
 
   void* library_;
   std::array<long, lent.size()> before_{};

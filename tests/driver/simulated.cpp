@@ -42,7 +42,8 @@ struct Graph {
 
 struct Stream {
   std::deque<Task> tasks;
-  Status status = success;  ///< the first fault since an event has told
+  Status status = success;     ///< the first fault since an event has told
+  bool has_own_queue = false;  ///< what is on it now
   Graph* captured = nullptr;
 };
 
@@ -247,7 +248,9 @@ void put(void* stream, std::function<Status()> work, Queue queue) {
   const Lock lock(mutex());
   const auto polls = static_cast<int>(vicinal::scramble(state().put) % 3);
   Task task{polls, std::move(work)};
-  task.is_in_queue_of_others = queue == Queue::of_others;
+  Stream& it = stream_of(stream);
+  if (it.tasks.empty()) it.has_own_queue = queue == Queue::any;
+  task.is_in_queue_of_others = queue == Queue::of_others || !it.has_own_queue;
   push_or_capture(stream, std::move(task));
 }
 
@@ -309,7 +312,9 @@ Status record(void* event, void* stream) {
   if (is_captured(stream)) return stream_capture_unsupported;
   auto* const it = static_cast<Event*>(event);
   ++it->recorded;
-  push(stream_of(stream), {0, nullptr, it});
+  Task task{0, nullptr, it};
+  task.is_in_queue_of_others = !stream_of(stream).has_own_queue;
+  push(stream_of(stream), std::move(task));
   return success;
 }
 
@@ -317,6 +322,7 @@ Status have_stream_await(void* stream, void* event) {
   const Lock lock(mutex());
   if (is_captured(stream)) return stream_capture_unsupported;
   auto* const it = static_cast<Event*>(event);
+  if (stream_of(stream).tasks.empty()) stream_of(stream).has_own_queue = false;
   push(stream_of(stream), {0, nullptr, it, it->recorded});
   return success;
 }

@@ -32,8 +32,9 @@ Batches::Batch& Batches::open_batch() {
   if (idle_.empty()) {
     auto made = std::make_unique<Batch>();
     made->number = busy_.size();
-    // So that no giving back needs memory.
+    // So that neither a launch nor a giving back needs memory.
     idle_.reserve(busy_.size() + 1);
+    due_.reserve(busy_.size() + 1);
     busy_.reserve(busy_.size() + 1);
     busy_.push_back(std::move(made));
   } else {
@@ -97,8 +98,6 @@ void Batches::launch_kernel(Batch& batch) {
 
 void Batches::put(Batch& batch) {
   const Driver& driver = device_.driver();
-  batch.stream = device_.stream();
-  const NoWaitBegins no_wait_begins;
   try {
     // The driver's copies may be in the queue of a stream that waits for this one.
     if (batch.users == 1 && only(batch).is_plain() && !device_.copies_by_kernels()) {
@@ -118,18 +117,28 @@ void Batches::put(Batch& batch) {
 }
 
 void Batches::launch_open() noexcept {
-  if (open_ == nullptr) return;
-  Batch& batch = *std::exchange(open_, nullptr);
-  if (batch.users == 0) return forget(batch);
-  batch.launched = true;
-  batch.event = *std::find_if(batch.events.begin(), batch.events.end(),
-                              [](const void* event) { return event != nullptr; });
+  if (open_ != nullptr) due_.push_back(std::exchange(open_, nullptr));
+  while (!due_.empty() && launch_one(*due_.front())) due_.erase(due_.begin());
+}
+
+bool Batches::launch_one(Batch& batch) noexcept {
+  if (batch.users == 0) {
+    forget(batch);
+    return true;
+  }
   try {
     const Device::Current current(device_);
+    const NoWaitBegins no_wait_begins;
+    batch.stream = device_.stream();
+    if (batch.stream == nullptr) return false;
+    batch.event = *std::find_if(batch.events.begin(), batch.events.end(),
+                                [](const void* event) { return event != nullptr; });
     put(batch);
   } catch (...) {
     batch.fault = std::current_exception();
   }
+  batch.launched = true;
+  return true;
 }
 
 bool Batches::ask_driver(Batch& batch) {
@@ -182,10 +191,11 @@ bool Batches::poll(Batch& batch) {
   return true;
 }
 
-void Batches::have_stream_await(Batch& batch, void* stream) {
+bool Batches::have_stream_await(Batch& batch, void* stream) {
   const Lock lock(mutex_);
   if (!batch.launched) launch_open();
-  if (batch.over || batch.fault) return;
+  if (!batch.launched) return false;
+  if (batch.over || batch.fault) return true;
   const Driver& driver = device_.driver();
   const Device::Current current(device_);
   if (batch.end.word != nullptr) {
@@ -193,6 +203,7 @@ void Batches::have_stream_await(Batch& batch, void* stream) {
     batch.end.word = nullptr;  // from now on the event tells
   }
   driver.call(driver.calls.have_stream_await, stream, batch.event, 0U);
+  return true;
 }
 
 void Batches::leave(Place place) noexcept {

@@ -73,18 +73,20 @@ class Batches {
   };
   /// Adds a move of that many threads' work. The event is its owner's, and stays as long as it takes part.
   Place add(Move move, std::size_t threads, void* event);
-  /// Puts what has been added on a stream.
+  /// Puts what has been added on a stream, or leaves that to the next call of this if there is none for it.
   void launch() noexcept;
   /// Whether it is over. Throws what it has failed with; whoever has got an answer but false has nothing to do with it any more.
   bool poll(Batch& batch);
-  /// Has what is put on a stream from now on come after it, which is launched for that.
-  void have_stream_await(Batch& batch, void* stream);
+  /// Has what is put on a stream from now on come after it, which is launched for that; false where it could not be.
+  bool have_stream_await(Batch& batch, void* stream);
   /// Leaves it before it is known to be over; it touches the move's memory no more.
   void leave(Place place) noexcept;
 
  private:
   Batch& open_batch() VICINAL_REQUIRES(mutex_);
   void launch_open() noexcept VICINAL_REQUIRES(mutex_);
+  /// Whether there was a stream for it, or nobody is left who wants it.
+  bool launch_one(Batch& batch) noexcept VICINAL_REQUIRES(mutex_);
   void put(Batch& batch) VICINAL_REQUIRES(mutex_);
   void launch_kernel(Batch& batch) VICINAL_REQUIRES(mutex_);
   /// Whether it has ended, well or not. What a word does not tell is asked the driver for now and then, or at once.
@@ -100,7 +102,8 @@ class Batches {
   Mutex mutex_;
   std::vector<std::unique_ptr<Batch>> idle_ VICINAL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Batch>> busy_ VICINAL_GUARDED_BY(mutex_);
-  Batch* open_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< of the busy ones
+  Batch* open_ VICINAL_GUARDED_BY(mutex_) = nullptr;    ///< of the busy ones
+  std::vector<Batch*> due_ VICINAL_GUARDED_BY(mutex_);  ///< of these, those without a stream yet
   std::weak_ptr<const Words> words_ VICINAL_GUARDED_BY(mutex_);
 };
 

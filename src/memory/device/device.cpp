@@ -122,11 +122,18 @@ void Device::release(const Entry<void*>& entry, void* memory) noexcept {
 
 void* Device::stream() {
   const unsigned turn = turn_.fetch_add(1, std::memory_order_relaxed);
-  const auto at = [&](unsigned i) { return streams_[(turn + i) % stream_count]; };
-  for (unsigned i = 0; Gate::any_may_hold() && i < stream_count; ++i) {
-    if (driver_.calls.query_stream.function(at(i)) == success) return at(i);
+  return Gate::any_may_hold() ? idle_stream(turn) : streams_[turn % stream_count];
+}
+
+void* Device::idle_stream(unsigned turn) {
+  const auto& query = driver_.calls.query_stream;
+  for (unsigned i = 0; i < stream_count; ++i) {
+    void* const stream = streams_[(turn + i) % stream_count];
+    const Status status = query.function(stream);
+    if (status == success) return stream;
+    if (status != not_ready) driver_.refuse(query.name, status);
   }
-  return at(0);
+  return nullptr;
 }
 
 bool Device::copies_by_kernels() { return Gate::any_may_hold() && has_kernels(); }

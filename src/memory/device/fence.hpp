@@ -23,9 +23,12 @@ class Fence final : public MemoryJob {
   void drop() noexcept override {}
 
  private:
+  [[nodiscard]] bool has_happened();
+
   Device& device_;
   void* event_;
-  std::uint64_t count_ = 0;  ///< of what was followed by its beginning
+  bool is_recorded_ = false;  ///< not where a stream may wait, in whose queue the event might be
+  std::uint64_t count_ = 0;   ///< of what was followed by its beginning
 };
 
 }  // namespace vicinal::device

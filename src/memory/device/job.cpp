@@ -89,8 +89,7 @@ bool Job::poll() { return in_batch_.batch != nullptr ? poll_batch() : go_on(); }
 bool Job::have_stream_await(std::uintptr_t stream) {
   auto* const waiting = reinterpret_cast<void*>(stream);
   if (in_batch_.batch != nullptr) {
-    device_.batches().have_stream_await(*in_batch_.batch, waiting);
-    return true;
+    return device_.batches().have_stream_await(*in_batch_.batch, waiting);
   }
   // All steps are put on its stream before the event is, unless the processor has one to do.
   if (!event_is_set_ || next_ < steps_.size() || !landings_.empty()) {
@@ -153,10 +152,14 @@ Move Job::only_move() const {
 
 bool Job::go_on() try {
   const Device::Current current(device_);
+  const NoWaitBegins no_wait_begins;
   for (;;) {
     if (event_is_set_ && !has_happened()) return false;
     if (next_ < steps_.size() && !(under_way_ && is_the_processors(steps_[next_]))) {
-      if (!under_way_) stream_ = device_.stream();
+      if (!under_way_ && !is_the_processors(steps_[next_])) {
+        stream_ = device_.stream();
+        if (stream_ == nullptr) return false;
+      }
       issue(steps_[next_]);
       ++next_;
     } else if (under_way_) {
@@ -223,7 +226,6 @@ void Job::issue(const Step& step) {
 void Job::put(const Transfer& step) {
   const std::byte* from = at(step.from);
   std::byte* to = at(step.to);
-  const NoWaitBegins no_wait_begins;
   if (!device_.copies_by_kernels()) {
     return device_.driver().copy(to, from, step.bytes, stream_);
   }

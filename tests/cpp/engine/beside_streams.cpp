@@ -145,6 +145,35 @@ TEST(what_follows_a_stream_that_waits_does_not_keep_it_waiting) {
   });
 }
 
+TEST(nothing_is_put_behind_a_stream_that_waits_for_what_it_follows) {
+  for (const char* const way : {"staged", "shared", "lent"}) {
+    const Variable by("VICINAL_DEVICE_WAY", way);
+    with_streams([](const DriverDouble& gpu) {
+      for (const char* const strategy : {"direct", "aggregate"}) {
+        Persistent given(gpu, strategy);
+        UsersStream users(gpu);
+        for (int round = 1; round <= 4; ++round) {
+          // What the exchange follows takes long, and is not over when the stream begins to wait and the last copies begin.
+          for (int i = 0; i < 100; ++i) {
+            users.fill(given.rank == 0 ? given.owned : given.later, round);
+          }
+          SUCCEEDS(vicinal_follow_stream(given.owned.data(), users.stream()));
+          SUCCEEDS(vicinal_start(&given.request));
+          SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+          if (given.rank != 0) users.copy(given.later, given.into);
+          users.await();
+          CHECK(given.has(filled(round)));
+          MPI_Barrier(given.comm);
+        }
+        // What was lent stays until all have freed the exchange.
+        SUCCEEDS(vicinal_request_free(&given.request));
+        SUCCEEDS(vicinal_halo_free(&given.halo));
+        MPI_Barrier(given.comm);
+      }
+    });
+  }
+}
+
 TEST(streams_that_wait_leave_a_queue_to_others) {
   with_streams([](const DriverDouble& gpu) {
     Persistent first(gpu, "direct"), second(gpu, "direct");
