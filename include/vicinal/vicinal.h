@@ -687,9 +687,10 @@ VICINAL_API int vicinal_wait_on_stream(vicinal_request* request, void* stream);
  * vicinal_wait afterwards; the graph must not be launched any more when the request is freed; all ranks launch equally often;
  * and exchanges that may be under way at once must be at most half the queues of vicinal_wait_on_stream. Where streams wait for
  * several, all ranks begin them in the same order. Local. Errors:
- * MPI_ERR_REQUEST where the request is not persistent, or in flight; that of an execution before which nobody was told of, and
- * this one is begun all the same; MPI_ERR_UNSUPPORTED_OPERATION without MPI_THREAD_MULTIPLE, with
- * partitions, with AMD's GPUs, and where the process uses none. */
+ * MPI_ERR_REQUEST where the request is not persistent, or in flight, and MPI_ERR_UNSUPPORTED_OPERATION without MPI_THREAD_MULTIPLE,
+ * with partitions, with AMD's GPUs, and where the process uses none: nothing is begun then; that of an execution before which nobody was
+ * told of, and this one is begun all the same; MPI_ERR_NO_MEM and MPI_ERR_OTHER where the GPU's driver fails: then this one fails on all
+ * ranks that need this one's data, as with vicinal_start, unless it was to be part of a graph. */
 VICINAL_API int vicinal_start_on_stream(vicinal_request* request, void* stream);
 
 /* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. Where one has failed,

@@ -34,7 +34,15 @@ void StreamedExecutions::begin_from(std::uintptr_t stream) {
   const auto reason = [this](std::ostream& out) { name_awaited(out); };
   if (!is_captured()) wait_for(is_near, [this] { return listed(); }, reason);
   // Without the claim, here and below: a stream that is full has its caller wait, perhaps for a gate to be opened.
-  gate_->ask_from(stream);
+  try {
+    gate_->ask_from(stream);
+  } catch (const Error& error) {
+    const Claim claim(*this);
+    if (error.fault() == Fault::request || gate_->is_captured()) throw;
+    not_asked_.push_back(++due_);
+    note_state();
+    throw;
+  }
   const Claim claim(*this);
   captured_ = gate_->is_captured();
   if (!captured_) ++due_;
@@ -121,18 +129,29 @@ bool StreamedExecutions::advance() noexcept {
 /// Begins what a stream has asked for, if any has, or never will.
 void StreamedExecutions::begin_next() {
   if (!captured_ && begun_ == due_) return;
-  std::exception_ptr lost;
+  if (!not_asked_.empty() && not_asked_.front() == begun_ + 1) {
+    not_asked_.pop_front();
+    begin_at_fault();
+    return conclude();  // the user has been told
+  }
   try {
     if (!gate_->was_asked()) return;
   } catch (const std::exception&) {
-    lost = std::current_exception();
+    begin_at_fault();
+    throw;
   }
   ++begun_;
   running_ = true;
   note_state();
-  if (!lost) return owner_->begin_execution();
+  owner_->begin_execution();
+}
+
+/// For the others, who are not to wait for it.
+void StreamedExecutions::begin_at_fault() {
+  ++begun_;
+  running_ = true;
+  note_state();
   owner_->begin_execution_at_fault();
-  std::rethrow_exception(lost);
 }
 
 /// Well or not: no stream is to wait for what will not come.

@@ -4,7 +4,7 @@
 //   fail_at        the call to fail, counted in `calls`; 0 for none
 //   fail_in        the same, counted from now
 //   fail_query     the question about an event to fail, counted from now, whichever thread asks
-//   lost           1: the device has failed: whatever is called fails, and no stream goes on
+//   lost           1: the device has failed: no stream goes on, and all calls fail but those that give back, ask of captures, or ask of addresses
 //   hold           1: nothing that was put on a stream is done before somebody waits for it
 //   reaches_host   1: kernels reach all of the host's memory, as on machines with one memory
 //   open_to_mpi    1: what is allocated in device memory from now on can be touched by all, as if MPI were NVIDIA's friend

@@ -158,10 +158,11 @@ ENTRY cuStreamWriteValue32_v2(void* stream, std::uint32_t* word, std::uint32_t v
                               unsigned flags) {
   return in_context([=] {
     if (flags != 0) return invalid_value;
-    put(stream, [=] {
+    const auto write = [=] {
       std::atomic_ref(*word).store(value);
       return success;
-    });
+    };
+    put(stream, write, Queue::of_others);
     return success;
   });
 }

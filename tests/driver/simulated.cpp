@@ -313,8 +313,10 @@ Status record(void* event, void* stream) {
   auto* const it = static_cast<Event*>(event);
   ++it->recorded;
   Task task{0, nullptr, it};
-  task.is_in_queue_of_others = !stream_of(stream).has_own_queue;
-  push(stream_of(stream), std::move(task));
+  Stream& where = stream_of(stream);
+  if (where.tasks.empty()) where.has_own_queue = false;
+  task.is_in_queue_of_others = !where.has_own_queue;
+  push(where, std::move(task));
   return success;
 }
 

@@ -6,7 +6,8 @@
 // - What is put on a stream is done when somebody polls or waits, after some polls, more or fewer from one to
 //   the next; streams overtake each other. Who does not wait sees what was there before.
 // - Where as many streams wait for words as a device has queues (number "queues", at least 2), no stream goes on. Beside one that
-//   waits kernels go on, and copies and fillings that were put on other streams later do not, as they may be in its queue; and who
+//   waits kernels go on that were put on streams with nothing to do, and what is put behind them; what else was put later than that
+//   does not, as it may be in its queue: copies, fillings, events and writings of words, and all that is behind these or behind a waiting for an event. And who
 //   loads or looks for a kernel, or gives memory back, waits until none does (as measured on an H200), and all other threads' calls
 //   wait for that one.
 // - Kernels are those of the library, compiled for the host. Their threads run in another order than their numbers'. A word that a
@@ -87,7 +88,8 @@ Status close(void* memory);
 Status create_stream(void** stream);
 Status create_event(void** event);
 Status destroy_event(void* event);
-/// Puts something on a stream; other than kernels, it may be in the queue of a stream that waits for a word.
+/// Puts something on a stream. Other than kernels on a stream with nothing to do, and what is behind these, it may be in the queue of a stream
+/// that waits for a word.
 enum class Queue { any, of_others };
 void put(void* stream, std::function<Status()> work, Queue queue = Queue::any);
 /// Waits until no stream waits for a word.

@@ -27,7 +27,10 @@ std::shared_ptr<const Words> Batches::words(MemoryKind& memory) {
 }
 
 Batches::Batch& Batches::open_batch() {
-  if (open_ != nullptr && open_->moves.count == most) launch_open();
+  if (open_ != nullptr && open_->moves.count == most) {
+    launch_open();
+    if (open_ != nullptr) due_.push_back(std::exchange(open_, nullptr));
+  }
   if (open_ != nullptr) return *open_;
   if (idle_.empty()) {
     auto made = std::make_unique<Batch>();
@@ -81,7 +84,9 @@ void Batches::launch_kernel(Batch& batch) {
   }
   std::shared_ptr<const Words> words = words_.lock();
   const bool few_do = words != nullptr && count <= few;
-  if (words != nullptr && blocks <= most_telling_blocks && batch.number < Words::count) {
+  // Beside a stream that waits, an event behind a kernel that is over by then might be in its queue.
+  const bool tells = blocks <= most_telling_blocks || Gate::any_may_hold();
+  if (words != nullptr && tells && batch.number < Words::count) {
     batch.words = std::move(words);
     batch.end = batch.words->end(batch.number, batch.end.number + 1);
   }
@@ -117,8 +122,8 @@ void Batches::put(Batch& batch) {
 }
 
 void Batches::launch_open() noexcept {
-  if (open_ != nullptr) due_.push_back(std::exchange(open_, nullptr));
   while (!due_.empty() && launch_one(*due_.front())) due_.erase(due_.begin());
+  if (due_.empty() && open_ != nullptr && launch_one(*open_)) open_ = nullptr;
 }
 
 bool Batches::launch_one(Batch& batch) noexcept {

@@ -28,7 +28,7 @@ class Batches {
   /// As many as kernel copy_batch_few has: its arguments are there 1 us sooner than those of copy_batch (H100).
   static constexpr std::size_t few = 4;
   /// Kernels of more blocks tell by an event. So many have a multiprocessor each, on most devices, and fences as they end that hold
-  /// nobody up; more have that much to do that it does not matter how they tell.
+  /// nobody up; more have that much to do that it does not matter how they tell, but for where no event may be put.
   static constexpr std::size_t most_telling_blocks = 64;
   /// A word that never comes, since its kernel has failed, is asked the driver for at each so-manieth look. A kernel of 8 us is
   /// looked at some 20 times, so few are asked for; and a failure is known after some 10 us.
@@ -103,7 +103,7 @@ class Batches {
   std::vector<std::unique_ptr<Batch>> idle_ VICINAL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Batch>> busy_ VICINAL_GUARDED_BY(mutex_);
   Batch* open_ VICINAL_GUARDED_BY(mutex_) = nullptr;    ///< of the busy ones
-  std::vector<Batch*> due_ VICINAL_GUARDED_BY(mutex_);  ///< of these, those without a stream yet
+  std::vector<Batch*> due_ VICINAL_GUARDED_BY(mutex_);  ///< of these, full ones without a stream yet
   std::weak_ptr<const Words> words_ VICINAL_GUARDED_BY(mutex_);
 };
 

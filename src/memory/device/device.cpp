@@ -125,11 +125,15 @@ void* Device::stream() {
   return Gate::any_may_hold() ? idle_stream(turn) : streams_[turn % stream_count];
 }
 
+void* Device::unheld_stream() const { return Gate::any_may_hold() ? nullptr : streams_.front(); }
+
 void* Device::idle_stream(unsigned turn) {
   const auto& query = driver_.calls.query_stream;
   for (unsigned i = 0; i < stream_count; ++i) {
     void* const stream = streams_[(turn + i) % stream_count];
-    const Status status = query.function(stream);
+    Status status = query.function(stream);
+    // A failure may be that of something else before, told of once.
+    if (status != success && status != not_ready) status = query.function(stream);
     if (status == success) return stream;
     if (status != not_ready) driver_.refuse(query.name, status);
   }

@@ -72,10 +72,12 @@ class Device {
 
   // For whoever has it as the current one.
 
-  /// One of the private streams, in turn, for a job. While a stream of the program's may wait for an exchange, one with nothing to do, and null
-  /// while there is none: a kernel that is put there is in a queue in which nobody waits, and behind one that is not over, or waits for what is
-  /// followed, in the same queue as that. To be asked and used while no stream begins to wait (NoWaitBegins).
+  /// One of the private streams, in turn, for a job. While a stream of the program's may wait for an exchange, one with nothing to do, or null
+  /// if there is none: a kernel that is put there is in a queue in which nobody waits. On a stream that has something to do, or waits for what is
+  /// followed, it would be in the queue of that. To be asked and used while no stream begins to wait (NoWaitBegins).
   [[nodiscard]] void* stream();
+  /// Any of the private streams; null while a stream of the program's may wait for an exchange. To be used as stream()'s.
+  [[nodiscard]] void* unheld_stream() const;
   /// A private stream with nothing to do, from that number on in turn; null where there is none. What was followed has been done then.
   [[nodiscard]] void* idle_stream(unsigned turn = 0);
   /// Whether a stream of the program's may wait for an exchange: copies of the driver's may be in the queue of that, and are to be

@@ -12,13 +12,16 @@ bool Fence::begin(const std::byte*, std::byte*) {
   count_ = device_.followed();
   if (device_.has_done(count_)) return true;
   const Device::Current current(device_);
-  const NoWaitBegins no_wait_begins;
-  is_recorded_ = !streams_may_wait();
-  // Any of the private streams comes after all that is followed.
-  if (is_recorded_) {
-    device_.driver().call(device_.driver().calls.record_event, event_, device_.stream());
-  }
+  record();
   return false;
+}
+
+void Fence::record() {
+  const NoWaitBegins no_wait_begins;
+  // Any of the private streams comes after all that is followed.
+  void* const stream = device_.unheld_stream();
+  if (stream != nullptr) device_.driver().call(device_.driver().calls.record_event, event_, stream);
+  is_recorded_ = stream != nullptr;
 }
 
 bool Fence::poll() {
@@ -30,11 +33,11 @@ bool Fence::poll() {
 }
 
 bool Fence::has_happened() {
+  if (!is_recorded_) record();
   if (!is_recorded_) return device_.idle_stream() != nullptr;
   const Driver& driver = device_.driver();
   const Status status = driver.calls.query_event.function(event_);
-  if (status != success && status != not_ready)
-    driver.refuse(driver.calls.query_event.name, status);
+  if (status != success && status != not_ready) driver.refuse(driver.calls.query_event.name, status);
   return status == success;
 }
 

@@ -92,7 +92,7 @@ bool Job::have_stream_await(std::uintptr_t stream) {
     return device_.batches().have_stream_await(*in_batch_.batch, waiting);
   }
   // All steps are put on its stream before the event is, unless the processor has one to do.
-  if (!event_is_set_ || next_ < steps_.size() || !landings_.empty()) {
+  if (!event_is_set_ || asks_stream_ || next_ < steps_.size() || !landings_.empty()) {
     return !under_way_ && next_ == steps_.size();
   }
   const Device::Current current(device_);
@@ -152,9 +152,9 @@ Move Job::only_move() const {
 
 bool Job::go_on() try {
   const Device::Current current(device_);
+  if (event_is_set_ && !has_happened()) return false;
   const NoWaitBegins no_wait_begins;
   for (;;) {
-    if (event_is_set_ && !has_happened()) return false;
     if (next_ < steps_.size() && !(under_way_ && is_the_processors(steps_[next_]))) {
       if (!under_way_ && !is_the_processors(steps_[next_])) {
         stream_ = device_.stream();
@@ -163,8 +163,11 @@ bool Job::go_on() try {
       issue(steps_[next_]);
       ++next_;
     } else if (under_way_) {
-      device_.driver().call(device_.driver().calls.record_event, event_, stream_);
+      // Beside a stream that waits, an event behind a kernel that is over by then might be in its queue.
+      asks_stream_ = streams_may_wait();
+      if (!asks_stream_) device_.driver().call(device_.driver().calls.record_event, event_, stream_);
       event_is_set_ = true;
+      if (!has_happened()) return false;
     } else {
       return true;
     }
@@ -176,9 +179,10 @@ bool Job::go_on() try {
 
 bool Job::has_happened() {
   const Driver& driver = device_.driver();
-  const Status status = driver.calls.query_event.function(event_);
+  const auto& question = asks_stream_ ? driver.calls.query_stream : driver.calls.query_event;
+  const Status status = question.function(asks_stream_ ? stream_ : event_);
   if (status == not_ready) return false;
-  if (status != success) driver.refuse(driver.calls.query_event.name, status);
+  if (status != success) driver.refuse(question.name, status);
   under_way_ = false;
   event_is_set_ = false;
   for (const Landing& it : landings_) std::copy_n(it.from, it.bytes, it.to);
@@ -193,7 +197,8 @@ void Job::drop() noexcept {
   if (!under_way_) return;
   try {
     const Device::Current current(device_);
-    if (!event_is_set_ || device_.driver().calls.await_event.function(event_) != success) {
+    if (!event_is_set_ || asks_stream_ ||
+        device_.driver().calls.await_event.function(event_) != success) {
       device_.settle(stream_);
     }
   } catch (const std::exception&) {

@@ -71,6 +71,7 @@ class Job final : public MemoryJob {
   std::size_t next_ = 0;       ///< of the steps, the first that has not been put on the stream
   bool under_way_ = false;     ///< something is on the stream that nobody has seen done
   bool event_is_set_ = false;  ///< and the event is behind it
+  bool asks_stream_ = false;   ///< or that stream tells, on which there is nothing else
 
   struct Landing {
     const std::byte* from;
