@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "memory/kind.hpp"
+
 namespace vicinal {
 
 void Run::follow_graph() {
