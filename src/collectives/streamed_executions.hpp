@@ -88,9 +88,9 @@ class StreamedExecutions final : public Activity {
 
   StreamedOwner* owner_;  ///< null once it is gone
   std::unique_ptr<StreamGate> gate_;
-  std::uint32_t due_ = 0;     ///< executions that were begun or left to streams to begin
-  std::uint32_t begun_ = 0;   ///< of these, or more where a graph begins them
-  std::uint32_t opened_ = 0;  ///< of the gate, for these
+  std::uint32_t due_ = 0;                ///< executions that were begun or left to streams to begin
+  std::uint32_t begun_ = 0;              ///< of these, or more where a graph begins them
+  std::uint32_t opened_ = 0;             ///< of the gate, for these
   std::deque<std::uint32_t> not_asked_;  ///< the numbers of those that no stream will ask for
   bool running_ = false;
   bool awaits_end_ = false;       ///< the user has left a beginning to a stream, and no end yet

@@ -102,8 +102,9 @@ class Batches {
   Mutex mutex_;
   std::vector<std::unique_ptr<Batch>> idle_ VICINAL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Batch>> busy_ VICINAL_GUARDED_BY(mutex_);
-  Batch* open_ VICINAL_GUARDED_BY(mutex_) = nullptr;    ///< of the busy ones
-  std::vector<Batch*> due_ VICINAL_GUARDED_BY(mutex_);  ///< of these, full ones without a stream yet
+  Batch* open_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< of the busy ones
+  std::vector<Batch*> due_
+      VICINAL_GUARDED_BY(mutex_);  ///< of these, full ones without a stream yet
   std::weak_ptr<const Words> words_ VICINAL_GUARDED_BY(mutex_);
 };
 

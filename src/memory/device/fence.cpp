@@ -37,7 +37,8 @@ bool Fence::has_happened() {
   if (!is_recorded_) return device_.idle_stream() != nullptr;
   const Driver& driver = device_.driver();
   const Status status = driver.calls.query_event.function(event_);
-  if (status != success && status != not_ready) driver.refuse(driver.calls.query_event.name, status);
+  if (status != success && status != not_ready)
+    driver.refuse(driver.calls.query_event.name, status);
   return status == success;
 }
 

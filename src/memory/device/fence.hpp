@@ -30,7 +30,7 @@ class Fence final : public MemoryJob {
   Device& device_;
   void* event_;
   bool is_recorded_ = false;
-  std::uint64_t count_ = 0;   ///< of what was followed by its beginning
+  std::uint64_t count_ = 0;  ///< of what was followed by its beginning
 };
 
 }  // namespace vicinal::device

@@ -165,7 +165,8 @@ bool Job::go_on() try {
     } else if (under_way_) {
       // Beside a stream that waits, an event behind a kernel that is over by then might be in its queue.
       asks_stream_ = streams_may_wait();
-      if (!asks_stream_) device_.driver().call(device_.driver().calls.record_event, event_, stream_);
+      if (!asks_stream_)
+        device_.driver().call(device_.driver().calls.record_event, event_, stream_);
       event_is_set_ = true;
       if (!has_happened()) return false;
     } else {
