@@ -153,13 +153,17 @@ TEST(nothing_is_put_behind_a_stream_that_waits_for_what_it_follows) {
         Persistent given(gpu, strategy);
         UsersStream users(gpu);
         for (int round = 1; round <= 4; ++round) {
-          // What the exchange follows takes long, and is not over when the stream begins to wait and the last copies begin.
-          for (int i = 0; i < 100; ++i) {
-            users.fill(given.rank == 0 ? given.owned : given.later, round);
-          }
+          // What the exchange follows is not over when the others' streams wait, and rank 0 begins only then.
+          users.fill(given.rank == 0 ? given.owned : given.later, round);
           SUCCEEDS(vicinal_follow_stream(given.owned.data(), users.stream()));
+          if (given.rank == 0) MPI_Barrier(given.comm);
+          if (given.rank != 0) gpu.set("hold", 1);
           SUCCEEDS(vicinal_start(&given.request));
           SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+          if (given.rank != 0) MPI_Barrier(given.comm);
+          // So that the last copies are due while it is still not over.
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          gpu.set("hold", 0);
           if (given.rank != 0) users.copy(given.later, given.into);
           users.await();
           CHECK(given.has(filled(round)));
