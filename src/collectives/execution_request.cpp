@@ -69,23 +69,11 @@ void ExecutionRequest::start_from(std::uintptr_t stream) {
   MemoryKind* const kind = there != nullptr ? there : device::first_used();
   require(kind != nullptr, Fault::unsupported,
           "a stream was to start a request, but this process uses no GPU");
-  try {
-    require(
-        can_stream(*kind), Fault::unsupported, "a stream was to start a request. ",
-        "That needs MPI_THREAD_MULTIPLE, with which a thread begins what the stream asks for, a "
-        "CUDA driver of version 11.7 or later, and kernels; VICINAL_LOG=info says why there are "
-        "none");
-    streamed_->begin_from(stream);
-  } catch (const Error& error) {
-    if (error.fault() == Fault::request || error.fault() == Fault::unsupported) throw;
-    // The driver has failed, and others may wait for this start.
-    if (streamed_) {
-      see_to_streams();
-    } else if (!kind->is_captured(stream)) {
-      executions_->start_at_fault();
-    }
-    throw;
-  }
+  require(
+      can_stream(*kind), Fault::unsupported, "a stream was to start a request. ",
+      "That needs MPI_THREAD_MULTIPLE, with which a thread begins what the stream asks for, a CUDA "
+      "driver of version 11.7 or later, and kernels; VICINAL_LOG=info says why there are none");
+  streamed_->begin_from(stream);
   see_to_streams();
   // That of an execution before, which others know nothing of.
   if (streamed_->is_captured()) return;

@@ -34,15 +34,7 @@ void StreamedExecutions::begin_from(std::uintptr_t stream) {
   const auto reason = [this](std::ostream& out) { name_awaited(out); };
   if (!is_captured()) wait_for(is_near, [this] { return listed(); }, reason);
   // Without the claim, here and below: a stream that is full has its caller wait, perhaps for a gate to be opened.
-  try {
-    gate_->ask_from(stream);
-  } catch (const Error& error) {
-    const Claim claim(*this);
-    if (error.fault() == Fault::request || gate_->is_captured()) throw;
-    not_asked_.push_back(++due_);
-    note_state();
-    throw;
-  }
+  gate_->ask_from(stream);
   const Claim claim(*this);
   captured_ = gate_->is_captured();
   if (!captured_) ++due_;
@@ -129,11 +121,6 @@ bool StreamedExecutions::advance() noexcept {
 /// Begins what a stream has asked for, if any has, or never will.
 void StreamedExecutions::begin_next() {
   if (!captured_ && begun_ == due_) return;
-  if (!not_asked_.empty() && not_asked_.front() == begun_ + 1) {
-    not_asked_.pop_front();
-    begin_at_fault();
-    return conclude();  // the user has been told
-  }
   try {
     if (!gate_->was_asked()) return;
   } catch (const std::exception&) {
