@@ -118,10 +118,7 @@ TEST(exchanges_between_all_ranks_go_by_a_planner_with_about_the_least_price) {
     for (const bool shared : {true, false}) {
       Regret worst;
       for (const auto& [name, machine] : machines) {
-        // Each size once: a choice that is wrong is so for many.
-        const std::vector<Index> sizes =
-            shared ? std::vector<Index>{8, 512, 65536} : std::vector<Index>{64, 4096};
-        for (const Index bytes : sizes) {
+        for (const Index bytes : {Index{8}, Index{64}, Index{512}, Index{4096}, Index{65536}}) {
           PlanOptions options = with_blocks_of(bytes, profile);
           options.shared_memory = shared;
           const Regret regret = regret_on(machine, options);
