@@ -121,24 +121,18 @@ bool StreamedExecutions::advance() noexcept {
 /// Begins what a stream has asked for, if any has, or never will.
 void StreamedExecutions::begin_next() {
   if (!captured_ && begun_ == due_) return;
+  std::exception_ptr lost;
   try {
     if (!gate_->was_asked()) return;
   } catch (const std::exception&) {
-    begin_at_fault();
-    throw;
+    lost = std::current_exception();
   }
   ++begun_;
   running_ = true;
   note_state();
-  owner_->begin_execution();
-}
-
-/// For the others, who are not to wait for it.
-void StreamedExecutions::begin_at_fault() {
-  ++begun_;
-  running_ = true;
-  note_state();
+  if (!lost) return owner_->begin_execution();
   owner_->begin_execution_at_fault();
+  std::rethrow_exception(lost);
 }
 
 /// Well or not: no stream is to wait for what will not come.

@@ -77,7 +77,6 @@ class StreamedExecutions final : public Activity {
   /// Whether one is under way, or may be begun.
   [[nodiscard]] bool goes_on() const { return running_ || captured_ || begun_ != due_; }
   void begin_next();
-  void begin_at_fault();
   void conclude();
   void note(const std::exception_ptr& fault) noexcept;
   void note_state();
