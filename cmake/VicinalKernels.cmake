@@ -30,16 +30,16 @@ if(VICINAL_PRECOMPILED_KERNELS AND NOT DEFINED CACHE{VICINAL_NVCC_WORKS})
   set(VICINAL_NVCC_WORKS ${works} CACHE INTERNAL "whether CUDA's compiler can compile the kernels")
 endif()
 # A header in either case: where there is no code, when this is configured, so that whoever only reads sources finds it.
-set(precompiled "${generated_dir}/precompiled_kernels.hpp")
+set(kernels_header "${generated_dir}/precompiled_kernels.hpp")
 set(embed "${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_kernels.cmake")
 if(VICINAL_PRECOMPILED_KERNELS AND VICINAL_NVCC_WORKS)
   set(fatbin "${generated_dir}/kernels.fatbin")
   add_custom_command(OUTPUT "${fatbin}" COMMAND "${VICINAL_NVCC}" ${nvcc_options} -o "${fatbin}" "${kernels}"
                      DEPENDS "${kernels}" COMMENT "Compiling the kernels for NVIDIA's GPUs" VERBATIM)
-  add_custom_command(OUTPUT "${precompiled}" COMMAND ${CMAKE_COMMAND} "-DFROM=${fatbin}" "-DTO=${precompiled}" -P "${embed}"
+  add_custom_command(OUTPUT "${kernels_header}" COMMAND ${CMAKE_COMMAND} "-DFROM=${fatbin}" "-DTO=${kernels_header}" -P "${embed}"
                      DEPENDS "${fatbin}" "${embed}" VERBATIM)
-  add_custom_target(vicinal_kernels DEPENDS "${precompiled}")
+  add_custom_target(vicinal_kernels DEPENDS "${kernels_header}")
 else()
-  execute_process(COMMAND ${CMAKE_COMMAND} "-DFROM=" "-DTO=${precompiled}" -P "${embed}" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} "-DFROM=" "-DTO=${kernels_header}" -P "${embed}" COMMAND_ERROR_IS_FATAL ANY)
   add_custom_target(vicinal_kernels)
 endif()

@@ -19,13 +19,11 @@ function(vicinal_add_program name)
   target_include_directories(${name} PRIVATE ${ARG_INCLUDE})
 endfunction()
 
-# Quickly built rather than quick, except under the sanitizers, which make them slow enough; and compiled alike.
+# Quickly built rather than quick; and compiled alike.
 set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp")
 function(vicinal_add_tests name)
   vicinal_add_program(${name} ${ARGN} INCLUDE "${tests_dir}")
-  if(NOT VICINAL_SANITIZE)
-    target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
-  endif()
+  target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O$<IF:$<BOOL:${VICINAL_SANITIZE}>,0,1>>)
 endfunction()
 
 # A GPU's driver without a GPU, of either vendor's interface. Tests find it by its path.

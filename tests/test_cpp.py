@@ -16,7 +16,7 @@ EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.c"))
 
 def test_unit(totals: Totals) -> None:
     program = str(BUILD / "bin" / "vicinal_unit_tests")
-    check_cases(run_command([program], {**os.environ, **SANITIZERS}, 280), "vicinal_unit_tests", totals)
+    check_cases(run_command([program], {**os.environ, **SANITIZERS}, 600), "vicinal_unit_tests", totals)
 
 
 def run_engine(mpi: str, ranks: int, totals: Totals, cases: str = "", **variables: str) -> None:
