@@ -150,9 +150,7 @@ bool Batches::ask_driver(Batch& batch) {
   const Driver& driver = device_.driver();
   const bool by_word = batch.end.word != nullptr;
   const auto& question = by_word ? driver.calls.query_stream : driver.calls.query_event;
-  const Status status = question.function(by_word ? batch.stream : batch.event);
-  if (status == not_ready) return false;
-  if (status != success) driver.refuse(question.name, status);
+  if (!driver.is_done(question, by_word ? batch.stream : batch.event)) return false;
   require(!by_word || batch.end.is_told(), Fault::device,
           "a kernel is over that has not said so: it has failed, and the driver, asked by ",
           question.name, ", does not say with what");

@@ -131,11 +131,10 @@ void* Device::idle_stream(unsigned turn) {
   const auto& query = driver_.calls.query_stream;
   for (unsigned i = 0; i < stream_count; ++i) {
     void* const stream = streams_[(turn + i) % stream_count];
-    Status status = query.function(stream);
-    // A failure may be that of something else before, told of once.
-    if (status != success && status != not_ready) status = query.function(stream);
+    const Status status = query.function(stream);
     if (status == success) return stream;
-    if (status != not_ready) driver_.refuse(query.name, status);
+    // A failure may be that of something else before, told of once.
+    if (status != not_ready && driver_.is_done(query, stream)) return stream;
   }
   return nullptr;
 }
@@ -211,10 +210,7 @@ void Device::await(void* stream) const {
   void* const event = new_event();
   try {
     driver_.call(driver_.calls.record_event, event, stream);
-    const auto& query = driver_.calls.query_event;
-    Status status = not_ready;
-    while ((status = query.function(event)) == not_ready) std::this_thread::yield();
-    if (status != success) driver_.refuse(query.name, status);
+    while (!driver_.is_done(driver_.calls.query_event, event)) std::this_thread::yield();
   } catch (...) {
     driver_.calls.destroy_event.function(event);
     throw;

@@ -111,6 +111,12 @@ class Driver {
     const Status status = entry.function(arguments...);
     if (status != success) refuse(entry.name, status);
   }
+  /// Whether all is over that a stream or an event stands for, asked by `query_stream` or `query_event`. Throws as call().
+  [[nodiscard]] bool is_done(const Entry<void*>& query, void* what) const {
+    const Status status = query.function(what);
+    if (status != success && status != not_ready) refuse(query.name, status);
+    return status == success;
+  }
   /// Copies in the order of a stream, between any two places.
   void copy(void* to, const void* from, std::size_t bytes, void* stream) const;
   /// Throws the fault that a function has failed with.

@@ -35,11 +35,7 @@ bool Fence::poll() {
 bool Fence::has_happened() {
   if (!is_recorded_) record();
   if (!is_recorded_) return device_.idle_stream() != nullptr;
-  const Driver& driver = device_.driver();
-  const Status status = driver.calls.query_event.function(event_);
-  if (status != success && status != not_ready)
-    driver.refuse(driver.calls.query_event.name, status);
-  return status == success;
+  return device_.driver().is_done(device_.driver().calls.query_event, event_);
 }
 
 }  // namespace vicinal::device

@@ -163,11 +163,10 @@ bool Gate::was_asked() {
 }
 
 void Gate::look_for_failure() {
-  const auto& query = device_.driver().calls.query_stream;
+  const Driver& driver = device_.driver();
   const auto ask = [&] {
     const Device::Current current(device_);
-    const Status status = query.function(device_.set_up_stream());
-    if (status != success && status != not_ready) device_.driver().refuse(query.name, status);
+    static_cast<void>(driver.is_done(driver.calls.query_stream, device_.set_up_stream()));
   };
   try {
     return ask();

@@ -181,9 +181,7 @@ bool Job::go_on() try {
 bool Job::has_happened() {
   const Driver& driver = device_.driver();
   const auto& question = asks_stream_ ? driver.calls.query_stream : driver.calls.query_event;
-  const Status status = question.function(asks_stream_ ? stream_ : event_);
-  if (status == not_ready) return false;
-  if (status != success) driver.refuse(question.name, status);
+  if (!driver.is_done(question, asks_stream_ ? stream_ : event_)) return false;
   under_way_ = false;
   event_is_set_ = false;
   for (const Landing& it : landings_) std::copy_n(it.from, it.bytes, it.to);
