@@ -689,8 +689,8 @@ VICINAL_API int vicinal_wait_on_stream(vicinal_request* request, void* stream);
  * several, all ranks begin them in the same order. Local. Errors:
  * MPI_ERR_REQUEST where the request is not persistent, or in flight, and MPI_ERR_UNSUPPORTED_OPERATION without MPI_THREAD_MULTIPLE,
  * with partitions, with AMD's GPUs, and where the process uses none: nothing is begun then; that of an execution before which nobody was
- * told of, and this one is begun all the same; MPI_ERR_NO_MEM and MPI_ERR_OTHER where the GPU's driver fails: then nothing is begun, and
- * since others may wait for it, vicinal_start is to follow. */
+ * told of, and this one is begun all the same; MPI_ERR_NO_MEM and MPI_ERR_OTHER where the GPU's driver fails: then this one fails on all
+ * ranks that need this one's data, as with vicinal_start, unless it was to be part of a graph. */
 VICINAL_API int vicinal_start_on_stream(vicinal_request* request, void* stream);
 
 /* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. Where one has failed,

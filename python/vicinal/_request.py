@@ -30,8 +30,8 @@ class Request:
 
         With a `stream` of a GPU (CuPy's, PyTorch's, Numba's, or its handle) that begins it, once it gets there.  While a graph is
         captured from the stream, the execution becomes part of that, and so must its end, by `wait(stream=...)`: then each launch
-        of the graph executes the request, on all ranks equally often.  Where the GPU's driver fails (kinds `memory` and `device`) nothing
-        is begun, and since others may wait for it, a `start()` is to follow.  docs/gpu.md has an example, and
+        of the graph executes the request, on all ranks equally often.  Where the GPU's driver fails (kinds `memory` and `device`) the
+        execution fails on all ranks that need this one's data, and is not to be started again in its place.  docs/gpu.md has an example, and
         says what that needs.
         """
         self._request.start(stream)

@@ -1,6 +1,7 @@
 // Who begins and advances the executions of a request: the program, or what goes on beside it for a stream.
 #include "collectives/execution_request.hpp"
 
+#include <exception>
 #include <ostream>
 
 #include "base/setting.hpp"
@@ -9,6 +10,19 @@
 #include "mpi/environment.hpp"
 
 namespace vicinal {
+
+namespace {
+
+/// Not where the driver fails at that, too.
+bool is_surely_captured(MemoryKind& kind, std::uintptr_t stream) {
+  try {
+    return kind.is_captured(stream);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
 
 bool ExecutionRequest::in_flight() const {
   if (!is_streamed()) return executions_->in_flight();
@@ -69,15 +83,34 @@ void ExecutionRequest::start_from(std::uintptr_t stream) {
   MemoryKind* const kind = there != nullptr ? there : device::first_used();
   require(kind != nullptr, Fault::unsupported,
           "a stream was to start a request, but this process uses no GPU");
-  require(
-      can_stream(*kind), Fault::unsupported, "a stream was to start a request. ",
-      "That needs MPI_THREAD_MULTIPLE, with which a thread begins what the stream asks for, a CUDA "
-      "driver of version 11.7 or later, and kernels; VICINAL_LOG=info says why there are none");
-  streamed_->begin_from(stream);
+  try {
+    require(
+        can_stream(*kind), Fault::unsupported, "a stream was to start a request. ",
+        "That needs MPI_THREAD_MULTIPLE, with which a thread begins what the stream asks for, a "
+        "CUDA driver of version 11.7 or later, and kernels; VICINAL_LOG=info says why there are "
+        "none");
+    streamed_->begin_from(stream);
+  } catch (...) {
+    const Fault fault = current_fault().fault();
+    const bool is_the_users = fault == Fault::request || fault == Fault::unsupported;
+    if (!is_the_users && !is_surely_captured(*kind, stream)) count_at_fault();
+    throw;
+  }
   see_to_streams();
   // That of an execution before, which others know nothing of.
   if (streamed_->is_captured()) return;
   if (const std::exception_ptr fault = streamed_->take_fault()) std::rethrow_exception(fault);
+}
+
+/// The driver has failed, and others may wait for this start.
+void ExecutionRequest::count_at_fault() {
+  if (!streamed_) {
+    run_progress_thread();
+    executions_->start_at_fault();
+  } else if (!streamed_->is_captured()) {
+    streamed_->begin_at_fault();
+    see_to_streams();
+  }
 }
 
 /// Whatever progresses sees to it from now on, the end of MPI among that; what a graph may begin at any time is not waited for.

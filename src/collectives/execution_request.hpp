@@ -64,6 +64,7 @@ class ExecutionRequest : public Request, private StreamedOwner {
   /// The memory of the GPU where the data lie, null where none do.
   [[nodiscard]] MemoryKind* kind_there() const;
   void see_to_streams();
+  void count_at_fault();
   /// Whether the process waits for this end in the place of a stream, as for the first ones of a request: what a program uses a GPU with
   /// for the first time is loaded then. A driver that loads waits for all streams, with a lock which who brings the execution to its end
   /// needs.

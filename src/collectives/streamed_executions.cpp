@@ -26,10 +26,11 @@ StreamedExecutions::StreamedExecutions(StreamedOwner& owner, std::unique_ptr<Str
 }
 
 void StreamedExecutions::begin_from(std::uintptr_t stream) {
-  const auto is_near = [this](Polls) {
+  const auto is_near = [this, stream](Polls) {
     const Claim claim(*this);
     advance();
-    return due_ - begun_ < most_ahead;
+    // What begins at fault opens the gate for none of a graph's.
+    return due_ - begun_ < most_ahead && (not_asked_.empty() || !gate_->is_capturing(stream));
   };
   const auto reason = [this](std::ostream& out) { name_awaited(out); };
   if (!is_captured()) wait_for(is_near, [this] { return listed(); }, reason);
@@ -39,6 +40,13 @@ void StreamedExecutions::begin_from(std::uintptr_t stream) {
   captured_ = gate_->is_captured();
   if (!captured_) ++due_;
   awaits_end_ = true;
+  note_state();
+}
+
+void StreamedExecutions::begin_at_fault() {
+  const Claim claim(*this);
+  not_asked_.push_back(due_ + 1);
+  ++due_;
   note_state();
 }
 
@@ -121,18 +129,21 @@ bool StreamedExecutions::advance() noexcept {
 /// Begins what a stream has asked for, if any has, or never will.
 void StreamedExecutions::begin_next() {
   if (!captured_ && begun_ == due_) return;
+  const bool was_not_left = !not_asked_.empty() && not_asked_.front() == begun_ + 1;
   std::exception_ptr lost;
   try {
-    if (!gate_->was_asked()) return;
+    if (!was_not_left && !gate_->was_asked()) return;
   } catch (const std::exception&) {
     lost = std::current_exception();
   }
+  if (was_not_left) not_asked_.pop_front();
   ++begun_;
   running_ = true;
   note_state();
-  if (!lost) return owner_->begin_execution();
+  if (!was_not_left && !lost) return owner_->begin_execution();
   owner_->begin_execution_at_fault();
-  std::rethrow_exception(lost);
+  if (lost) std::rethrow_exception(lost);
+  conclude();  // the user has been told
 }
 
 /// Well or not: no stream is to wait for what will not come.

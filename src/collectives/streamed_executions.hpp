@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <iosfwd>
 #include <memory>
@@ -41,10 +42,12 @@ class StreamedExecutions final : public Activity {
   StreamedExecutions& operator=(const StreamedExecutions&) = delete;
   ~StreamedExecutions() override { leave_dump(); }
 
-  // For the owner. Whoever has called one of the first two has it progressed (activate()).
+  // For the owner. Whoever has called one of the first three has it progressed (activate()).
 
   /// The stream begins the next execution once it gets there. Throws what the driver fails with; nothing has changed then.
   void begin_from(std::uintptr_t stream);
+  /// The next execution begins at fault, for the others' sake, after those before it; the user has been told why.
+  void begin_at_fault();
   /// Whether what is put on the stream from now on comes after the owner's execution, which goes on beside it. False where
   /// the driver cannot; nothing has changed then.
   bool take_over(std::uintptr_t stream);
@@ -85,9 +88,10 @@ class StreamedExecutions final : public Activity {
 
   StreamedOwner* owner_;  ///< null once it is gone
   std::unique_ptr<StreamGate> gate_;
-  std::uint32_t due_ = 0;     ///< executions that were begun or left to streams to begin
-  std::uint32_t begun_ = 0;   ///< of these, or more where a graph begins them
-  std::uint32_t opened_ = 0;  ///< of the gate, for these
+  std::uint32_t due_ = 0;                ///< executions that were begun or left to streams to begin
+  std::uint32_t begun_ = 0;              ///< of these, or more where a graph begins them
+  std::uint32_t opened_ = 0;             ///< of the gate, for these
+  std::deque<std::uint32_t> not_asked_;  ///< the numbers of those that no stream will ask for
   bool running_ = false;
   bool awaits_end_ = false;       ///< the user has left a beginning to a stream, and no end yet
   std::optional<Beside> beside_;  ///< while anything goes on, or may

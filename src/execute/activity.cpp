@@ -7,6 +7,7 @@
 
 #include "base/guarded.hpp"
 #include "execute/dump.hpp"
+#include "execute/progress_thread.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
 #include "mpi/own_progress.hpp"
@@ -91,6 +92,14 @@ ActiveList& active() {
   return *list;
 }
 
+void leave_to_the_end(const std::shared_ptr<Activity>& activity, std::shared_ptr<Owed> owed) {
+  activate(activity);
+  mpi::leave_chore([activity, owed = std::move(owed)] {
+    const TriedClaim claim(*activity);
+    return claim && activity->advance();
+  });
+}
+
 bool progress_from_mpi() {
   if (active_count() == 0) return false;
   if (const mpi::Alone alone; alone) progress();
@@ -114,11 +123,12 @@ void Activity::claim() {
 void activate(const std::shared_ptr<Activity>& activity) { active().add(activity); }
 
 void activate_to_the_end(const std::shared_ptr<Activity>& activity) {
-  activate(activity);
-  mpi::leave_chore([activity] {
-    const TriedClaim claim(*activity);
-    return claim && activity->advance();
-  });
+  leave_to_the_end(activity, nullptr);
+}
+
+void activate_for_others(const std::shared_ptr<Activity>& activity) {
+  leave_to_the_end(activity, std::make_shared<Owed>());
+  wake_progress_thread();
 }
 
 void progress() noexcept {

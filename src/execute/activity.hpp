@@ -86,8 +86,12 @@ class TriedClaim {
 /// others know of it.
 void activate(const std::shared_ptr<Activity>& activity);
 
-/// The same, of what nobody waits for on this rank, and others may: the end of MPI gives it some time.
+/// The same, and the end of MPI gives it some time.
 void activate_to_the_end(const std::shared_ptr<Activity>& activity);
+
+/// The same, of what nobody waits for on this rank, and others may: the progress thread sees to it, too, where it has been started. The
+/// program may be inside MPI meanwhile, for as long as those others wait.
+void activate_for_others(const std::shared_ptr<Activity>& activity);
 
 /// Advances every active one. Never throws.
 void progress() noexcept;
@@ -112,6 +116,8 @@ class Counted {
 using Watch = Counted<struct WatchRole>;
 /// Must go on while the program does something else: the progress thread sees to it.
 using Beside = Counted<struct BesideRole>;
+/// Must go on, too, and is in no hurry: nobody waits for it on this rank.
+using Owed = Counted<struct OwedRole>;
 
 /// From now on what is active goes on while the program waits in any function of MPI's, and not in calls of the
 /// library alone. False where this MPI has no way to do so. All that enters the library must be `mpi::Inside`, and

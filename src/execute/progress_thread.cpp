@@ -22,7 +22,7 @@ namespace vicinal {
 
 namespace {
 
-/// It calls MPI only while something is active, or a dump is
+/// It calls MPI only while something is active or owed, or a dump is
 /// asked for.
 class ProgressThread {
  public:
@@ -67,13 +67,14 @@ class ProgressThread {
         continue;
       }
       const int active = active_count();
-      if (active == 0) {
+      // What is owed may be over for the list, and not for the chores.
+      if (active == 0 && Owed::count() == 0) {
         answer_dump_signal();
       } else {
         const mpi::Inside inside;
         progress();
       }
-      if (active > Watch::count()) {
+      if (active > Watch::count() + Owed::count()) {
         backoff.reset();
         std::this_thread::yield();
       } else {
@@ -82,7 +83,9 @@ class ProgressThread {
     }
   }
 
-  [[nodiscard]] static bool is_wanted() { return has_progress_thread() || Beside::count() > 0; }
+  [[nodiscard]] static bool is_wanted() {
+    return has_progress_thread() || Beside::count() > 0 || Owed::count() > 0;
+  }
   void sleep() {
     std::unique_lock<Mutex> lock(sleeping_);
     woken_.wait(lock, [this] { return stop_ || is_wanted(); });

@@ -239,6 +239,8 @@ std::byte* FarSlot::find(std::int64_t generation, Index extent, MemoryKind& visi
 void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes,
                     MemoryKind& visitor) {
   if (bytes == 0 || line.area % page_bytes != 0) return;
+  dismiss_left();
+  if (is_left_) return;
   Flag& mine = view_.flag(index_);
   mine.opened.store(line.area, std::memory_order_release);
   try {
@@ -287,6 +289,7 @@ void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
 
 void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
   MemoryKind* const kind = &opener(line, visitor);
+  dismiss();
   Flag& mine = view_.flag(index_);
   mine.opened.store(line.area, std::memory_order_release);
   try {
@@ -303,8 +306,22 @@ void FarSlot::forget() {
   std::byte* const data = std::exchange(data_, nullptr);
   MemoryKind* const kind = std::exchange(kind_, nullptr);
   if (std::exchange(is_lent_, false)) return;
-  if (data == nullptr || (kind == nullptr && admission_.kind() == nullptr)) return;
-  if (kind != nullptr) kind->close_shared(data);
+  if (data != nullptr && kind != nullptr) {
+    kind->close_shared(data);
+    return view_.flag(index_).opened.store(0, std::memory_order_release);
+  }
+  if (admission_.kind() != nullptr) is_left_ = true;
+  dismiss_left();
+}
+
+/// Beside a stream that waits it is put off: whoever dismisses pages waits for the stream. The owner keeps them until then.
+void FarSlot::dismiss_left() {
+  const NoWaitBegins no_wait_begins;
+  if (is_left_ && !streams_may_wait()) dismiss();
+}
+
+void FarSlot::dismiss() noexcept {
+  if (!std::exchange(is_left_, false)) return;
   admission_ = Admission();
   view_.flag(index_).opened.store(0, std::memory_order_release);
 }

@@ -240,9 +240,13 @@ class FarSlot {
         lent_(std::move(other.lent_)),
         is_lent_(other.is_lent_),
         opened_(std::move(other.opened_)),
-        admission_(std::move(other.admission_)) {}
+        admission_(std::move(other.admission_)),
+        is_left_(std::exchange(other.is_left_, false)) {}
   FarSlot& operator=(FarSlot&&) = delete;
-  ~FarSlot() { close(); }
+  ~FarSlot() {
+    close();
+    dismiss();
+  }
   /// From now on an area for elements of this size is meant, one not found yet.
   void bind(std::int64_t element_bytes) {
     forget();
@@ -264,7 +268,9 @@ class FarSlot {
   [[nodiscard]] int fault(std::int64_t generation) const;
   [[nodiscard]] std::byte* data() const { return data_; }
   /// What has opened the area, or what it counts as once admitted; null where it is the host's, to jobs, too.
-  [[nodiscard]] MemoryKind* kind() const { return kind_ != nullptr ? kind_ : admission_.kind(); }
+  [[nodiscard]] MemoryKind* kind() const {
+    return kind_ != nullptr || is_left_ ? kind_ : admission_.kind();
+  }
   [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
   /// Whether they lie in the owner's source, where the list says.
   [[nodiscard]] bool is_lent() const { return is_lent_; }
@@ -283,6 +289,8 @@ class FarSlot {
   void open(const Announcement& line, MemoryKind& visitor);
   void borrow(const Announcement& line, MemoryKind& visitor);
   void enter(const Announcement& line, std::byte* data, std::size_t bytes, MemoryKind& visitor);
+  void dismiss_left();
+  void dismiss() noexcept;
 
   Arena* arena_;
   SlotView view_;
@@ -295,6 +303,7 @@ class FarSlot {
   bool is_lent_ = false;
   std::vector<Opened> opened_;  ///< that used last behind
   Admission admission_;
+  bool is_left_ = false;  ///< of an area that is not meant any more
 };
 
 /// What a rank is told that finds another element size than its own.

@@ -1,7 +1,7 @@
 // What is still to be done when nobody on this rank waits for it: a communicator that cannot be freed
 // before all its ranks have let go of theirs, memory that another rank still reads. Whoever waits for
-// anything does one chore between two looks; set-up and freeing do several; the end of MPI waits a short
-// while for all of them. A chore that never ends costs a look now and then, and hinders nobody.
+// anything does one chore between two looks, and so does the progress thread while something is active or owed; set-up and
+// freeing do several; the end of MPI waits a short while for all of them. A chore that never ends costs a look now and then, and hinders nobody.
 //
 // Any thread may call any of this. A chore is run by one thread at a time, under no lock, and may itself
 // do all that anyone may: wait, leave further chores, let go of what owns others.

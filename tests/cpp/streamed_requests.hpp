@@ -24,12 +24,12 @@ struct Persistent {
   HaloHandle halo;
   RequestHandle request;
 
-  Persistent(const DriverDouble& gpu, const char* strategy)
+  Persistent(const DriverDouble& gpu, const char* strategy, const char* regions = "node")
       : owned(gpu.memory(), numbers(4, 0)),
         into(gpu.memory(), repeated(4, untouched)),
         later(gpu.memory(), repeated(4, untouched)) {
     const auto needed = numbers(rank == 0 ? 0 : 4, 0);
-    const Hints hints{{"vicinal_strategy", strategy}, {"vicinal_regions", "node"}};
+    const Hints hints{{"vicinal_strategy", strategy}, {"vicinal_regions", regions}};
     SUCCEEDS(vicinal_halo_create(comm, 0, rank == 0 ? 4 : 0,
                                  static_cast<std::int64_t>(needed.size()), needed.data(), hints,
                                  &halo));

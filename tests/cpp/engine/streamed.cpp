@@ -191,35 +191,64 @@ TEST(a_graph_takes_no_end_without_its_beginning) {
   });
 }
 
+/// Also where ranks of other regions hand on, and their areas are others from then on.
 TEST(a_failing_device_holds_no_stream_up) {
+  for (const char* const regions : {"node", "blocks:2"}) {
+    with_streams([&](const DriverDouble& gpu) {
+      Persistent given(gpu, "aggregate", regions);
+      UsersStream users(gpu);
+      const Forgiving forgiving;
+      for (int n = 1; n <= 24; ++n) {
+        if (given.rank == 1) gpu.set("fail_in", n);
+        // One that fails counts, too: the others hear of it.
+        const bool begun = vicinal_start_on_stream(&given.request, users.stream()) == MPI_SUCCESS;
+        const bool left =
+            begun && vicinal_wait_on_stream(&given.request, users.stream()) == MPI_SUCCESS;
+        if (!left) gpu.set("fail_in", 0);
+        users.try_await();
+        gpu.set("fail_in", 0);
+        // As others do, who may have been told of the fault by the next start.
+        while (vicinal_wait(&given.request) != MPI_SUCCESS) {
+        }
+        MPI_Barrier(given.comm);
+        // Whatever has failed, the next is whole.
+        bool whole = false;
+        while (!whole) {
+          whole = vicinal_start(&given.request) == MPI_SUCCESS;
+          whole = vicinal_wait(&given.request) == MPI_SUCCESS && whole;
+          int all = whole ? 1 : 0;
+          MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, given.comm);
+          whole = all == 1;
+        }
+        if (given.rank != 0) CHECK(given.into.values() == numbers(4, 0));
+      }
+    });
+  }
+}
+
+TEST(who_leaves_after_a_start_that_failed_hands_on_what_others_wait_for) {
   with_streams([](const DriverDouble& gpu) {
-    Persistent given(gpu, "aggregate");
+    Persistent given(gpu, "aggregate", "blocks:2");
     UsersStream users(gpu);
     const Forgiving forgiving;
-    for (int n = 1; n <= 24; ++n) {
-      if (given.rank == 1) gpu.set("fail_in", n);
-      bool begun = vicinal_start_on_stream(&given.request, users.stream()) == MPI_SUCCESS;
-      const bool is_streamed = begun;
-      if (!begun) begun = vicinal_start(&given.request) == MPI_SUCCESS;
-      const bool left =
-          begun && vicinal_wait_on_stream(&given.request, users.stream()) == MPI_SUCCESS;
-      if (!is_streamed || !left) gpu.set("fail_in", 0);
-      users.try_await();
-      gpu.set("fail_in", 0);
-      // As others do, who may have been told of the fault by the next start.
-      while (begun && vicinal_wait(&given.request) != MPI_SUCCESS) {
+    for (int turn = 0; turn < world_size(); ++turn) {
+      const int who = (turn + 2) % world_size();  // at first one that relays, with nothing set up
+      if (given.rank == who) {
+        gpu.set("fail_in", 1);
+        CHECK(vicinal_start_on_stream(&given.request, users.stream()) != MPI_SUCCESS);
+        gpu.set("fail_in", 0);
+      } else {
+        // Not before the one that leaves has left.
+        if (given.rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+        users.try_await();
+        const bool failed = vicinal_wait(&given.request) != MPI_SUCCESS;
+        CHECK(failed || who != 0);  // from whom all need something
       }
-      MPI_Barrier(given.comm);
-      // Whatever has failed, the next is whole.
-      bool whole = false;
-      while (!whole) {
-        whole = vicinal_start(&given.request) == MPI_SUCCESS;
-        whole = vicinal_wait(&given.request) == MPI_SUCCESS && whole;
-        int all = whole ? 1 : 0;
-        MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, given.comm);
-        whole = all == 1;
-      }
-      if (given.rank != 0) CHECK(given.into.values() == numbers(4, 0));
+      MPI_Barrier(given.comm);  // which looks at nothing of the library's
+      SUCCEEDS(vicinal_start(&given.request));
+      SUCCEEDS(vicinal_wait(&given.request));
+      CHECK(given.rank == 0 || given.into.values() == numbers(4, 0));
     }
   });
 }
@@ -239,9 +268,16 @@ TEST(nobody_waits_for_a_stream_whose_device_is_lost) {
       if (given.rank == 0) {
         gpu.set("lost", 1);
         FAILS(MPI_ERR_OTHER, vicinal_wait(&given.request), "illegal memory access");
+        // That fails at once, and the others hear of it all the same.
+        FAILS(MPI_ERR_OTHER, vicinal_start_on_stream(&given.request, users.stream()),
+              "illegal memory access");
+        SUCCEEDS(vicinal_wait(&given.request));
         gpu.set("lost", 0);
         gpu.set("hold", 0);
       } else {
+        users.try_await();
+        FAILS(MPI_ERR_OTHER, vicinal_wait(&given.request), "rank 0");
+        SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
         users.try_await();
         FAILS(MPI_ERR_OTHER, vicinal_wait(&given.request), "rank 0");
       }
