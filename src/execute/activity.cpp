@@ -96,7 +96,9 @@ void leave_to_the_end(const std::shared_ptr<Activity>& activity, std::shared_ptr
   activate(activity);
   mpi::leave_chore([activity, owed = std::move(owed)] {
     const TriedClaim claim(*activity);
-    return claim && activity->advance();
+    if (!claim || !activity->advance()) return false;
+    if (owed) activity->set_owed(false);
+    return true;
   });
 }
 
@@ -127,7 +129,9 @@ void activate_to_the_end(const std::shared_ptr<Activity>& activity) {
 }
 
 void activate_for_others(const std::shared_ptr<Activity>& activity) {
+  if (activity->is_owed()) return activate(activity);
   leave_to_the_end(activity, std::make_shared<Owed>());
+  activity->set_owed(true);
   wake_progress_thread();
 }
 

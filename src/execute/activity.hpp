@@ -39,6 +39,9 @@ class Activity {
   void release() { claimed_.clear(std::memory_order_release); }
   /// Whether the list of what is active has it still; the next pass lets go of it once it is over.
   [[nodiscard]] bool listed() const { return listed_.load(std::memory_order_relaxed); }
+  /// Whether it was left to the progress thread and to the end of MPI (activate_for_others). With the claim held.
+  [[nodiscard]] bool is_owed() const { return is_owed_; }
+  void set_owed(bool is_owed) { is_owed_ = is_owed; }
 
  protected:
   /// For the beginning of a destructor: from now on no dump asks it anything.
@@ -50,8 +53,9 @@ class Activity {
 
   std::atomic_flag claimed_;
   std::atomic<bool> listed_ = false;  ///< among the active ones
-  bool in_dump_ = false;              ///< of who enters, and of the destructor
-  Activity* next_ = nullptr;          ///< among all, under their lock
+  bool is_owed_ = false;
+  bool in_dump_ = false;      ///< of who enters, and of the destructor
+  Activity* next_ = nullptr;  ///< among all, under their lock
   Activity* last_ = nullptr;
 };
 
@@ -90,7 +94,7 @@ void activate(const std::shared_ptr<Activity>& activity);
 void activate_to_the_end(const std::shared_ptr<Activity>& activity);
 
 /// The same, of what nobody waits for on this rank, and others may: the progress thread sees to it, too, where it has been started. The
-/// program may be inside MPI meanwhile, for as long as those others wait.
+/// program may be inside MPI meanwhile, for as long as those others wait. With the claim held.
 void activate_for_others(const std::shared_ptr<Activity>& activity);
 
 /// Advances every active one. Never throws.

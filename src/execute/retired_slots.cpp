@@ -20,6 +20,7 @@ struct Retired {
   std::int64_t last = 0;
   std::shared_ptr<SlotHeader> header;
   std::unique_ptr<OwnedArea> areas[3] = {};
+  std::vector<std::unique_ptr<OwnedArea>> left = {};
 };
 
 /// Slots of others that are open, or whose pages are admitted, and what they lie in.
@@ -88,13 +89,15 @@ OwnedSlot::~OwnedSlot() {
   const NoWaitBegins no_wait_begins;
   if (view_.all_reached(last_) && !view_.is_open() && !streams_may_wait()) {
     for (auto* const area : {&current_, &before_, &older_}) area->reset();
+    left_.clear();
     return;
   }
   give_back_later(&RetiredSlots::slots,
                   {view_,
                    last_,
                    std::move(header_),
-                   {std::move(current_), std::move(before_), std::move(older_)}});
+                   {std::move(current_), std::move(before_), std::move(older_)},
+                   std::move(left_)});
 }
 
 void OwnedSlot::give_back(std::unique_ptr<OwnedArea> area) noexcept {

@@ -197,7 +197,7 @@ bool OwnedSlot::announce(std::int64_t generation) {
   if (!announced_) {
     // Peers that have not even found the area before would never find it once it is replaced.
     if (before_ && !view_.all_reached(replaced_ - 1)) return false;
-    give_back(std::move(older_));
+    give_back_older();
     current_->announce(line);
     line.element_bytes = element_bytes_;
     announced_ = true;
@@ -207,6 +207,15 @@ bool OwnedSlot::announce(std::int64_t generation) {
   last_ = generation;
   line.current.store(generation, std::memory_order_release);
   return true;
+}
+
+/// A peer whose stream waits may have an area open that it does not use any more.
+void OwnedSlot::give_back_older() {
+  if (older_) left_.push_back(std::move(older_));
+  for (auto& area : left_) {
+    if (!area->is_open(view_)) give_back(std::move(area));
+  }
+  std::erase(left_, nullptr);
 }
 
 void OwnedSlot::announce_fault(std::int64_t generation, int origin) {
@@ -239,9 +248,16 @@ std::byte* FarSlot::find(std::int64_t generation, Index extent, MemoryKind& visi
 void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes,
                     MemoryKind& visitor) {
   if (bytes == 0 || line.area % page_bytes != 0) return;
+  Flag& mine = view_.flag(index_);
+  const bool is_the_same = left_.memory == nullptr && admission_.kind() == &visitor.staging() &&
+                           admitted_ == bytes &&
+                           mine.opened.load(std::memory_order_relaxed) == line.area;
+  if (is_left_ && is_the_same) {
+    is_left_ = false;
+    return;
+  }
   dismiss_left();
   if (is_left_) return;
-  Flag& mine = view_.flag(index_);
   mine.opened.store(line.area, std::memory_order_release);
   try {
     admission_ = Admission(visitor, data, whole_pages(bytes));
@@ -249,6 +265,7 @@ void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes
     mine.opened.store(0, std::memory_order_release);
     throw;
   }
+  admitted_ = bytes;
   if (admission_.kind() == nullptr) mine.opened.store(0, std::memory_order_release);
 }
 
@@ -289,8 +306,14 @@ void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
 
 void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
   MemoryKind* const kind = &opener(line, visitor);
-  dismiss();
   Flag& mine = view_.flag(index_);
+  if (is_left_ && left_.kind == kind && mine.opened.load(std::memory_order_relaxed) == line.area) {
+    is_left_ = false;
+    kind_ = kind;
+    data_ = std::exchange(left_, {}).memory;
+    return;
+  }
+  dismiss();
   mine.opened.store(line.area, std::memory_order_release);
   try {
     data_ = kind->open_shared(line.ticket);
@@ -305,16 +328,15 @@ void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
 void FarSlot::forget() {
   std::byte* const data = std::exchange(data_, nullptr);
   MemoryKind* const kind = std::exchange(kind_, nullptr);
-  if (std::exchange(is_lent_, false)) return;
-  if (data != nullptr && kind != nullptr) {
-    kind->close_shared(data);
-    return view_.flag(index_).opened.store(0, std::memory_order_release);
+  if (!std::exchange(is_lent_, false)) {
+    if (data != nullptr && kind != nullptr) left_ = {{}, kind, data};
+    if (left_.memory != nullptr || admission_.kind() != nullptr) is_left_ = true;
   }
-  if (admission_.kind() != nullptr) is_left_ = true;
   dismiss_left();
 }
 
-/// Beside a stream that waits it is put off: whoever dismisses pages waits for the stream. The owner keeps them until then.
+/// Beside a stream that waits it is put off: whoever closes an area, or dismisses its pages, waits for the stream. The owner keeps it
+/// until then, and it may be meant again.
 void FarSlot::dismiss_left() {
   const NoWaitBegins no_wait_begins;
   if (is_left_ && !streams_may_wait()) dismiss();
@@ -322,6 +344,8 @@ void FarSlot::dismiss_left() {
 
 void FarSlot::dismiss() noexcept {
   if (!std::exchange(is_left_, false)) return;
+  if (left_.memory != nullptr) left_.kind->close_shared(left_.memory);
+  left_ = {};
   admission_ = Admission();
   view_.flag(index_).opened.store(0, std::memory_order_release);
 }

@@ -13,7 +13,8 @@
 //   3  An area lies in the arena, or in a kind of memory that its owner's processes share by tickets. Who reads or writes
 //      one of the latter opens it, and whose jobs reach one in the arena has its pages admitted, which the flag says until
 //      it is closed or dismissed; nothing of a slot is given back meanwhile. A peer lets go of an area before its flag becomes g
-//      where the owner's, which is g, tells of another one or of a fault.
+//      where the owner's, which is g, tells of another one or of a fault; beside a stream that waits it closes or dismisses it
+//      later.
 //   4  An area is replaced only when all flags have reached the last execution in which it was due, and
 //      given back one execution later: a rank that wrongly keeps its element size still uses the one
 //      before, and learns of it from the size beside a flag. A header is given back when all flags have
@@ -210,6 +211,7 @@ class OwnedSlot {
                std::int64_t element_bytes);
   /// Now, or once no stream may wait for an exchange.
   static void give_back(std::unique_ptr<OwnedArea> area) noexcept;
+  void give_back_older();
 
   std::shared_ptr<SlotHeader> header_;
   SlotView view_;
@@ -217,9 +219,10 @@ class OwnedSlot {
   std::unique_ptr<OwnedArea> current_;
   std::unique_ptr<OwnedArea> before_;  ///< while peers may still use it, rightly or not
   std::unique_ptr<OwnedArea> older_;   ///< before that, until the current one is announced
-  std::int64_t replaced_ = 0;          ///< the execution for which the current one was made
-  bool announced_ = false;             ///< the current area was
-  std::int64_t last_ = 0;              ///< execution that peers know of
+  std::vector<std::unique_ptr<OwnedArea>> left_;  ///< before these, and open to some peer still
+  std::int64_t replaced_ = 0;  ///< the execution for which the current one was made
+  bool announced_ = false;     ///< the current area was
+  std::int64_t last_ = 0;      ///< execution that peers know of
   std::int64_t element_bytes_ = 0;
 };
 
@@ -241,6 +244,8 @@ class FarSlot {
         is_lent_(other.is_lent_),
         opened_(std::move(other.opened_)),
         admission_(std::move(other.admission_)),
+        admitted_(other.admitted_),
+        left_(std::exchange(other.left_, {})),
         is_left_(std::exchange(other.is_left_, false)) {}
   FarSlot& operator=(FarSlot&&) = delete;
   ~FarSlot() {
@@ -303,7 +308,9 @@ class FarSlot {
   bool is_lent_ = false;
   std::vector<Opened> opened_;  ///< that used last behind
   Admission admission_;
-  bool is_left_ = false;  ///< of an area that is not meant any more
+  std::size_t admitted_ = 0;  ///< bytes
+  Opened left_;               ///< an area that was opened
+  bool is_left_ = false;      ///< that, or what is admitted, is not meant any more
 };
 
 /// What a rank is told that finds another element size than its own.
