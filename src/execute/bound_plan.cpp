@@ -1,6 +1,7 @@
 // Binding a plan: its messages as persistent requests, its buffers as memory.
 #include "execute/bound_plan.hpp"
 
+#include <exception>
 #include <functional>
 
 #include "base/error.hpp"
@@ -63,6 +64,17 @@ BoundPlan::~BoundPlan() {
   copies_.clear();
   reductions_.clear();
   retire(std::move(far_), communicator_);
+}
+
+void BoundPlan::leave_far_slots() noexcept {
+  try {
+    std::vector<FarSlot> leaving;
+    leaving.reserve(far_.size());
+    for (FarSlot& slot : far_) leaving.push_back(std::move(slot));
+    retire(std::move(leaving), communicator_);
+  } catch (const std::exception&) {
+    // Without memory, with the plan.
+  }
 }
 
 void BoundPlan::choose_graph(const Binding& binding) {

@@ -63,6 +63,8 @@ class BoundPlan {
   [[nodiscard]] const mpi::RequestSet& requests() const { return requests_; }
   [[nodiscard]] std::vector<OwnedSlot>& owned_slots() { return owned_; }
   [[nodiscard]] std::vector<FarSlot>& far_slots() { return far_; }
+  /// What other ranks own is let go of for good: now, or once no stream may wait for an exchange.
+  void leave_far_slots() noexcept;
   /// Whether it is known where the data of another rank's slot lie in this execution; the steps that touch them are
   /// ready then. Throws what FarSlot::find does, and what making ready does.
   bool find(int buffer, std::int64_t generation);

@@ -37,7 +37,7 @@ class Channel {
   /// Nothing that other ranks own stays open, unless somebody drives the run.
   void let_go() noexcept {
     if (run_.in_flight() || !turns.expired()) return;
-    for (FarSlot& slot : bound_.far_slots()) slot.close();
+    bound_.leave_far_slots();
   }
   [[nodiscard]] Run& run() { return run_; }
   [[nodiscard]] const Run& run() const { return run_; }

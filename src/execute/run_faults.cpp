@@ -108,7 +108,7 @@ void Run::abandon() {
     const Node& node = graph_->node(number);
     if (node.kind != OperationKind::await) bound_.job(node).drop();
   }
-  for (FarSlot& slot : bound_.far_slots()) slot.close();
+  bound_.leave_far_slots();
 }
 
 std::string Run::missing_event() const {
