@@ -19,11 +19,12 @@ function(vicinal_add_program name)
   target_include_directories(${name} PRIVATE ${ARG_INCLUDE})
 endfunction()
 
-# Quickly built rather than quick; and compiled alike.
+# Quickly built rather than quick; and compiled alike. Each file has a namespace of its own, so that any may be compiled at once.
 set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp")
 function(vicinal_add_tests name)
   vicinal_add_program(${name} ${ARGN} INCLUDE "${tests_dir}")
   target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  vicinal_unite(${name} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 # A GPU's driver without a GPU, of either vendor's interface. Tests find it by its path.

@@ -8,7 +8,7 @@
 #include "planners/planner.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather_tests {
 namespace {
 
 using namespace testing;
@@ -239,4 +239,4 @@ TEST(allgathers_refuse_buffers_that_share_memory) {
   MPI_Type_free(&gaps);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather_tests

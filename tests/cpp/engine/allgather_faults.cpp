@@ -8,7 +8,7 @@
 #include "base/setting.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather_faults_tests {
 namespace {
 
 using namespace testing;
@@ -237,4 +237,4 @@ TEST(allgathers_with_counts_that_would_go_another_way_are_told) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather_faults_tests

@@ -8,7 +8,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::alltoallv_tests {
 namespace {
 
 using namespace testing;
@@ -347,4 +347,4 @@ TEST(what_is_not_between_all_ranks_is_not_forwarded) {
         "'tuna' serves exchanges over a whole communicator only");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::alltoallv_tests

@@ -7,7 +7,7 @@
 
 #include "streamed_requests.hpp"
 
-namespace vicinal {
+namespace vicinal::beside_streams_tests {
 
 using namespace testing;
 
@@ -202,4 +202,4 @@ TEST(streams_that_wait_leave_a_queue_to_others) {
   });
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::beside_streams_tests

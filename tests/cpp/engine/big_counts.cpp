@@ -7,7 +7,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::big_counts_tests {
 namespace {
 
 using namespace testing;
@@ -248,4 +248,4 @@ TEST(more_values_per_index_than_memory_holds_on_one_rank) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::big_counts_tests

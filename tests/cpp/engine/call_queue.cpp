@@ -8,7 +8,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::call_queue_tests {
 namespace {
 
 using namespace testing;
@@ -396,4 +396,4 @@ TEST(a_test_of_one_thing_progresses_everything) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::call_queue_tests

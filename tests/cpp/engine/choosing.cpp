@@ -16,7 +16,7 @@
 #include "tight_address_space.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::choosing_tests {
 namespace {
 
 using namespace testing;
@@ -347,4 +347,4 @@ TEST(a_rank_that_cannot_try_plans_out_leaves_the_choice_to_automatic) {
 }
 #endif
 
-}  // namespace vicinal
+}  // namespace vicinal::choosing_tests

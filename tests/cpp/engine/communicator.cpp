@@ -25,7 +25,7 @@
 #include "mpi/errors.hpp"
 #include "mpi/requests.hpp"
 
-namespace vicinal::mpi {
+namespace vicinal::mpi::communicator_tests {
 namespace {
 
 /// Alive after MPI_Finalize, as a request that the user forgot would be.
@@ -371,4 +371,4 @@ TEST(errors_reach_the_users_handler) {
 }
 
 }  // namespace
-}  // namespace vicinal::mpi
+}  // namespace vicinal::mpi::communicator_tests

@@ -6,7 +6,7 @@
 #include "sparse_messages.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::consensus_tests {
 
 using namespace testing;
 
@@ -33,4 +33,4 @@ TEST(consensus_hears_of_the_flag_of_any_rank) {
   CHECK_EQUAL(wrong, 0);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::consensus_tests

@@ -8,7 +8,7 @@
 #include "choose/trial.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::contenders_tests {
 namespace {
 
 using namespace testing;
@@ -77,4 +77,4 @@ TEST(schedules_give_each_plan_its_turns_and_end) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::contenders_tests

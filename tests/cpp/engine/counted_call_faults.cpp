@@ -7,7 +7,7 @@
 
 #include "counted_calls.hpp"
 
-namespace vicinal {
+namespace vicinal::counted_call_faults_tests {
 
 using namespace counted;
 
@@ -170,4 +170,4 @@ TEST(two_threads_loop_over_counted_calls) {
   second.join();
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::counted_call_faults_tests

@@ -9,7 +9,7 @@
 #include "collectives/c_api_shared.hpp"
 #include "collectives/review.hpp"
 
-namespace vicinal {
+namespace vicinal::counted_calls_tests {
 
 using namespace counted;
 
@@ -188,4 +188,4 @@ TEST(counted_calls_of_which_the_last_alone_is_tested) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::counted_calls_tests

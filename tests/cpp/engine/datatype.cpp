@@ -8,7 +8,7 @@
 
 #include "check.hpp"
 
-namespace vicinal::mpi {
+namespace vicinal::mpi::datatype_tests {
 namespace {
 
 /// A datatype that is freed at the end of its scope.
@@ -116,4 +116,4 @@ TEST(datatype_of_any_number_of_bytes) {
 }
 
 }  // namespace
-}  // namespace vicinal::mpi
+}  // namespace vicinal::mpi::datatype_tests

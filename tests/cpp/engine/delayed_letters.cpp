@@ -56,7 +56,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 
 }  // extern "C"
 
-namespace vicinal {
+namespace vicinal::delayed_letters_tests {
 
 using namespace testing;
 
@@ -91,4 +91,4 @@ TEST(mailbox_letters_keep_their_order_when_long_ones_take_long) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::delayed_letters_tests

@@ -8,7 +8,7 @@
 #include "unreachable_exchanges.hpp"
 #include "users_stream.hpp"
 
-namespace vicinal {
+namespace vicinal::device_calls_tests {
 namespace {
 
 using namespace testing;
@@ -346,4 +346,4 @@ TEST(a_driver_that_fails_at_any_call_of_a_call_leaves_nobody_waiting) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::device_calls_tests

@@ -11,7 +11,7 @@
 #include "gpu_profile.hpp"
 #include "unreachable_exchanges.hpp"
 
-namespace vicinal {
+namespace vicinal::device_plans_tests {
 namespace {
 
 using namespace testing;
@@ -135,4 +135,4 @@ TEST(one_ranks_device_memory_leaves_its_region_by_several) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::device_plans_tests

@@ -4,7 +4,7 @@
 
 #include "unreachable_exchanges.hpp"
 
-namespace vicinal {
+namespace vicinal::device_sparse_tests {
 namespace {
 
 using namespace testing;
@@ -175,4 +175,4 @@ TEST(a_driver_that_fails_at_any_call_of_a_sparse_exchange_is_told_to_all) {
   CHECK(ahead > 10);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::device_sparse_tests

@@ -6,7 +6,7 @@
 #include "unreachable_exchanges.hpp"
 #include "users_stream.hpp"
 
-namespace vicinal {
+namespace vicinal::device_streams_tests {
 namespace {
 
 using namespace testing;
@@ -127,4 +127,4 @@ TEST(where_no_gpu_has_anything_left_to_do_the_host_waits) {
   CHECK(into.values() == mesh.needed);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::device_streams_tests

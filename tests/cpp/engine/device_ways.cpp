@@ -10,7 +10,7 @@
 #include "unreachable_exchanges.hpp"
 #include "users_stream.hpp"
 
-namespace vicinal {
+namespace vicinal::device_ways_tests {
 namespace {
 
 using namespace testing;
@@ -307,4 +307,4 @@ TEST(a_kernel_that_fails_is_a_fault_of_all_who_need_what_it_copies) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::device_ways_tests

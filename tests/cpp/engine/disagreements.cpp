@@ -12,7 +12,7 @@
 #include "cost/profile_json.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::disagreements_tests {
 namespace {
 
 using namespace testing;
@@ -186,4 +186,4 @@ TEST(components_may_differ_in_size_and_number_of_calls) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::disagreements_tests

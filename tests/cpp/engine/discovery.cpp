@@ -18,7 +18,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 
-namespace vicinal {
+namespace vicinal::discovery_tests {
 namespace {
 
 constexpr std::array methods{Method::automatic, Method::personalized, Method::nonblocking,
@@ -249,4 +249,4 @@ TEST(directory_refuses_two_owners) {
 }
 
 }  // namespace
-}  // namespace vicinal
+}  // namespace vicinal::discovery_tests

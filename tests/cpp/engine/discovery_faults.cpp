@@ -7,7 +7,7 @@
 #include "base/setting.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::discovery_faults_tests {
 namespace {
 
 using namespace testing;
@@ -218,4 +218,4 @@ TEST(arrays_of_a_halo_that_cannot_be_are_told_to_its_neighbours) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::discovery_faults_tests

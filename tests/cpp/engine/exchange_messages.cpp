@@ -85,7 +85,7 @@ int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI
 
 }  // extern "C"
 
-namespace vicinal {
+namespace vicinal::exchange_messages_tests {
 namespace {
 
 using namespace testing;
@@ -188,4 +188,4 @@ TEST(sparse_exchange_sends_what_a_consensus_waits_for_synchronously) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::exchange_messages_tests

@@ -10,7 +10,7 @@
 
 #include "planners/planner.hpp"
 
-namespace vicinal {
+namespace vicinal::family_tests {
 namespace {
 
 using namespace testing;
@@ -361,4 +361,4 @@ TEST(nonblocking_requests_belong_to_the_user) {
   last.verify("after the graph");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::family_tests

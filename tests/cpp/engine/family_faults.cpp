@@ -4,7 +4,7 @@
 
 #include "family.hpp"
 
-namespace vicinal {
+namespace vicinal::family_faults_tests {
 namespace {
 
 using namespace testing;
@@ -196,4 +196,4 @@ TEST(topologies_of_edges_that_one_end_names) {
   MPI_Comm_free(&one_way);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::family_faults_tests

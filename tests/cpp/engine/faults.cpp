@@ -7,7 +7,7 @@
 #include "planners/planner.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::faults_tests {
 namespace {
 
 using namespace testing;
@@ -372,4 +372,4 @@ TEST(a_fault_on_one_rank_in_creating_a_halo) {
   CHECK_EQUAL(ghost, needed * 10);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::faults_tests

@@ -9,7 +9,7 @@
 #include "tight_address_space.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::freed_types_tests {
 namespace {
 
 using namespace testing;
@@ -233,4 +233,4 @@ TEST(a_type_may_be_freed_while_an_operator_is_to_use_it) {
   MPI_Op_free(&sum);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::freed_types_tests

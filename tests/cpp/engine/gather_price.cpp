@@ -5,7 +5,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::gather_price_tests {
 namespace {
 
 using namespace testing;
@@ -31,4 +31,4 @@ TEST(gathers_of_hosts_with_a_rank_each_do_not_pay) {
 }
 
 }  // namespace
-}  // namespace vicinal
+}  // namespace vicinal::gather_price_tests

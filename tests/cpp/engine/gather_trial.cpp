@@ -11,7 +11,7 @@
 #include "mpi/communicator.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::gather_trial_tests {
 namespace {
 
 using namespace testing;
@@ -82,4 +82,4 @@ TEST(blocking_allgathers_without_times_of_all_ranks_keep_the_plan) {
 }
 
 }  // namespace
-}  // namespace vicinal
+}  // namespace vicinal::gather_trial_tests

@@ -3,7 +3,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::halo_gaps_tests {
 namespace {
 
 using namespace testing;
@@ -72,4 +72,4 @@ TEST(halo_refuses_indices_in_gaps_between_ranges) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halo_gaps_tests

@@ -17,7 +17,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 
-namespace vicinal {
+namespace vicinal::halo_map_tests {
 namespace {
 
 constexpr std::array methods{Method::personalized, Method::nonblocking, Method::locality,
@@ -309,4 +309,4 @@ TEST(halo_of_nothing) {
 }
 
 }  // namespace
-}  // namespace vicinal
+}  // namespace vicinal::halo_map_tests

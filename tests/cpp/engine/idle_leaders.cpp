@@ -7,7 +7,7 @@
 #include "collectives/request.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::idle_leaders_tests {
 namespace {
 
 using namespace testing;
@@ -99,4 +99,4 @@ TEST(a_leader_without_edges_that_gives_blocks_of_another_size_is_told) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::idle_leaders_tests

@@ -6,7 +6,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::in_flight_tests {
 namespace {
 
 using namespace testing;
@@ -185,4 +185,4 @@ TEST(halo_values_may_change_their_shape) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::in_flight_tests

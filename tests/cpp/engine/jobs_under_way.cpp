@@ -14,7 +14,7 @@
 #include "mpi/drive.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::jobs_under_way_tests {
 namespace {
 
 using namespace testing;
@@ -238,4 +238,4 @@ TEST(an_execution_let_go_of_ends_before_its_memory_does) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::jobs_under_way_tests

@@ -8,7 +8,7 @@
 #include "memory/kind.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::keeping_step_tests {
 namespace {
 
 using namespace testing;
@@ -258,4 +258,4 @@ TEST(an_operator_that_does_not_fit_fails_each_time_and_spoils_nothing) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::keeping_step_tests

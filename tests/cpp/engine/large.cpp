@@ -6,7 +6,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::large_tests {
 namespace {
 
 using namespace testing;
@@ -71,4 +71,4 @@ TEST(more_elements_than_an_int_counts) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::large_tests

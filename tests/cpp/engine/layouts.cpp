@@ -5,7 +5,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::layouts_tests {
 namespace {
 
 using namespace testing;
@@ -307,4 +307,4 @@ TEST(identities_are_any_numbers_of_64_bits) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::layouts_tests

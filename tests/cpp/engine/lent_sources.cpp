@@ -9,7 +9,7 @@
 #include "unreachable_exchanges.hpp"
 #include "users_stream.hpp"
 
-namespace vicinal {
+namespace vicinal::lent_sources_tests {
 namespace {
 
 using namespace testing;
@@ -298,4 +298,4 @@ TEST(a_call_that_fails_where_others_lend_is_told_and_the_next_one_is_right) {
   });
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::lent_sources_tests

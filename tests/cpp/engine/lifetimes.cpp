@@ -8,7 +8,7 @@
 #include "mpi/communicator.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::lifetimes_tests {
 namespace {
 
 using namespace testing;
@@ -185,4 +185,4 @@ TEST(many_communicators_in_a_row_and_at_once) {
   rings.clear();
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::lifetimes_tests

@@ -12,7 +12,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/drive.hpp"
 
-namespace vicinal::mpi {
+namespace vicinal::mpi::mailbox_tests {
 namespace {
 
 std::shared_ptr<Communicator> world() { return Communicator::of(MPI_COMM_WORLD); }
@@ -233,4 +233,4 @@ TEST(discovery_building_blocks) {
 }
 
 }  // namespace
-}  // namespace vicinal::mpi
+}  // namespace vicinal::mpi::mailbox_tests

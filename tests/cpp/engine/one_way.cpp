@@ -7,7 +7,7 @@
 #include "planners/planner.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::one_way_tests {
 namespace {
 
 using namespace testing;
@@ -87,4 +87,4 @@ TEST(a_rank_that_only_sends_never_laps_its_readers) {
   run_one_way("aggregate", few_regions(size), "messages", rounds / 5);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::one_way_tests

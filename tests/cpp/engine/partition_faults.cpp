@@ -12,7 +12,7 @@
 #include "partitioned.hpp"
 #include "planners/planner.hpp"
 
-namespace vicinal {
+namespace vicinal::partition_faults_tests {
 
 using namespace testing;
 
@@ -234,4 +234,4 @@ TEST(a_rank_at_fault_marks_nothing_and_hangs_nobody) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::partition_faults_tests

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace vicinal {
+namespace vicinal::partitions_tests {
 namespace {
 
 using namespace testing;
@@ -202,4 +202,4 @@ TEST(partitions_of_types_with_gaps_and_of_places_that_overlap) {
   MPI_Type_free(&pairs);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::partitions_tests

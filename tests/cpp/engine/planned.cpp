@@ -14,7 +14,7 @@
 #include "mpi/drive.hpp"
 #include "random_patterns.hpp"
 
-namespace vicinal {
+namespace vicinal::planned_tests {
 namespace {
 
 using testing::DelayedArray;
@@ -296,4 +296,4 @@ TEST(every_planner_moves_what_mpi_cannot_reach) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::planned_tests

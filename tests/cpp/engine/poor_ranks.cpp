@@ -22,7 +22,7 @@ extern "C" int MPI_Comm_set_attr(MPI_Comm comm, int key, void* value) {
   return PMPI_Comm_set_attr(comm, key, value);
 }
 
-namespace vicinal {
+namespace vicinal::poor_ranks_tests {
 namespace {
 
 using namespace testing;
@@ -90,4 +90,4 @@ TEST(a_chore_without_memory_is_done_later) {
   CHECK_EQUAL(polls, 2);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::poor_ranks_tests

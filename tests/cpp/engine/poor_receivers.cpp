@@ -15,7 +15,7 @@
 
 // The sanitizers take address space of their own when they like.
 #if !defined(SANITIZED)
-namespace vicinal {
+namespace vicinal::poor_receivers_tests {
 namespace {
 
 using namespace testing;
@@ -235,5 +235,5 @@ TEST(who_has_no_memory_to_keep_owners_has_all_go_without_the_halo) {
   SUCCEEDS(create(2, &halo));
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::poor_receivers_tests
 #endif

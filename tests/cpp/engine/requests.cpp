@@ -8,7 +8,7 @@
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
 
-namespace vicinal::mpi {
+namespace vicinal::mpi::requests_tests {
 namespace {
 
 TEST(requests_exchange_with_neighbours_again_and_again) {
@@ -70,4 +70,4 @@ TEST(requests_of_nothing) {
 }
 
 }  // namespace
-}  // namespace vicinal::mpi
+}  // namespace vicinal::mpi::requests_tests

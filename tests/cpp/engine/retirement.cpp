@@ -40,7 +40,7 @@ int MPI_Comm_free(MPI_Comm* comm) { return counted(PMPI_Comm_free(comm), -1); }
 
 }  // extern "C"
 
-namespace vicinal::mpi {
+namespace vicinal::mpi::retirement_tests {
 namespace {
 
 using namespace testing;
@@ -199,4 +199,4 @@ TEST(chores_may_be_done_by_several_threads) {
 }
 
 }  // namespace
-}  // namespace vicinal::mpi
+}  // namespace vicinal::mpi::retirement_tests

@@ -7,7 +7,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::reverse_tests {
 namespace {
 
 using namespace testing;
@@ -243,4 +243,4 @@ TEST(reverse_refuses_what_cannot_combine) {
   SUCCEEDS(vicinal_halo_reverse(test.halo, owned.data(), given.data(), 1, MPI_DOUBLE, MPI_SUM));
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::reverse_tests

@@ -12,7 +12,7 @@
 #include "check.hpp"
 #include "cost/profile_json.hpp"
 
-namespace vicinal {
+namespace vicinal::settings_tests {
 namespace {
 
 std::optional<std::string> nothing(const std::string&) { return std::nullopt; }
@@ -104,4 +104,4 @@ TEST(settings_of_the_environment_are_named_by_their_variable) {
   CHECK(read_settings(nothing).options.shared_memory);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::settings_tests

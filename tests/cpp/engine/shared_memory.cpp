@@ -11,7 +11,7 @@
 #include "tight_address_space.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::shared_memory_tests {
 namespace {
 
 using namespace testing;
@@ -122,4 +122,4 @@ TEST(statistics_say_why_messages_are_used) {
               std::string("switched off by VICINAL_SHARED_MEMORY=0"));
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::shared_memory_tests

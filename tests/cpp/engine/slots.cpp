@@ -3,7 +3,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::slots_tests {
 
 using namespace testing;
 
@@ -29,4 +29,4 @@ TEST(a_fault_of_a_later_execution_is_none_of_this_one) {
   for (const int flag : {-1, 0}) owner.flag(flag).signal(3, 8);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::slots_tests

@@ -36,7 +36,7 @@ extern "C" int MPI_Rget_accumulate(const void* from, int count, MPI_Datatype typ
                               target_count, target_type, op, window, request);
 }
 
-namespace vicinal {
+namespace vicinal::sparse_exchange_tests {
 namespace {
 
 using namespace testing;
@@ -338,4 +338,4 @@ TEST(sparse_exchange_without_room_in_the_arena) {
   for (const ExchangeOptions& options : all) check_round(*communicator, options, 24, 40'000);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::sparse_exchange_tests

@@ -9,7 +9,7 @@
 
 #include "sparse_messages.hpp"
 
-namespace vicinal {
+namespace vicinal::sparse_query_tests {
 
 using namespace testing;
 
@@ -61,4 +61,4 @@ TEST(sparse_query_that_cannot_be_answered) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::sparse_query_tests

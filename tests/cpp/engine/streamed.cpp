@@ -5,7 +5,7 @@
 
 #include "streamed_requests.hpp"
 
-namespace vicinal {
+namespace vicinal::streamed_tests {
 
 using namespace testing;
 
@@ -335,4 +335,4 @@ TEST(amds_streams_begin_nothing) {
   settle(gpu, held);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::streamed_tests

@@ -9,7 +9,7 @@
 #include "mpi/environment.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::threads_tests {
 namespace {
 
 using namespace testing;
@@ -104,4 +104,4 @@ TEST(the_progress_thread_relays_while_the_program_computes) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::threads_tests

@@ -3,7 +3,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::topologies_tests {
 
 using namespace testing;
 
@@ -55,4 +55,4 @@ TEST(distributed_graphs_of_communicators_with_another_topology) {
   MPI_Comm_free(&graph);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::topologies_tests

@@ -3,7 +3,7 @@
 
 #include "unreachable_exchanges.hpp"
 
-namespace vicinal {
+namespace vicinal::unreachable_memory_tests {
 namespace {
 
 using namespace testing;
@@ -118,4 +118,4 @@ TEST(what_cannot_be_done_with_delayed_memory_is_refused) {
   MPI_Type_free(&gaps);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::unreachable_memory_tests

@@ -5,7 +5,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::user_messages_tests {
 namespace {
 
 using namespace testing;
@@ -61,4 +61,4 @@ TEST(user_messages_of_any_tag_never_meet_ours) {
   CHECK_EQUAL(pending, 0);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::user_messages_tests

@@ -11,7 +11,7 @@
 #include "collectives/graph.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::verified_tests {
 namespace {
 
 using namespace testing;
@@ -240,4 +240,4 @@ TEST(a_rank_whose_settings_cannot_be_read_is_told_where_the_others_verify) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::verified_tests

@@ -18,7 +18,7 @@
 #include "mpi/requests.hpp"
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::waiting_tests {
 namespace {
 
 using namespace testing;
@@ -315,4 +315,4 @@ TEST(a_message_that_is_too_long_is_a_count_fault) {
   CHECK_THROWS(Fault::count, mpi::throw_mpi_error(MPI_ERR_TRUNCATE, "MPI_Wait"), "more than");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::waiting_tests

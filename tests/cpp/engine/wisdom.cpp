@@ -12,7 +12,7 @@
 
 #include "world.hpp"
 
-namespace vicinal {
+namespace vicinal::wisdom_tests {
 namespace {
 
 using namespace testing;
@@ -169,4 +169,4 @@ TEST(wisdom_of_ranks_that_write_at_once_is_not_lost) {
   MPI_Comm_free(&host);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::wisdom_tests

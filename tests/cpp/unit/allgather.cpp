@@ -8,7 +8,7 @@
 #include "check.hpp"
 #include "plan/checks.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather_tests {
 namespace {
 
 using namespace testing;
@@ -226,4 +226,4 @@ TEST(allgather_planners_refuse_other_patterns) {
                "'ring' serves allgathers only");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather_tests

@@ -13,7 +13,7 @@
 #include "made_up_profiles.hpp"
 #include "planners/allgather/estimate.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather_choice_tests {
 namespace {
 
 using namespace testing;
@@ -182,4 +182,4 @@ TEST(allgathers_go_by_the_planner_with_the_least_price) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather_choice_tests

@@ -8,7 +8,7 @@
 #include "cost/allgather.hpp"
 #include "plan/checks.hpp"
 
-namespace vicinal {
+namespace vicinal::allgather_model_tests {
 namespace {
 
 using namespace testing;
@@ -69,4 +69,4 @@ TEST(allgather_counts_of_the_paper_are_those_of_the_plans) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::allgather_model_tests

@@ -24,7 +24,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::arena_tests {
 namespace {
 
 constexpr std::int64_t small_arena = std::int64_t{1} << 30;
@@ -370,4 +370,4 @@ TEST(arena_respects_the_limit_on_address_space) {
 #endif
 
 }  // namespace
-}  // namespace vicinal
+}  // namespace vicinal::arena_tests

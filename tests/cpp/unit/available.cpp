@@ -10,7 +10,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::available_tests {
 namespace {
 
 TEST(available_memory_heeds_control_groups) {
@@ -38,4 +38,4 @@ TEST(available_memory_heeds_control_groups) {
 }
 
 }  // namespace
-}  // namespace vicinal
+}  // namespace vicinal::available_tests

@@ -3,7 +3,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::bias_tests {
 
 TEST(a_bias_is_a_list_of_planners_and_factors) {
   const auto bias = Bias::read("direct:0.8,aggregate:1.25,two-step:3");
@@ -32,4 +32,4 @@ TEST(a_bias_of_relaying_is_that_of_leaders_over_that_of_straight_messages) {
   CHECK_EQUAL(Bias::read("aggregate:3,split:5")->of_relaying(), 5.0);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::bias_tests

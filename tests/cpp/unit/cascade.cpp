@@ -17,7 +17,7 @@
 #include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
-namespace vicinal {
+namespace vicinal::cascade_tests {
 namespace {
 
 using cascade::Paths;
@@ -218,4 +218,4 @@ TEST(the_radix_is_chosen_near_the_best) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::cascade_tests

@@ -16,7 +16,7 @@
 #include "planners/planner.hpp"
 #include "planners/virtual_ranks.hpp"
 
-namespace vicinal {
+namespace vicinal::cascade_choice_tests {
 namespace {
 
 using testing::block_machine;
@@ -164,4 +164,4 @@ TEST(what_is_passed_on_by_automatic_is_right) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::cascade_choice_tests

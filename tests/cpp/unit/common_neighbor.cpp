@@ -10,7 +10,7 @@
 #include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
-namespace vicinal {
+namespace vicinal::common_neighbor_tests {
 namespace {
 
 using testing::RandomPatterns;
@@ -332,4 +332,4 @@ TEST(common_neighbor_plans_two_thousand_ranks) {
   CHECK(std::abs(static_cast<double>(combined) - expected) < 0.01 * expected);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::common_neighbor_tests

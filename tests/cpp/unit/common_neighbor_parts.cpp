@@ -7,7 +7,7 @@
 #include "planners/common_neighbor/groups.hpp"
 #include "planners/common_neighbor/layout.hpp"
 
-namespace vicinal::common_neighbor {
+namespace vicinal::common_neighbor::common_neighbor_parts_tests {
 
 TEST(groups_are_formed_by_common_neighbours) {
   const auto link = [](const std::vector<int>& destinations) {
@@ -82,4 +82,4 @@ TEST(a_message_part_holds_each_item_once_in_link_order) {
   CHECK((places == std::vector<Index>{100, 101, 102, 103, 102, 103}));
 }
 
-}  // namespace vicinal::common_neighbor
+}  // namespace vicinal::common_neighbor::common_neighbor_parts_tests

@@ -9,7 +9,7 @@
 #include "../relay_plans.hpp"
 #include "plan/staged.hpp"
 
-namespace vicinal {
+namespace vicinal::compiled_graph_tests {
 
 namespace {
 
@@ -167,4 +167,4 @@ TEST(staged_messages_are_linked_to_their_copies) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::compiled_graph_tests

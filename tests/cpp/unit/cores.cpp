@@ -17,7 +17,7 @@
 #include "planners/tuna/estimate.hpp"
 #include "planners/virtual_ranks.hpp"
 
-namespace vicinal {
+namespace vicinal::cores_tests {
 namespace {
 
 using Shares = std::vector<CoreShare>;
@@ -191,4 +191,4 @@ TEST(cores_of_the_machine_count_as_those_of_a_profile) {
   CHECK(changed > 0);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::cores_tests

@@ -15,7 +15,7 @@
 #include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
-namespace vicinal {
+namespace vicinal::creation_tests {
 namespace {
 
 using testing::RandomPatterns;
@@ -387,4 +387,4 @@ TEST(creation_takes_few_letters) {
               static_cast<std::size_t>(2 * (size - 1) + members * size));
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::creation_tests

@@ -2,7 +2,7 @@
 #include "base/conversation.hpp"
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::describe_wait_tests {
 namespace {
 
 Conversation::Pending pending(Expected expected, std::string_view purpose) {
@@ -75,4 +75,4 @@ TEST(a_wait_without_names_gives_numbers) {
   CHECK_EQUAL(describe_wait(talk.pending(), from({1, 2})), "3 of 5 letters, creating a graph");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::describe_wait_tests

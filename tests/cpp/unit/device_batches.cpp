@@ -10,7 +10,7 @@
 #include "memory/device/device.hpp"
 #include "users_stream.hpp"
 
-namespace vicinal {
+namespace vicinal::device_batches_tests {
 namespace {
 
 using testing::DeviceArray;
@@ -393,4 +393,4 @@ TEST(without_memory_for_words_events_tell) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::device_batches_tests

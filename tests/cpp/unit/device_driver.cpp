@@ -13,7 +13,7 @@
 #include "memory/device/compiler.hpp"
 #include "memory/device/device.hpp"
 
-namespace vicinal {
+namespace vicinal::device_driver_tests {
 namespace {
 
 using namespace device;
@@ -246,4 +246,4 @@ TEST(asking_costs_little_without_a_driver) {
   CHECK_EQUAL(&drivers(), found);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::device_driver_tests

@@ -12,7 +12,7 @@
 #include "memory/device/device.hpp"
 #include "users_stream.hpp"
 
-namespace vicinal {
+namespace vicinal::device_memory_tests {
 namespace {
 
 using testing::DeviceArray;
@@ -394,4 +394,4 @@ TEST(a_device_that_fails_while_it_is_set_up_is_set_up_later) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::device_memory_tests

@@ -7,7 +7,7 @@
 #include "driver_double.hpp"
 #include "users_stream.hpp"
 
-namespace vicinal {
+namespace vicinal::device_streams_tests {
 namespace {
 
 using testing::DelayedArray;
@@ -133,4 +133,4 @@ TEST(a_stream_of_no_gpu_is_refused) {
   CHECK_THROWS(Fault::argument, job->have_stream_await(0), "is not that of a GPU's data");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::device_streams_tests

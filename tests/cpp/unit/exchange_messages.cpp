@@ -10,7 +10,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::exchange_messages_tests {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -187,4 +187,4 @@ TEST(exchange_messages_of_one_sided_cannot_be_counted) {
   CHECK_THROWS(Fault::info, count_messages(Method::one_sided, unequal(), few()), "one-sided");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::exchange_messages_tests

@@ -4,7 +4,7 @@
 #include "base/setting.hpp"
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::given_tests {
 
 TEST(versions_that_differ_are_told_whatever_else_differs) {
   const std::vector<Given> mine = given_by_process();
@@ -19,4 +19,4 @@ TEST(versions_that_differ_are_told_whatever_else_differs) {
                   "' on rank 0, but '99.0.0' on rank 3") == 0);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::given_tests

@@ -11,7 +11,7 @@
 #include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
-namespace vicinal {
+namespace vicinal::halving_tests {
 namespace {
 
 using halving::Halves;
@@ -197,4 +197,4 @@ TEST(halving_says_what_it_does_not_serve) {
                "distance-halving-pruned");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving_tests

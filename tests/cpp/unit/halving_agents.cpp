@@ -8,7 +8,7 @@
 #include "planners/halving/agents.hpp"
 #include "planners/virtual_ranks.hpp"
 
-namespace vicinal::halving {
+namespace vicinal::halving::halving_agents_tests {
 namespace {
 
 using testing::OutEdges;
@@ -186,4 +186,4 @@ TEST(halving_agents_are_as_good_as_the_papers) {
   }
 }
 
-}  // namespace vicinal::halving
+}  // namespace vicinal::halving::halving_agents_tests

@@ -8,7 +8,7 @@
 #include "planners/planner.hpp"
 #include "planners/virtual_ranks.hpp"
 
-namespace vicinal {
+namespace vicinal::halving_faults_tests {
 namespace {
 
 using Outcomes = std::vector<std::optional<Error>>;
@@ -185,4 +185,4 @@ TEST(a_graph_that_automatic_may_pass_on_in_ends_on_all_ranks_when_one_is_at_faul
   CHECK(count_elsewhere(outcomes, 7, "memory") > 0);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::halving_faults_tests

@@ -9,7 +9,7 @@
 #include "plan/checks.hpp"
 #include "planners/virtual_ranks.hpp"
 
-namespace vicinal {
+namespace vicinal::hockney_tests {
 namespace {
 
 bool near(double a, double b) {
@@ -95,4 +95,4 @@ TEST(halving_sends_few_messages_where_direct_sends_hundreds) {
   CHECK(whole.off_region + whole.in_region < neighbours / 10);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::hockney_tests

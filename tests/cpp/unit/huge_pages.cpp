@@ -6,7 +6,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::huge_pages_tests {
 namespace {
 
 struct alignas(64) Line {
@@ -32,4 +32,4 @@ TEST(arrays_in_huge_pages_are_arrays) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::huge_pages_tests

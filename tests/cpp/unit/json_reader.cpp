@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::json_reader_tests {
 namespace {
 
 /// Writes a value again, for comparison.
@@ -127,4 +127,4 @@ TEST(json_survives_garbage) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::json_reader_tests

@@ -10,7 +10,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::kernels_tests {
 namespace {
 
 using Form = CompiledRuns::Form;
@@ -232,4 +232,4 @@ TEST(kernels_refuse_impossible_reductions) {
 }
 
 }  // namespace
-}  // namespace vicinal
+}  // namespace vicinal::kernels_tests

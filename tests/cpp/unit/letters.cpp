@@ -5,7 +5,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::letters_tests {
 
 enum class Taste { sweet, sour };
 
@@ -87,4 +87,4 @@ TEST(letters_that_are_too_short_or_too_long_are_refused) {
   CHECK_THROWS(Fault::internal, contents_of<Basket>(letter), "words are left");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::letters_tests

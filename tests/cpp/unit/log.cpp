@@ -11,7 +11,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::log_tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -97,7 +97,7 @@ TEST(log_warnings_come_once_and_on_standard_error_too) {
   const Logging logging("warn", "file");
   const std::string name = logging.path("standard-error");
   const int before = dup(STDERR_FILENO);
-  const int caught = open(name.c_str(), O_WRONLY | O_CREAT, 0600);
+  const int caught = ::open(name.c_str(), O_WRONLY | O_CREAT, 0600);
   dup2(caught, STDERR_FILENO);
   for (const char* text : {"one", "two", "one"}) warn_once(text);
   say(LogLevel::info, "three");
@@ -115,4 +115,4 @@ TEST(log_makes_no_line_that_nobody_wants) {
   CHECK(!made);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::log_tests

@@ -7,7 +7,7 @@
 #include "cost/price.hpp"
 #include "cost/profile_json.hpp"
 
-namespace vicinal {
+namespace vicinal::loggp_tests {
 namespace {
 
 using testing::on_hosts;
@@ -175,4 +175,4 @@ TEST(profiles_with_a_gap_are_loggp_throughout) {
   refused(negative, "gap is -1");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::loggp_tests

@@ -6,7 +6,7 @@
 #include "check.hpp"
 #include "locality/region_pairs.hpp"
 
-namespace vicinal {
+namespace vicinal::machine_tests {
 namespace {
 
 using Labels = std::vector<int>;
@@ -106,4 +106,4 @@ TEST(regions_refuse_everything_else) {
 }
 
 }  // namespace
-}  // namespace vicinal
+}  // namespace vicinal::machine_tests

@@ -11,7 +11,7 @@
 #include "check.hpp"
 #include "memory/instead_of_host.hpp"
 
-namespace vicinal {
+namespace vicinal::memory_kinds_tests {
 namespace {
 
 using testing::DelayedArray;
@@ -185,4 +185,4 @@ TEST(tests_can_treat_the_hosts_memory_as_another_kind) {
   treat_host_memory_as(host_memory(), nullptr);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::memory_kinds_tests

@@ -3,7 +3,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::number_pool_tests {
 
 TEST(numbers_in_use_are_not_given_out_again) {
   NumberPool pool(4);
@@ -27,4 +27,4 @@ TEST(numbers_are_given_out_again_as_late_as_possible) {
   CHECK(!NumberPool(0).take());
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::number_pool_tests

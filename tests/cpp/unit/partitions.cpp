@@ -11,7 +11,7 @@
 #include "plan/staged.hpp"
 #include "planners/virtual_ranks.hpp"
 
-namespace vicinal {
+namespace vicinal::partitions_tests {
 namespace {
 
 using testing::RandomPatterns;
@@ -242,4 +242,4 @@ TEST(partitions_that_share_a_place_are_refused) {
                "the edge to rank 1 carries 4 items, which are not to be divided into 3");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::partitions_tests

@@ -7,7 +7,7 @@
 #include "base/json.hpp"
 #include "plan/checks.hpp"
 
-namespace vicinal {
+namespace vicinal::plan_forms_tests {
 
 namespace {
 
@@ -157,4 +157,4 @@ TEST(forms_know_events) {
   CHECK_EQUAL(statistics(plans[0]).non_local.messages, 1);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::plan_forms_tests

@@ -7,7 +7,7 @@
 #include "../relay_plans.hpp"
 #include "plan/checks.hpp"
 
-namespace vicinal {
+namespace vicinal::plan_records_tests {
 
 namespace {
 
@@ -100,4 +100,4 @@ TEST(words_that_are_no_plan_are_refused) {
   CHECK_THROWS(Fault::internal, WordReader(words, "a plan").read<Plan>(), "announces -1 entries");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::plan_records_tests

@@ -13,7 +13,7 @@
 #include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
-namespace vicinal {
+namespace vicinal::planners_tests {
 namespace {
 
 using testing::RandomPatterns;
@@ -267,4 +267,4 @@ TEST(members_with_edges_inside_the_region_do_not_relieve_others) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::planners_tests

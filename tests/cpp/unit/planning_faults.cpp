@@ -13,7 +13,7 @@
 #include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
-namespace vicinal {
+namespace vicinal::planning_faults_tests {
 namespace {
 
 using testing::RandomPatterns;
@@ -381,4 +381,4 @@ TEST(components_plan_apart) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::planning_faults_tests

@@ -7,7 +7,7 @@
 #include "../slow_machine.hpp"
 #include "plan/verify.hpp"
 
-namespace vicinal {
+namespace vicinal::price_tests {
 
 namespace {
 
@@ -386,4 +386,4 @@ TEST(price_frees_what_events_bring_about) {
   CHECK_EQUAL(priced(plans, on_hosts({0}), slow()).seconds, 2);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::price_tests

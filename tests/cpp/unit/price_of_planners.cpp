@@ -9,7 +9,7 @@
 #include "cost/price.hpp"
 #include "planners/virtual_ranks.hpp"
 
-namespace vicinal {
+namespace vicinal::price_of_planners_tests {
 
 namespace {
 
@@ -98,4 +98,4 @@ TEST(components_that_share_nothing_cost_what_the_dearest_costs) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::price_of_planners_tests

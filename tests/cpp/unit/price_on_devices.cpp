@@ -7,7 +7,7 @@
 #include "cost/device_way.hpp"
 #include "cost/price.hpp"
 
-namespace vicinal {
+namespace vicinal::price_on_devices_tests {
 namespace {
 
 using testing::add;
@@ -334,4 +334,4 @@ TEST(price_of_ranks_that_share_a_gpu) {
   CHECK_EQUAL(priced(plans, host, both, 1).of(Phase::local), 27);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::price_on_devices_tests

@@ -10,7 +10,7 @@
 #include "check.hpp"
 #include "cost/profile_json.hpp"
 
-namespace vicinal {
+namespace vicinal::profile_tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -183,4 +183,4 @@ TEST(profiles_of_files_are_read_once) {
   fs::remove_all(folder);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::profile_tests

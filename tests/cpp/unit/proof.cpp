@@ -10,7 +10,7 @@
 #include "../random_patterns.hpp"
 #include "planners/virtual_ranks.hpp"
 
-namespace vicinal {
+namespace vicinal::proof_tests {
 
 namespace {
 
@@ -148,4 +148,4 @@ TEST(a_rank_without_a_plan_is_heard_of) {
   CHECK_EQUAL(std::count(heard.begin(), heard.end(), ""), 5);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::proof_tests

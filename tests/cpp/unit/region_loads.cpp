@@ -9,7 +9,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::region_loads_tests {
 namespace {
 
 using Division = RelayRules::Division;
@@ -355,4 +355,4 @@ TEST(a_pair_is_relayed_where_whichever_side_is_busier_gains) {
   CHECK(!relaying_pays({0, 0}, {0, 0}));
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::region_loads_tests

@@ -9,7 +9,7 @@
 #include "cost/grouping.hpp"
 #include "planners/links.hpp"
 
-namespace vicinal {
+namespace vicinal::relay_parts_tests {
 namespace {
 
 /// What append_slots does, one element at a time.
@@ -107,4 +107,4 @@ TEST(grouped_traffic_costs_what_is_on_the_wire) {
         large + 0.9 * 1000 * 800 * profile.network().seconds_per_byte());
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::relay_parts_tests

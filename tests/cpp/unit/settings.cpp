@@ -12,7 +12,7 @@
 #include "cost/exchange_method.hpp"
 #include "planners/planner.hpp"
 
-namespace vicinal {
+namespace vicinal::settings_tests {
 namespace {
 
 /// A variable of the environment for as long as this lives.
@@ -154,4 +154,4 @@ TEST(settings_stand_in_the_header_as_in_the_table) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::settings_tests

@@ -8,7 +8,7 @@
 #include "check.hpp"
 #include "driver_double.hpp"
 
-namespace vicinal {
+namespace vicinal::stand_ins_tests {
 namespace {
 
 /// Has no other to progress.
@@ -194,4 +194,4 @@ TEST(a_driver_that_fails_at_any_call_of_a_stand_in_leaves_nothing_behind) {
   CHECK_EQUAL(gpu.get("misuses"), 0);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::stand_ins_tests

@@ -11,7 +11,7 @@
 #include "planners/virtual_ranks.hpp"
 #include "slow_machine.hpp"
 
-namespace vicinal {
+namespace vicinal::straight_ways_tests {
 namespace {
 
 using testing::add;
@@ -164,4 +164,4 @@ TEST(plans_for_gpus_divide_large_messages_and_share_slots) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::straight_ways_tests

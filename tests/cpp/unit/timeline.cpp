@@ -8,7 +8,7 @@
 #include "../slow_machine.hpp"
 #include "cost/price.hpp"
 
-namespace vicinal {
+namespace vicinal::timeline_tests {
 
 namespace {
 
@@ -196,4 +196,4 @@ TEST(timeline_of_messages_that_come_at_once_in_any_order) {
   CHECK(Times(all.timeline.begun.begin(), all.timeline.begun.begin() + senders) == expected);
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::timeline_tests

@@ -13,7 +13,7 @@
 #include "planners/plan_alike.hpp"
 #include "planners/tuna/route.hpp"
 
-namespace vicinal {
+namespace vicinal::tuna_tests {
 namespace {
 
 using namespace testing;
@@ -260,4 +260,4 @@ TEST(what_is_forwarded_must_be_between_all_ranks) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::tuna_tests

@@ -13,7 +13,7 @@
 #include "cost/price.hpp"
 #include "made_up_profiles.hpp"
 
-namespace vicinal {
+namespace vicinal::tuna_choice_tests {
 namespace {
 
 using namespace testing;
@@ -274,4 +274,4 @@ TEST(exchanges_in_partitions_of_few_ranks_and_of_blocks_of_any_size_are_not_forw
   CHECK(!forwarded(guessed));
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::tuna_choice_tests

@@ -4,7 +4,7 @@
 #include "../check.hpp"
 #include "../relay_plans.hpp"
 
-namespace vicinal {
+namespace vicinal::verify_tests {
 
 namespace {
 
@@ -324,4 +324,4 @@ TEST(verify_finds_sums_whose_order_is_open) {
   check_finding(it, "are unordered, but both touch element 1 of buffer 1 (target) of rank 0");
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::verify_tests

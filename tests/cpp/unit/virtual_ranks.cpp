@@ -8,7 +8,7 @@
 
 #include "check.hpp"
 
-namespace vicinal {
+namespace vicinal::virtual_ranks_tests {
 namespace {
 
 using Found = std::shared_ptr<const std::vector<int>>;
@@ -102,4 +102,4 @@ TEST(few_virtual_ranks_have_letters_at_once) {
   CHECK(most <= 2 * 8 * 8);  // of two groups, where there are 64
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::virtual_ranks_tests

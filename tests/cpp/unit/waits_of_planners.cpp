@@ -9,7 +9,7 @@
 #include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
-namespace vicinal {
+namespace vicinal::waits_of_planners_tests {
 namespace {
 
 using testing::RandomPatterns;
@@ -160,4 +160,4 @@ TEST(allgathers_say_whom_they_wait_for) {
   }
 }
 
-}  // namespace vicinal
+}  // namespace vicinal::waits_of_planners_tests
