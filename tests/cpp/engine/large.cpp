@@ -1,5 +1,6 @@
 // More elements than an int can count, in one message. Runs on two ranks, where there is memory for it.
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -25,20 +26,37 @@ std::int64_t available_memory() {
 
 constexpr MPI_Count count = (MPI_Count{1} << 31) + 24;
 
-/// A value for each place, different on both sides of every border that could matter.
-char value_at(MPI_Count place) { return static_cast<char>(place % 251 + (place >> 31) * 3); }
-
-void fill(std::vector<char>& data) {
-  for (MPI_Count i = 0; i < count; ++i) data[static_cast<std::size_t>(i)] = value_at(i);
+/// The first of the values sent, which come again and again: two that lie a power of two apart differ, since 251 is a prime.
+std::vector<char> first_values() {
+  std::vector<char> values(std::size_t{251} * 4096);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<char>(i % 251);
+  return values;
 }
 
-void verify(const std::vector<char>& data, const char* what) {
-  for (MPI_Count i = 0; i < count; ++i) {
-    const char found = data[static_cast<std::size_t>(i)];
-    if (found == value_at(i)) continue;
-    fail_check(__FILE__, __LINE__, what, ": element ", i, " is ", static_cast<int>(found), ", not ",
-               static_cast<int>(value_at(i)));
+/// Calls `action` with each part of `data` that may hold all first values, or as many of them as are left.
+template <class Action>
+void for_each_part(std::vector<char>& data, std::size_t length, Action action) {
+  for (std::size_t begin = 0; begin < data.size(); begin += length) {
+    action(begin, std::min(length, data.size() - begin));
   }
+}
+
+void fill(std::vector<char>& data) {
+  const std::vector<char> values = first_values();
+  for_each_part(data, values.size(), [&](std::size_t begin, std::size_t length) {
+    std::memcpy(&data[begin], values.data(), length);
+  });
+}
+
+void verify(std::vector<char>& data, const char* what) {
+  const std::vector<char> values = first_values();
+  for_each_part(data, values.size(), [&](std::size_t begin, std::size_t length) {
+    const char* found = &data[begin];
+    if (std::memcmp(found, values.data(), length) == 0) return;
+    const auto at = std::mismatch(found, found + length, values.begin());
+    fail_check(__FILE__, __LINE__, what, ": element ", at.first - data.data(), " is ", static_cast<int>(*at.first), ", not ",
+               static_cast<int>(*at.second));
+  });
 }
 
 }  // namespace
