@@ -18,6 +18,7 @@ function(vicinal_python_module name)
   nanobind_add_module(${name} NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   target_compile_definitions(${name} PRIVATE VICINAL_MODULE=${name})
+  vicinal_unite(${name} UNITY_BUILD_BATCH_SIZE 8)
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${python_output}"
                         BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "" INSTALL_RPATH_USE_LINK_PATH OFF)
   # For the wheel, which asks for this component; a C prefix, which asks for none, has no use for it.

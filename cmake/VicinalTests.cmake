@@ -77,6 +77,7 @@ list(REMOVE_ITEM own_abis abi)
 foreach(abi IN LISTS own_abis)
   # The fuzzer stands for a user, in C++.
   vicinal_add_program(vicinal_fuzz_${abi} SOURCES ${fuzz_sources} LINK vicinal_${abi} Threads::Threads)
+  vicinal_unite(vicinal_fuzz_${abi} UNITY_BUILD_BATCH_SIZE 8)
   target_compile_options(vicinal_fuzz_${abi} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                          $<$<BOOL:${VICINAL_WERROR}>:-Werror>)
   if(VICINAL_SANITIZE)

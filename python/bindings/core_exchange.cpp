@@ -43,7 +43,7 @@ std::vector<SentMessage> read_messages(const Machine& machine, const ArrayArgume
 }
 
 /// A machine, and messages between its ranks.
-struct Traffic {
+struct PlacedMessages {
   std::shared_ptr<const Machine> machine;
   std::vector<SentMessage> messages;
 };
@@ -83,19 +83,20 @@ void bind_exchanges(nb::module_& module) {
       "machine.");
   module.attr("exchange_messages") = typical_messages;
   module.attr("exchange_bytes") = typical_bytes;
-  nb::class_<Traffic>(module, "Traffic", "Messages of a sparse exchange, and where ranks live.")
+  nb::class_<PlacedMessages>(module, "Traffic",
+                             "Messages of a sparse exchange, and where ranks live.")
       .def(
           "__init__",
-          [](Traffic* place, const SharedMachine& machine, const ArrayArgument<int>& sources,
+          [](PlacedMessages* place, const SharedMachine& machine, const ArrayArgument<int>& sources,
              const ArrayArgument<int>& targets, const ArrayArgument<std::int64_t>& bytes) {
             auto messages = read_messages(*machine.machine, sources, targets, bytes);
-            new (place) Traffic{machine.machine, std::move(messages)};
+            new (place) PlacedMessages{machine.machine, std::move(messages)};
           },
           "machine"_a, "sources"_a, "targets"_a, "bytes"_a,
           "Message i has bytes[i] bytes and goes from rank sources[i] to rank targets[i].")
       .def(
           "count",
-          [](const Traffic& it, std::string_view method, bool shared_memory) {
+          [](const PlacedMessages& it, std::string_view method, bool shared_memory) {
             return as_dict(
                 count_messages(method_of(method), *it.machine, it.messages, shared_memory));
           },
@@ -106,12 +107,16 @@ void bind_exchanges(nb::module_& module) {
           "(\"inside_mpi\").")
       .def(
           "count_as_published",
-          [](const Traffic& it) { return as_dict(count_as_published(*it.machine, it.messages)); },
+          [](const PlacedMessages& it) {
+            return as_dict(count_as_published(*it.machine, it.messages));
+          },
           "The same by algorithm 3 of Geyko and Bienz (2023): one message for each rank and "
           "region.")
       .def(
           "region_pairs",
-          [](const Traffic& it) { return new_array(count_region_pairs(*it.machine, it.messages)); },
+          [](const PlacedMessages& it) {
+            return new_array(count_region_pairs(*it.machine, it.messages));
+          },
           "By region, to how many others its ranks have something to say.");
 }
 

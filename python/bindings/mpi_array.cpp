@@ -16,7 +16,7 @@ namespace vicinal::python {
 namespace {
 
 /// NumPy's letter for a format of the struct module; nothing for objects.
-std::optional<char> kind_of(std::string_view format) {
+std::optional<char> type_kind_of(std::string_view format) {
   constexpr bool little = std::endian::native == std::endian::little;
   char order = '@';
   if (!format.empty() && std::string_view("@=<>!").find(format.front()) != format.npos) {
@@ -38,7 +38,7 @@ std::optional<char> kind_of(std::string_view format) {
 /// On which the owner of an array may still be writing to it that names no other: Numba does, and PyTorch's arrays name none.
 constexpr std::uintptr_t default_stream = 0;
 
-char kind_of(nb::dlpack::dtype type) {
+char type_kind_of(nb::dlpack::dtype type) {
   switch (static_cast<nb::dlpack::dtype_code>(type.code)) {
     case nb::dlpack::dtype_code::Int: return 'i';
     case nb::dlpack::dtype_code::UInt: return 'u';
@@ -134,7 +134,7 @@ bool Array::from_buffer(nb::handle object, const char* what) {
   }
   holds_buffer_ = true;
   const std::string_view format = buffer_.format == nullptr ? "B" : buffer_.format;
-  const auto kind = kind_of(format);
+  const auto kind = type_kind_of(format);
   require(kind.has_value(), Fault::type, what, " has values of type object (format '", format,
           "'), which cannot be sent; give numbers");
   require(buffer_.ndim <= most_dimensions, Fault::buffer, what, " has ", buffer_.ndim,
@@ -199,7 +199,7 @@ bool Array::from_dlpack(nb::handle object, const char* what) {
   if (tensor_.ndim() > most_dimensions) return false;
   // What may be written is known by read_only_ from here on.
   data_ = const_cast<std::byte*>(static_cast<const std::byte*>(tensor_.data()));
-  type_ = {kind_of(tensor_.dtype()), static_cast<std::int64_t>(tensor_.itemsize())};
+  type_ = {type_kind_of(tensor_.dtype()), static_cast<std::int64_t>(tensor_.itemsize())};
   dimensions_ = static_cast<int>(tensor_.ndim());
   for (std::size_t i = 0; i < tensor_.ndim(); ++i) {
     shape_[i] = static_cast<Index>(tensor_.shape(i));

@@ -17,8 +17,6 @@
 
 namespace fuzz {
 
-inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// Who owns and who needs which indices: all ranks know all of it.
 struct Distribution {
   std::vector<std::vector<std::int64_t>> owned, needed;  ///< by rank, in order

@@ -14,8 +14,6 @@
 namespace fuzz {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// A message that all ranks know of; `number` is its place among those of its sender.
 struct Message {
   int from, to, number, units;

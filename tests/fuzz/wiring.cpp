@@ -9,8 +9,6 @@ namespace fuzz {
 namespace {
 
 using Edges = std::vector<std::vector<int>>;
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Ranks that are connected get one number.
 std::vector<int> components(const Edges& destinations) {
   std::vector<int> of(destinations.size());

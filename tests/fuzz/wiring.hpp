@@ -4,6 +4,8 @@
 #include <mpi.h>
 #include <vicinal/vicinal.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,9 @@
 #include "trial.hpp"
 
 namespace fuzz {
+
+/// A place in an array.
+inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Who sends to whom. An entry that is no rank is -1.
 struct Wiring {

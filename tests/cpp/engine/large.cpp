@@ -54,8 +54,8 @@ void verify(std::vector<char>& data, const char* what) {
     const char* found = &data[begin];
     if (std::memcmp(found, values.data(), length) == 0) return;
     const auto at = std::mismatch(found, found + length, values.begin());
-    fail_check(__FILE__, __LINE__, what, ": element ", at.first - data.data(), " is ", static_cast<int>(*at.first), ", not ",
-               static_cast<int>(*at.second));
+    fail_check(__FILE__, __LINE__, what, ": element ", at.first - data.data(), " is ",
+               static_cast<int>(*at.first), ", not ", static_cast<int>(*at.second));
   });
 }
 
