@@ -15,9 +15,11 @@ class NumberPool {
 
   [[nodiscard]] std::int64_t limit() const { return limit_; }
 
+  [[nodiscard]] std::int64_t in_use() const { return static_cast<std::int64_t>(used_.size()); }
+
   /// A number that nobody has; nothing where all are in use.
   std::optional<std::int64_t> take() {
-    if (static_cast<std::int64_t>(used_.size()) >= limit_) return std::nullopt;
+    if (in_use() >= limit_) return std::nullopt;
     while (true) {
       const std::int64_t number = next_;
       next_ = next_ + 1 < limit_ ? next_ + 1 : 0;

@@ -67,7 +67,6 @@ bool Executions::settle() {
 void Executions::start(const Binding& binding) {
   require(!in_flight(), Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
-  late_fault_ = nullptr;
   if (settle()) return now().start(binding);
   begin(&binding);
 }
@@ -82,7 +81,7 @@ void Executions::begin(const Binding* binding) {
   const Contest::Turn turn = contest_->next();
   if (!turn.plan) {
     waiting_.push_back(binding != nullptr ? std::optional(*binding) : std::nullopt);
-    if (binding != nullptr) put_off_.store(true, std::memory_order_release);
+    if (binding != nullptr) late_.store(Late::put_off, std::memory_order_release);
     return;
   }
   Execution& execution = *each_[*turn.plan];
@@ -106,6 +105,7 @@ void Executions::begin_what_was_put_off(std::size_t plan) noexcept {
   if (waiting_.empty()) return;
   Execution& execution = *each_[plan];
   now_.store(&execution, std::memory_order_release);
+  std::exception_ptr fault;
   for (; !waiting_.empty(); waiting_.pop_front()) {
     try {
       if (waiting_.front()) {
@@ -114,44 +114,62 @@ void Executions::begin_what_was_put_off(std::size_t plan) noexcept {
         execution.start_at_fault();
       }
     } catch (...) {
-      if (waiting_.front()) late_fault_ = std::current_exception();
+      if (waiting_.front()) fault = std::current_exception();
     }
   }
-  put_off_.store(false, std::memory_order_release);
+  end_late(fault);
 }
 
 void Executions::give_up(const std::exception_ptr& fault) noexcept {
-  if (put_off_.load(std::memory_order_relaxed)) late_fault_ = fault;
   waiting_.clear();
-  put_off_.store(false, std::memory_order_release);
+  end_late(fault);
+}
+
+/// The owner's start is put off no more, if it was: it has taken place, or failed.
+void Executions::end_late(const std::exception_ptr& fault) noexcept {
+  if (late_.load(std::memory_order_relaxed) != Late::put_off) return;
+  late_fault_ = fault;
+  late_.store(fault ? Late::failed : Late::none, std::memory_order_release);
+}
+
+void Executions::throw_late_fault() {
+  if (late_.load(std::memory_order_acquire) != Late::failed) return;
+  late_.store(Late::none, std::memory_order_relaxed);
+  std::rethrow_exception(std::exchange(late_fault_, nullptr));
 }
 
 bool Executions::is_put_off() {
-  if (!put_off_.load(std::memory_order_acquire)) return false;
+  if (late_.load(std::memory_order_acquire) != Late::put_off) return false;
   contest_->test();
-  return put_off_.load(std::memory_order_acquire);
+  return late_.load(std::memory_order_acquire) == Late::put_off;
 }
 
 bool Executions::advance() {
   if (is_put_off()) return false;
-  if (late_fault_) std::rethrow_exception(std::exchange(late_fault_, nullptr));
+  throw_late_fault();
   return timed([this] { return now().advance(); });
+}
+
+void Executions::check() {
+  if (late_.load(std::memory_order_acquire) == Late::failed) std::rethrow_exception(late_fault_);
+  now().check();
 }
 
 void Executions::wait() {
   await_verdict();
-  if (late_fault_) std::rethrow_exception(std::exchange(late_fault_, nullptr));
+  throw_late_fault();
   timed([this] { return now().wait(), true; });
 }
 
 bool Executions::advance_or_leave(std::uintptr_t stream) {
-  const bool may_be_left = !is_put_off() && !late_fault_ && number_ < 0;
+  if (is_put_off()) return false;
+  const bool may_be_left = late_.load(std::memory_order_acquire) == Late::none && number_ < 0;
   return may_be_left ? now().advance_or_leave(stream) : advance();
 }
 
 void Executions::wait_on(std::uintptr_t stream) {
   await_verdict();
-  if (late_fault_ || number_ >= 0) return wait();
+  if (late_.load(std::memory_order_acquire) == Late::failed || number_ >= 0) return wait();
   now().wait_on(stream);
 }
 
@@ -192,7 +210,7 @@ void Executions::wait_idle() {
 }
 
 void Executions::name_awaited(std::ostream& out) const {
-  if (put_off_.load(std::memory_order_acquire)) {
+  if (late_.load(std::memory_order_acquire) == Late::put_off) {
     contest_->name_awaited(out);
   } else {
     now().name_awaited(out);

@@ -33,9 +33,9 @@ class Executions {
   /// One that is timed is waited for.
   void wait_on(std::uintptr_t stream);
   void take_events() noexcept { now().take_events(); }
-  void check() { now().check(); }
+  void check();
   [[nodiscard]] bool in_flight() const {
-    return put_off_.load(std::memory_order_acquire) || now().in_flight();
+    return late_.load(std::memory_order_acquire) != Late::none || now().in_flight();
   }
   void wait_idle();
   /// Of the last execution, or the next.
@@ -51,6 +51,15 @@ class Executions {
   /// There will be none.
   void give_up(const std::exception_ptr& fault) noexcept;
 
+  /// What is to be said of the owner's start, where that was put off.
+  enum class Late : std::uint8_t {
+    none,
+    put_off,
+    failed,  ///< with a fault that the owner has not been told of
+  };
+
+  void end_late(const std::exception_ptr& fault) noexcept;
+  void throw_late_fault();
   [[nodiscard]] Execution& now() const { return *now_.load(std::memory_order_acquire); }
   [[nodiscard]] bool settle();
   void begin(const Binding* binding);
@@ -63,10 +72,11 @@ class Executions {
   std::vector<std::unique_ptr<Execution>> each_;  ///< by plan
   std::atomic<Execution*> now_ = nullptr;         ///< of the last start
   std::deque<std::optional<Binding>> waiting_;    ///< for the verdict; at fault where there is none
-  std::atomic<bool> put_off_ = false;             ///< among them is the owner's
-  std::exception_ptr late_fault_;  ///< with which a start that was put off has failed
-  std::int64_t number_ = -1;       ///< of the execution that is timed; -1: none
-  std::int64_t spent_ns_ = 0;      ///< on it, by its caller
+  std::atomic<Late> late_ = Late::none;
+  std::exception_ptr
+      late_fault_;  ///< of the contest until the start is put off no more, then the owner's
+  std::int64_t number_ = -1;   ///< of the execution that is timed; -1: none
+  std::int64_t spent_ns_ = 0;  ///< on it, by its caller
 };
 
 }  // namespace vicinal

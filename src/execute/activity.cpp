@@ -122,6 +122,13 @@ void Activity::claim() {
   while (!try_claim()) std::this_thread::yield();
 }
 
+bool Activity::try_claim(int tries) {
+  for (; !try_claim(); std::this_thread::yield()) {
+    if (--tries <= 0) return false;
+  }
+  return true;
+}
+
 void activate(const std::shared_ptr<Activity>& activity) { active().add(activity); }
 
 void activate_to_the_end(const std::shared_ptr<Activity>& activity) {

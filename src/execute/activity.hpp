@@ -5,7 +5,7 @@
 // no thread waits for another's claim unless it wants the same activity.
 //
 // Locks are taken in this order: the claim of a call, that of the execution or negotiation that it waits
-// for, then leaves (the list of what has become active, the list of what exists). The pass over the
+// for, then who drives a channel, then leaves (a plan's channels, the list of what has become active, the list of what exists). The pass over the
 // active ones is made by one thread at a time, and others do not wait for it.
 #pragma once
 
@@ -35,6 +35,7 @@ class Activity {
   void enter_dump();
 
   void claim();
+  bool try_claim(int tries);
   bool try_claim() { return !claimed_.test_and_set(std::memory_order_acquire); }
   void release() { claimed_.clear(std::memory_order_release); }
   /// Whether the list of what is active has it still; the next pass lets go of it once it is over.
@@ -73,7 +74,9 @@ class Claim {
 /// A claim for whoever can do without: there is none where another thread has it.
 class TriedClaim {
  public:
-  explicit TriedClaim(Activity& activity) : activity_(activity), held_(activity.try_claim()) {}
+  /// So many times, between which others run.
+  explicit TriedClaim(Activity& activity, int tries = 1)
+      : activity_(activity), held_(activity.try_claim(tries)) {}
   TriedClaim(const TriedClaim&) = delete;
   TriedClaim& operator=(const TriedClaim&) = delete;
   ~TriedClaim() {
@@ -85,6 +88,10 @@ class TriedClaim {
   Activity& activity_;
   bool held_;
 };
+
+/// How often who reports tries: the progress thread has a claim for a moment, and that again and again. Who asks for a dump may
+/// have the claim itself.
+constexpr int tries_to_report = 1000;
 
 /// From now on progress() advances it, until it has nothing more to do. With the claim held, or before
 /// others know of it.

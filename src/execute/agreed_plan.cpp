@@ -34,6 +34,7 @@ const Plan& AgreedPlan::reverse() const {
 Channel& AgreedPlan::channel(bool reverse, int index) {
   require(index < site_.channels(), Fault::internal, "channel ", index, " of a plan made for ",
           site_.channels());
+  const Lock lock(mutex_);
   auto& channel = channels_[reverse ? 1 : 0][static_cast<std::size_t>(index)];
   if (!channel) {
     const Plan& plan = reverse ? this->reverse() : forward();
@@ -50,11 +51,17 @@ Channel& AgreedPlan::channel(bool reverse, int index) {
 }
 
 void AgreedPlan::let_go() noexcept {
-  for (auto& direction : channels_) {
-    for (auto& channel : direction) {
-      if (channel) channel->let_go();
+  for (const bool reverse : {false, true}) {
+    for (int index = 0; index < site_.channels(); ++index) {
+      if (Channel* const channel = made(reverse, index)) channel->let_go();
     }
   }
+}
+
+/// Null where nobody has asked for it.
+Channel* AgreedPlan::made(bool reverse, int index) noexcept {
+  const Lock lock(mutex_);
+  return channels_[reverse ? 1 : 0][static_cast<std::size_t>(index)].get();
 }
 
 /// Where ranks pass on, they are not neighbours, nor of one region.

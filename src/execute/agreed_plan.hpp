@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/guarded.hpp"
 #include "execute/channel.hpp"
 #include "execute/slots.hpp"
 #include "mpi/communicator.hpp"
@@ -68,13 +69,14 @@ class AgreedPlan {
   /// The ranks that may wait for this one while the plan executes: whoever it exchanges anything with, and those that it was given.
   [[nodiscard]] const std::set<int>& dependents() const { return dependents_; }
 
-  /// Channel `index` of a direction, made when first asked for. Local. The ranks of a plan must use
-  /// the channels of each direction in the same order.
+  /// Channel `index` of a direction, made when first asked for, and there as long as the plan. Local; by any thread. The
+  /// ranks of a plan must use the channels of each direction in the same order.
   Channel& channel(bool reverse, int index);
-  /// Has channels that execute nothing let go of what other ranks own.
+  /// Has channels that execute nothing let go of what other ranks own. By any thread.
   void let_go() noexcept;
 
  private:
+  Channel* made(bool reverse, int index) noexcept;
   void add_dependents(const Plan& plan);
 
   std::shared_ptr<mpi::Communicator> communicator_;
@@ -83,7 +85,9 @@ class AgreedPlan {
   AgreedSite site_;
   Plans plans_;
   std::array<DeviceChoice, 2> device_choices_;  ///< forward, reverse
-  std::array<std::array<std::unique_ptr<Channel>, mpi::channels_per_plan>, 2> channels_;
+  Mutex mutex_;
+  std::array<std::array<std::unique_ptr<Channel>, mpi::channels_per_plan>, 2> channels_
+      VICINAL_GUARDED_BY(mutex_);
 };
 
 /// What another rank has said of this plan: that it has none, or has lost it.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/guarded.hpp"
 #include "execute/bound_plan.hpp"
 #include "execute/run.hpp"
 
@@ -34,18 +35,27 @@ class Channel {
     run_.follow_graph();
     bound_.bind(binding, run_.executions() + 1);
   }
-  /// Nothing that other ranks own stays open, unless somebody drives the run.
+  /// Nothing that other ranks own stays open, unless somebody drives the run. By any thread.
   void let_go() noexcept {
-    if (run_.in_flight() || !turns.expired()) return;
+    const Lock lock(mutex_);
+    if (!turns_.expired() || run_.in_flight()) return;
     bound_.leave_far_slots();
+  }
+  /// Who drives the run, as long as anything is under way or may be begun: one, whoever executes (turns.hpp), and made
+  /// where there is none. By any thread.
+  template <class Make>
+  std::shared_ptr<Turns> turns(Make make) {
+    const Lock lock(mutex_);
+    std::shared_ptr<Turns> turns = turns_.lock();
+    if (!turns) turns_ = turns = make();
+    return turns;
   }
   [[nodiscard]] Run& run() { return run_; }
   [[nodiscard]] const Run& run() const { return run_; }
 
-  /// Who drives the run, as long as anything is under way or may be begun: one, whoever executes (turns.hpp).
-  std::weak_ptr<Turns> turns;
-
  private:
+  Mutex mutex_;
+  std::weak_ptr<Turns> turns_ VICINAL_GUARDED_BY(mutex_);
   BoundPlan bound_;
   Run run_;
 };

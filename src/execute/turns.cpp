@@ -19,14 +19,11 @@ constexpr int polls_between_probes = 128;
 }  // namespace
 
 std::shared_ptr<Turns> Turns::of(const std::shared_ptr<AgreedPlan>& plan, bool reverse, int index) {
-  std::weak_ptr<Turns>& known = plan->channel(reverse, index).turns;
-  std::shared_ptr<Turns> turns = known.lock();
-  if (!turns) {
-    turns = std::make_shared<Turns>(plan, reverse, index);
+  return plan->channel(reverse, index).turns([&] {
+    auto turns = std::make_shared<Turns>(plan, reverse, index);
     turns->enter_dump();
-    known = turns;
-  }
-  return turns;
+    return turns;
+  });
 }
 
 void Turns::let_mpi_work() {

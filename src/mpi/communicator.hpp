@@ -118,6 +118,10 @@ class Communicator {
   /// use for as long as possible. Throws a memory fault when all are in use.
   std::int64_t acquire_tag();
   void release_tag(std::int64_t tag);
+  [[nodiscard]] std::int64_t tags_in_use() const {
+    const Lock lock(mutex_);
+    return plan_tags_.in_use();
+  }
   /// How many numbers there are.
   [[nodiscard]] std::int64_t tag_limit() const {
     const Lock lock(mutex_);

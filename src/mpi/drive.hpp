@@ -55,11 +55,10 @@ inline void check_notices(Communicator& communicator, ConversationKey key) {
   Mailbox& mailbox = communicator.mailbox();
   for (const std::int64_t sequence : {std::int64_t{0}, key.sequence}) {
     const ConversationKey which{key.graph, sequence, 0};
-    if (mailbox.count(which, notice) == 0) continue;
-    const Words first = mailbox.take(which, notice).front().words;
-    // Whatever is tried with what was never agreed on must fail, not only the first time.
-    mailbox.post(which, notice, {communicator.rank(), first});
-    const int origin = static_cast<int>(first.front());
+    // Notices stay: whatever is tried with what was never agreed on must fail, not only the first time, and in any thread.
+    const std::vector<Letter> notices = mailbox.look(which, notice);
+    if (notices.empty()) continue;
+    const int origin = static_cast<int>(notices.front().words.front());
     throw FaultElsewhere(origin, sequence == 0 ? "the graph" : "the exchange");
   }
 }

@@ -53,7 +53,7 @@ class Mailbox {
   /// Removes and returns the letters of a superstep, ordered by sender, then as sent.
   std::vector<Letter> take(ConversationKey key, int superstep);
 
-  /// Those that are there, for reports.
+  /// Those that are there, which stay.
   std::vector<Letter> look(ConversationKey key, int superstep) const;
 
   /// Sends that MPI has not finished with.

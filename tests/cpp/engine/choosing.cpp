@@ -11,8 +11,10 @@
 #include "choose/contenders.hpp"
 #include "choose/contest.hpp"
 #include "choose/trial.hpp"
-#include "execute/slots.hpp"
+#include "collectives/execution_request.hpp"
+#include "holdings.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/drive.hpp"
 #include "tight_address_space.hpp"
 #include "world.hpp"
 
@@ -65,13 +67,6 @@ constexpr std::array choices{"measure", "measure-running"};
 
 void sleep_ms(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-}
-
-std::int64_t arena_bytes(mpi::Communicator& communicator) {
-  if (communicator.arena() == nullptr) return 0;
-  MPI_Barrier(MPI_COMM_WORLD);
-  sweep_retired();
-  return communicator.arena()->allocated_bytes();
 }
 
 /// A halo in a ring, each rank's two values to both neighbours.
@@ -129,8 +124,7 @@ TEST(measured_exchanges_deliver) {
 TEST(measured_exchanges_give_everything_back) {
   const Duplicate comm;
   const Shifts shifts(comm, {1, -2, 3}, few_regions(world_size()));
-  const auto communicator = mpi::Communicator::of(comm);
-  const std::int64_t before = arena_bytes(*communicator);
+  const Holdings holdings(comm);
   for (const char* choice : choices) {
     // Also those that end while they are being measured, or before they have begun.
     for (const int rounds : {0, 1, 20, 47, 48, 49, 60, 63, 64, 65, enough}) {
@@ -138,12 +132,7 @@ TEST(measured_exchanges_give_everything_back) {
       for (int round = 0; round < rounds; ++round) exchange.run(round);
     }
   }
-  CHECK_EQUAL(arena_bytes(*communicator), before);
-  const std::int64_t next = communicator->acquire_tag();
-  communicator->release_tag(next);
-  for (std::int64_t tag = 0; tag < next; ++tag) {
-    CHECK_THROWS(Fault::internal, communicator->release_tag(tag), "not in use");
-  }
+  holdings.check_given_back();
 }
 
 TEST(measured_exchanges_wait_for_a_slow_rank) {
@@ -195,6 +184,60 @@ TEST(a_start_that_waits_for_the_verdict_does_not_hold_its_rank_up) {
   // Of at least two plans, and not before the verdict was needed.
   constexpr Schedule shortest{2, 1};
   CHECK(held_up >= shortest.settled());
+}
+
+TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_verdict_fail) {
+  // Ranks as above. Those that receive begin once both senders have a start for which the verdict is needed, which then
+  // fails by what rank 0 hears: not while it waits.
+  if (world_size() < 4) testing::skip("needs 4 ranks");
+  const int rank = world_rank();
+  const Duplicate comm;
+  const std::vector<int> none, senders{0, 1}, receivers{2, 3};
+  const bool sends = rank < 2, receives = rank == 2 || rank == 3;
+  const GraphHandle graph =
+      graph_of(comm, receives ? senders : none, sends ? receivers : none, "blocks:2");
+  if (!sends && !receives) return;
+  Edges send(sends ? std::vector{1, 1} : none), receive(receives ? std::vector{1, 1} : none);
+  RequestHandle request;
+  SUCCEEDS(
+      plan_exchange(send, receive, graph, Hints{{"vicinal_choice", "measure-running"}}, &request));
+  const auto& begun = static_cast<const ExecutionRequest&>(
+      *reinterpret_cast<Request*>(static_cast<vicinal_request>(request)));
+  const auto is_over = [&] {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    while (begun.in_flight() && std::chrono::steady_clock::now() < patience) vicinal_progress();
+    return !begun.in_flight();
+  };
+  if (sends) {
+    int done = 1;
+    for (int round = 0; round < enough && done != 0; ++round) {
+      SUCCEEDS(vicinal_start(&request));
+      const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+      do {
+        SUCCEEDS(vicinal_test(&request, &done));
+      } while (done == 0 && std::chrono::steady_clock::now() < patience);
+    }
+    CHECK_EQUAL(done, 0);
+    MPI_Sendrecv(nullptr, 0, MPI_INT, 1 - rank, 0, nullptr, 0, MPI_INT, 1 - rank, 0, comm,
+                 MPI_STATUS_IGNORE);
+    if (rank == 0) {
+      const auto communicator = mpi::Communicator::of(comm);
+      const mpi::ConversationKey key = begun.plan().key();
+      mpi::give_notice(*communicator, {key.graph, 0, 0}, 0, {0});
+    }
+    CHECK(!is_over());  // its owner has not been told
+    CHECK(vicinal_wait(&request) != MPI_SUCCESS);
+    MPI_Send(nullptr, 0, MPI_INT, rank + 2, 0, comm);
+    CHECK(vicinal_start(&request) != MPI_SUCCESS);
+    return;
+  }
+  MPI_Recv(nullptr, 0, MPI_INT, rank - 2, 0, comm, MPI_STATUS_IGNORE);
+  int code = MPI_SUCCESS;
+  for (int round = 0; round < enough && code == MPI_SUCCESS; ++round) {
+    code = vicinal_start(&request);
+    if (code == MPI_SUCCESS) code = vicinal_wait(&request);
+  }
+  CHECK(code != MPI_SUCCESS);
 }
 
 TEST(many_measured_exchanges_at_once) {

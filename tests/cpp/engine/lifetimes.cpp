@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "execute/slots.hpp"
+#include "holdings.hpp"
 #include "mpi/communicator.hpp"
 #include "world.hpp"
 
@@ -51,33 +51,19 @@ int few_where_ranks_share_cores(int many) {
   return size <= 3 ? many : size <= 4 ? many / 5 : size <= 8 ? many / 15 : many / 50;
 }
 
-/// What this rank holds of the arena once all ranks are done with it.
-std::int64_t arena_bytes(mpi::Communicator& communicator) {
-  if (communicator.arena() == nullptr) return 0;
-  MPI_Barrier(MPI_COMM_WORLD);
-  sweep_retired();
-  return communicator.arena()->allocated_bytes();
-}
-
 }  // namespace
 
 TEST(plans_give_back_memory_and_tags) {
   const Duplicate comm;
   const Shifts shifts(comm, {1, -2, 3, 0}, few_regions(world_size()));
-  const auto communicator = mpi::Communicator::of(comm);
-  const std::int64_t before = arena_bytes(*communicator);
+  const Holdings holdings(comm);
   const int many = few_where_ranks_share_cores(3000);
   for (int i = 0; i < many; ++i) {
     Exchange exchange(shifts, i % 2 == 0 ? "aggregate" : "split");
     // Some are never started, some once, some twice.
     for (int round = 0; round < i % 3; ++round) exchange.run(round);
   }
-  CHECK_EQUAL(arena_bytes(*communicator), before);
-  const std::int64_t next = communicator->acquire_tag();
-  communicator->release_tag(next);
-  for (std::int64_t tag = 0; tag < next; ++tag) {
-    CHECK_THROWS(Fault::internal, communicator->release_tag(tag), "not in use");
-  }
+  holdings.check_given_back();
 }
 
 TEST(a_plan_held_does_not_hinder_others) {
@@ -94,15 +80,14 @@ TEST(a_plan_held_does_not_hinder_others) {
 
 TEST(halos_give_back_memory) {
   const Duplicate comm;
-  const auto communicator = mpi::Communicator::of(comm);
   Ring(comm).run(1);
-  const std::int64_t before = arena_bytes(*communicator);
+  const Holdings holdings(comm);
   const int many = few_where_ranks_share_cores(300);
   for (int i = 0; i < many; ++i) {
     Ring ring(comm);
     if (i % 2 == 0) ring.run(i % 100);
   }
-  CHECK_EQUAL(arena_bytes(*communicator), before);
+  holdings.check_given_back();
 }
 
 TEST(the_communicator_may_be_freed_first) {

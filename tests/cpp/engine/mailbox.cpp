@@ -131,7 +131,32 @@ TEST(drive_hands_on_what_a_planner_throws) {
   CHECK_THROWS(Fault::count, drive(*communicator, fresh_key(), conversation, task), "gives up");
 }
 
-int progress_calls = 0;
+TEST(a_notice_is_heard_by_all_threads_that_look_for_it) {
+  if (!thread_multiple()) testing::skip("needs MPI_THREAD_MULTIPLE");
+  const auto communicator = world();
+  const ConversationKey key = fresh_key();
+  const int rank = communicator->rank();
+  communicator->mailbox().post(key, notice, {rank, {rank}});
+  constexpr int looks = 2000;
+  std::atomic<int> heard = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int look = 0; look < looks; ++look) {
+        try {
+          check_notices(*communicator, key);
+        } catch (const FaultElsewhere& error) {
+          if (error.origin() == rank) ++heard;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQUAL(heard.load(), 4 * looks);
+  communicator->mailbox().take(key, notice);
+}
+
+std::atomic<int> progress_calls = 0;
 
 TEST(drive_progresses_active_plans) {
   const auto communicator = world();

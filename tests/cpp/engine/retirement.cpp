@@ -2,6 +2,7 @@
 // whatever order the ranks let go.
 #include "mpi/retirement.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
 #include "mpi/communicator.hpp"
@@ -53,11 +55,13 @@ bool finish(Done done) {
   return done();
 }
 
-/// How many live when what the earlier cases have left has had its time. Those in which a rank fails may
+/// How many communicators live when what the earlier cases have left has had its time. Those in which a rank fails may
 /// leave communicators that it never lets go of.
 int live_when_idle() {
   MPI_Barrier(MPI_COMM_WORLD);
   finish_chores(std::chrono::milliseconds(500));
+  // While anything is active, the progress thread may do chores.
+  CHECK(finish([] { return active_count() == 0; }));
   MPI_Barrier(MPI_COMM_WORLD);
   return live_communicators;
 }
@@ -148,15 +152,27 @@ TEST(what_a_fault_leaves_under_way_is_taken_in) {
 TEST(chores_are_done_in_turn) {
   live_when_idle();
   const std::size_t before = chores_left();
-  std::vector<int> polls(3);
-  int added = 0;
-  bool end = false;
+  // What chores touch lives as long as they do, also where a check has failed.
+  struct Seen {
+    std::array<std::atomic<int>, 3> polls = {};
+    std::atomic<int> added = 0;
+    std::atomic<bool> end = false;
+  };
+  const auto seen = std::make_shared<Seen>();
+  struct Ending {
+    std::shared_ptr<Seen> seen;
+    ~Ending() { seen->end = true; }
+  };
+  const Ending ending{seen};
+  auto& [polls, added, end] = *seen;
   for (std::size_t i = 0; i < polls.size(); ++i) {
-    leave_chore([&, i] {
+    leave_chore([seen, i] {
       // A chore may leave others, and do some, while it is done.
-      if (polls[i]++ == 0 && i == 0) leave_chore([&] { return ++added, end; });
+      if (seen->polls[i]++ == 0 && i == 0) {
+        leave_chore([seen] { return ++seen->added, seen->end.load(); });
+      }
       do_chores(0);
-      return end;
+      return seen->end.load();
     });
   }
   CHECK_EQUAL(chores_left(), before + polls.size());
@@ -176,14 +192,14 @@ TEST(chores_may_be_done_by_several_threads) {
   constexpr int many = 200;
   std::atomic<int> done = 0;
   std::vector<std::unique_ptr<std::atomic_flag>> busy;
-  bool together = false;
+  std::atomic<bool> together = false;
   for (int i = 0; i < many; ++i) {
     busy.push_back(std::make_unique<std::atomic_flag>());
     leave_chore([&, flag = busy.back().get(), polls = 0]() mutable {
       if (flag->test_and_set()) together = true;
       const bool last = ++polls == 20;
-      if (last) ++done;
       flag->clear();
+      if (last) ++done;
       return last;
     });
   }

@@ -1,0 +1,52 @@
+// What plans hold of a communicator, and that all of it is given back.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "execute/slots.hpp"
+#include "mpi/communicator.hpp"
+#include "world.hpp"
+
+namespace vicinal::testing {
+
+/// On this rank, once all ranks are done with what they have freed.
+class Holdings {
+ public:
+  explicit Holdings(MPI_Comm comm) : communicator_(mpi::Communicator::of(comm)) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    before_ = now();
+  }
+
+  /// As much as at first. The progress thread, where there is one, may let go of the last of it a moment later.
+  void check_given_back() const {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    Held held = now();
+    while (held != before_ && std::chrono::steady_clock::now() < patience) {
+      vicinal_progress();
+      held = now();
+    }
+    CHECK_EQUAL(held.bytes, before_.bytes);
+    CHECK_EQUAL(held.tags, before_.tags);
+  }
+
+ private:
+  struct Held {
+    std::int64_t bytes = 0;  ///< of the arena
+    std::int64_t tags = 0;
+    bool operator==(const Held&) const = default;
+  };
+
+  [[nodiscard]] Held now() const {
+    sweep_retired();
+    const auto& arena = communicator_->arena();
+    return {arena != nullptr ? arena->allocated_bytes() : 0, communicator_->tags_in_use()};
+  }
+
+  std::shared_ptr<mpi::Communicator> communicator_;
+  Held before_;
+};
+
+}  // namespace vicinal::testing
