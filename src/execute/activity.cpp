@@ -1,6 +1,7 @@
 // The list of what is active.
 #include "execute/activity.hpp"
 
+#include <chrono>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -122,9 +123,13 @@ void Activity::claim() {
   while (!try_claim()) std::this_thread::yield();
 }
 
-bool Activity::try_claim(int tries) {
-  for (; !try_claim(); std::this_thread::yield()) {
-    if (--tries <= 0) return false;
+bool Activity::try_claim(std::chrono::milliseconds patience) {
+  if (try_claim()) return true;
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!try_claim()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    // Who has it may be waiting for this core.
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   return true;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <iosfwd>
 #include <memory>
 
@@ -35,7 +36,7 @@ class Activity {
   void enter_dump();
 
   void claim();
-  bool try_claim(int tries);
+  bool try_claim(std::chrono::milliseconds patience);
   bool try_claim() { return !claimed_.test_and_set(std::memory_order_acquire); }
   void release() { claimed_.clear(std::memory_order_release); }
   /// Whether the list of what is active has it still; the next pass lets go of it once it is over.
@@ -74,9 +75,9 @@ class Claim {
 /// A claim for whoever can do without: there is none where another thread has it.
 class TriedClaim {
  public:
-  /// So many times, between which others run.
-  explicit TriedClaim(Activity& activity, int tries = 1)
-      : activity_(activity), held_(activity.try_claim(tries)) {}
+  /// Tried for so long.
+  explicit TriedClaim(Activity& activity, std::chrono::milliseconds patience = {})
+      : activity_(activity), held_(activity.try_claim(patience)) {}
   TriedClaim(const TriedClaim&) = delete;
   TriedClaim& operator=(const TriedClaim&) = delete;
   ~TriedClaim() {
@@ -89,9 +90,9 @@ class TriedClaim {
   bool held_;
 };
 
-/// How often who reports tries: the progress thread has a claim for a moment, and that again and again. Who asks for a dump may
+/// How long who reports tries: the progress thread has a claim for a moment, and that again and again. Who asks for a dump may
 /// have the claim itself.
-constexpr int tries_to_report = 1000;
+constexpr std::chrono::milliseconds patience_to_report{200};
 
 /// From now on progress() advances it, until it has nothing more to do. With the claim held, or before
 /// others know of it.

@@ -35,7 +35,7 @@ class Everything {
     if (!mutex_.try_lock()) return;
     const Lock lock(mutex_, std::adopt_lock);
     for (Activity* activity = first_; activity != nullptr; activity = activity->next_) {
-      if (const TriedClaim claim(*activity, tries_to_report); claim) activity->describe(out);
+      if (const TriedClaim claim(*activity, patience_to_report); claim) activity->describe(out);
     }
   }
 

@@ -180,7 +180,7 @@ TEST(who_waits_for_a_rank_of_the_same_host_names_it) {
       std::thread working([&] {
         while (mpi::thread_multiple() && !is_named) vicinal_progress();
       });
-      for (int i = 0; i < 1000; ++i) {
+      for (int i = 0; i < 100; ++i) {
         std::ostringstream text;
         reinterpret_cast<Request*>(static_cast<vicinal_request>(request))->name_awaited(text);
         named.insert(text.str());
