@@ -49,7 +49,7 @@ demo: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## plan, prove, run and time 
 	@VICINAL_MPI=$(MPI) .venv/bin/vicinal spmv helmholtz_2D --ranks 16 --ranks-per-region 4
 	@.venv/bin/vicinal explain helmholtz_2D --ranks 256 --ranks-per-region 16
 
-test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## build, then run all tests on MPICH and Open MPI
+test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## build, then run the tests on MPICH and Open MPI (VICINAL_TEST_ALL=1: each number of ranks on both)
 	@$(NINJA)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) \
 	  $(RUN) -m pytest -n $(WORKERS) --maxschedchunk 1 $(ARGS)
@@ -72,7 +72,7 @@ clone-check: .venv/.ready ## clone this state to a path with a space, and run th
 	@rm -rf "build/a clone"
 
 check-all: ## every check there is; hosts-test needs root
-	@$(MAKE) --no-print-directory test
+	@VICINAL_TEST_ALL=1 $(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory tidy docs install-check clone-check
 	@$(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory hosts-test

@@ -6,7 +6,7 @@ import os
 
 import pytest
 from counting import Totals, check_cases, check_program
-from launching import BUILD, BUSY_RANKS, MANY_RANKS, ROOT, abi_of, mpis_that_give_way, requested_mpis, run_command, run_ranks
+from launching import BUILD, ROOT, abi_of, mpis_and_ranks, requested_mpis, run_command, run_ranks
 
 # The sanitizers see the MPI library's own leaks, which are not ours to mend.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -25,15 +25,8 @@ def run_engine(mpi: str, ranks: int, totals: Totals, cases: str = "", **variable
     check_cases(run_ranks(mpi, ranks, command, env={**SANITIZERS, **variables}, timeout=280, check=False), name, totals)
 
 
-@pytest.mark.parametrize("ranks", BUSY_RANKS)
-def test_engine(mpi: str, ranks: int, totals: Totals) -> None:
-    run_engine(mpi, ranks, totals)
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("ranks", MANY_RANKS)
-@pytest.mark.parametrize("name", mpis_that_give_way())
-def test_engine_on_many_ranks(name: str, ranks: int, totals: Totals) -> None:
+@pytest.mark.parametrize(("name", "ranks"), mpis_and_ranks())
+def test_engine(name: str, ranks: int, totals: Totals) -> None:
     run_engine(name, ranks, totals)
 
 

@@ -7,23 +7,16 @@ import sys
 
 import pytest
 from counting import Totals, check_cases
-from launching import BUSY_RANKS, MANY_RANKS, ROOT, mpis_that_give_way, run_ranks
+from launching import ROOT, mpis_and_ranks, run_ranks
 
 PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
 
 
-@pytest.mark.parametrize("ranks", BUSY_RANKS)
-def test_cases(mpi: str, ranks: int, totals: Totals) -> None:
+@pytest.mark.parametrize(("name", "ranks"), mpis_and_ranks())
+def test_cases(name: str, ranks: int, totals: Totals) -> None:
     program = [sys.executable, str(ROOT / "tests" / "mpi" / "run_cases.py")]
-    result = run_ranks(mpi, ranks, program, env={"PYTHONPATH": PATH}, timeout=250, check=False)
-    check_cases(result, f"python on {mpi}", totals)
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("ranks", MANY_RANKS)
-@pytest.mark.parametrize("name", mpis_that_give_way())
-def test_cases_on_many_ranks(name: str, ranks: int, totals: Totals) -> None:
-    test_cases(name, ranks, totals)
+    result = run_ranks(name, ranks, program, env={"PYTHONPATH": PATH}, timeout=250, check=False)
+    check_cases(result, f"python on {name}", totals)
 
 
 def test_a_missing_build_is_named(mpi: str) -> None:
