@@ -21,6 +21,7 @@ set_target_properties(vicinal_mpi_smpi PROPERTIES
                       INTERFACE_COMPILE_DEFINITIONS SMPI_NO_OVERRIDE_MALLOC)
 
 vicinal_add_objects(smpi)
+target_compile_options(vicinal_objects_smpi PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)  # what it takes is not what is looked at
 vicinal_glob(smpi_sources tests/smpi/*.cpp)
 add_library(vicinal_smpi MODULE ${smpi_sources})
 target_link_libraries(vicinal_smpi PRIVATE vicinal_core vicinal_objects_smpi)
