@@ -74,7 +74,7 @@ clone-check: .venv/.ready ## clone this state to a path with a space, and run th
 check-all: ## every check there is; hosts-test needs root
 	@VICINAL_TEST_ALL=1 $(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory tidy docs install-check clone-check
-	@$(MAKE) --no-print-directory test-sanitize
+	@VICINAL_TEST_ALL=1 $(MAKE) --no-print-directory test-sanitize
 	@$(MAKE) --no-print-directory hosts-test
 fuzz: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## random programs against what must come of them (ARGS="--seconds 600")
 	@$(NINJA)

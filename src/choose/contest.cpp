@@ -135,7 +135,7 @@ std::optional<std::size_t> Contest::outcome() const {
 
 void Contest::name_awaited(std::ostream& out) {
   out << "the ranks' verdict on the quickest plan";
-  const TriedClaim claim(*this, patience_to_report);
+  const ReportClaim claim(*this);
   if (!claim || !consulting_) return;
   out << ", which waits for ";
   driver_.describe(out);

@@ -60,7 +60,7 @@ void Call::describe(std::ostream& out) const {
 }
 
 void Call::name_awaited(std::ostream& out) {
-  if (const TriedClaim claim(*this, patience_to_report); claim) {
+  if (const ReportClaim claim(*this); claim) {
     write_awaited(out);
   } else {
     out << "a call on which another thread works";

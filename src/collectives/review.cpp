@@ -362,7 +362,7 @@ bool Review::test() {
 }
 
 void Review::name_awaited(std::ostream& out) {
-  if (const TriedClaim claim(*this, patience_to_report); claim) {
+  if (const ReportClaim claim(*this); claim) {
     write_awaited(out);
   } else {
     out << "a review on which another thread works";

@@ -206,7 +206,7 @@ void StreamedExecutions::write_awaited(std::ostream& out) const {
 }
 
 void StreamedExecutions::name_awaited(std::ostream& out) {
-  if (const TriedClaim claim(*this, patience_to_report); claim) {
+  if (const ReportClaim claim(*this); claim) {
     write_awaited(out);
   } else {
     out << "an exchange that a stream of a GPU begins";

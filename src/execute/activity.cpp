@@ -2,6 +2,7 @@
 #include "execute/activity.hpp"
 
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -123,15 +124,36 @@ void Activity::claim() {
   while (!try_claim()) std::this_thread::yield();
 }
 
-bool Activity::try_claim(std::chrono::milliseconds patience) {
+bool Activity::try_claim(std::chrono::steady_clock::time_point end) {
   if (try_claim()) return true;
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (!try_claim()) {
-    if (std::chrono::steady_clock::now() >= end) return false;
+  const auto is_late = [end] { return std::chrono::steady_clock::now() >= end; };
+  if (is_late()) return false;
+  // Where this thread gets no core for long, that was no time in which it could try.
+  constexpr int least_tries = 50;
+  for (int tries = 1; !try_claim(); ++tries) {
+    if (tries >= least_tries && is_late()) return false;
     // Who has it may be waiting for this core.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   return true;
+}
+
+namespace {
+
+thread_local std::optional<std::chrono::steady_clock::time_point> end_of_report;
+
+}  // namespace
+
+Reporting::Reporting() : is_outermost_(!end_of_report) {
+  if (is_outermost_) end_of_report = std::chrono::steady_clock::now() + patience;
+}
+
+Reporting::~Reporting() {
+  if (is_outermost_) end_of_report.reset();
+}
+
+std::chrono::steady_clock::time_point Reporting::end() {
+  return end_of_report.value_or(std::chrono::steady_clock::time_point::min());
 }
 
 void activate(const std::shared_ptr<Activity>& activity) { active().add(activity); }

@@ -2,7 +2,7 @@
 // negotiation its ranks, a call in a queue its turn: so every test and every wait in the library, and
 // every call to progress(), does what can be done now for everything that others may depend on, at a cost
 // that follows what is active. Each activity is advanced by one thread at a time, which holds its claim;
-// no thread waits for another's claim unless it wants the same activity.
+// no thread waits for another's claim unless it wants the same activity, or reports, and then not for long.
 //
 // Locks are taken in this order: the claim of a call, that of the execution or negotiation that it waits
 // for, then who drives a channel, then leaves (a plan's channels, the list of what has become active, the list of what exists). The pass over the
@@ -36,7 +36,7 @@ class Activity {
   void enter_dump();
 
   void claim();
-  bool try_claim(std::chrono::milliseconds patience);
+  bool try_claim(std::chrono::steady_clock::time_point end);
   bool try_claim() { return !claimed_.test_and_set(std::memory_order_acquire); }
   void release() { claimed_.clear(std::memory_order_release); }
   /// Whether the list of what is active has it still; the next pass lets go of it once it is over.
@@ -75,9 +75,10 @@ class Claim {
 /// A claim for whoever can do without: there is none where another thread has it.
 class TriedClaim {
  public:
-  /// Tried for so long.
-  explicit TriedClaim(Activity& activity, std::chrono::milliseconds patience = {})
-      : activity_(activity), held_(activity.try_claim(patience)) {}
+  explicit TriedClaim(Activity& activity) : activity_(activity), held_(activity.try_claim()) {}
+  /// Tried again and again until then.
+  TriedClaim(Activity& activity, std::chrono::steady_clock::time_point end)
+      : activity_(activity), held_(activity.try_claim(end)) {}
   TriedClaim(const TriedClaim&) = delete;
   TriedClaim& operator=(const TriedClaim&) = delete;
   ~TriedClaim() {
@@ -90,9 +91,32 @@ class TriedClaim {
   bool held_;
 };
 
-/// How long who reports tries: the progress thread has a claim for a moment, and that again and again. Who asks for a dump may
-/// have the claim itself.
-constexpr std::chrono::milliseconds patience_to_report{200};
+/// While the outermost of a thread lives, it reports: it tries claims, since the progress thread has one for a moment only, if again
+/// and again, but for no longer in all than this, since it may have some itself, or a lock that who has one waits for.
+class Reporting {
+ public:
+  static constexpr std::chrono::milliseconds patience{200};
+
+  Reporting();
+  Reporting(const Reporting&) = delete;
+  Reporting& operator=(const Reporting&) = delete;
+  ~Reporting();
+  [[nodiscard]] static std::chrono::steady_clock::time_point end();
+
+ private:
+  const bool is_outermost_;
+};
+
+/// A claim for whoever reports.
+class ReportClaim {
+ public:
+  explicit ReportClaim(Activity& activity) : claim_(activity, Reporting::end()) {}
+  explicit operator bool() const { return bool{claim_}; }
+
+ private:
+  const Reporting reporting_;
+  const TriedClaim claim_;
+};
 
 /// From now on progress() advances it, until it has nothing more to do. With the claim held, or before
 /// others know of it.

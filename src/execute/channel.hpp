@@ -7,6 +7,7 @@
 // depend on it and nobody else, every rank comes to its end, and all are in step for the next execution.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -38,7 +39,9 @@ class Channel {
   /// Nothing that other ranks own stays open, unless somebody drives the run. By any thread.
   void let_go() noexcept {
     const Lock lock(mutex_);
-    if (!turns_.expired() || run_.in_flight()) return;
+    if (!turns_.expired()) return;
+    follow_the_last();
+    if (run_.in_flight()) return;
     bound_.leave_far_slots();
   }
   /// Who drives the run, as long as anything is under way or may be begun: one, whoever executes (turns.hpp), and made
@@ -47,13 +50,20 @@ class Channel {
   std::shared_ptr<Turns> turns(Make make) {
     const Lock lock(mutex_);
     std::shared_ptr<Turns> turns = turns_.lock();
-    if (!turns) turns_ = turns = make();
+    if (!turns) {
+      follow_the_last();
+      turns_ = turns = make();
+    }
     return turns;
   }
   [[nodiscard]] Run& run() { return run_; }
   [[nodiscard]] const Run& run() const { return run_; }
 
  private:
+  /// Nobody drives the run any more: what the last one to do so has done comes before. (A weak pointer says that it was let go of,
+  /// and orders nothing.)
+  static void follow_the_last() { std::atomic_thread_fence(std::memory_order_acquire); }
+
   Mutex mutex_;
   std::weak_ptr<Turns> turns_ VICINAL_GUARDED_BY(mutex_);
   BoundPlan bound_;

@@ -35,7 +35,7 @@ class Everything {
     if (!mutex_.try_lock()) return;
     const Lock lock(mutex_, std::adopt_lock);
     for (Activity* activity = first_; activity != nullptr; activity = activity->next_) {
-      if (const TriedClaim claim(*activity, patience_to_report); claim) activity->describe(out);
+      if (const ReportClaim claim(*activity); claim) activity->describe(out);
     }
   }
 
@@ -101,6 +101,7 @@ void check_dump_signal() {
 }
 
 void describe_pending(std::ostream& out) {
+  const Reporting reporting;
   mpi::describe_waits(out);
   everything().describe(out);
   mpi::describe_communicators(out);

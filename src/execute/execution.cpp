@@ -64,7 +64,7 @@ void Execution::start_at_fault() {
 
 void Execution::name_awaited(std::ostream& out) const {
   out << "an exchange planned by " << plan().forward().planner;
-  if (const TriedClaim claim(*turns_, patience_to_report); claim) turns_->name_awaited(out);
+  if (const ReportClaim claim(*turns_); claim) turns_->name_awaited(out);
 }
 
 bool Execution::test_idle() {

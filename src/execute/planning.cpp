@@ -170,7 +170,7 @@ void Planning::wait() {
 }
 
 void Planning::name_awaited(std::ostream& out) {
-  const TriedClaim claim(*this, patience_to_report);
+  const ReportClaim claim(*this);
   if (!claim) {
     out << "a negotiation on which another thread works";
   } else if (over_) {

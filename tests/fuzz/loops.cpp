@@ -85,9 +85,9 @@ struct Turn {
 /// Whose names the calls have.
 enum class Names { vicinal, mpi };
 
-class Program {
+class LoopProgram {
  public:
-  Program(Trial& trial, const Team& team, Names names, TestedGraph graph)
+  LoopProgram(Trial& trial, const Team& team, Names names, TestedGraph graph)
       : trial_(trial), team_(team), names_(names), graph_(std::move(graph)) {}
 
   void run() {
@@ -244,13 +244,13 @@ class Program {
 void run_loops(Trial& trial) {
   const Team team(make_comm(trial));
   const Settings settings = random_settings(trial.common(), team.size());
-  Program(trial, team, Names::vicinal, make_graph(trial, team, settings, true)).run();
+  LoopProgram(trial, team, Names::vicinal, make_graph(trial, team, settings, true)).run();
 }
 
 void run_unmodified(Trial& trial) {
   const Team team(make_comm(trial));
   const Settings settings = random_settings(trial.common(), team.size());
-  Program(trial, team, Names::mpi, make_graph_of_mpi(trial, team, settings)).run();
+  LoopProgram(trial, team, Names::mpi, make_graph_of_mpi(trial, team, settings)).run();
 }
 
 }  // namespace fuzz

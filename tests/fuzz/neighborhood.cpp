@@ -31,11 +31,11 @@ struct Running {
   int executions = 0;
 };
 
-class Program {
+class NeighborhoodProgram {
  public:
   /// Graphs of what kind are made besides those that are added.
   enum class Graphs { any, without_mpi, complete };
-  Program(Trial& trial, std::array<Team*, 2> teams, Graphs graphs)
+  NeighborhoodProgram(Trial& trial, std::array<Team*, 2> teams, Graphs graphs)
       : trial_(trial), teams_(teams), kind_(graphs) {}
 
   void add(TestedGraph graph) { graphs_.push_back(std::move(graph)); }
@@ -277,7 +277,7 @@ void run_neighborhood(Trial& trial) {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Comm_dup(team.comm(), &copy);
     Team second(copy);
-    Program(trial, {&team, &second}, Program::Graphs::any).run();
+    NeighborhoodProgram(trial, {&team, &second}, NeighborhoodProgram::Graphs::any).run();
     return;
   }
   TestedGraph graph;
@@ -294,7 +294,7 @@ void run_neighborhood(Trial& trial) {
   trial.note("graph: ", graph.wiring.text, text_of(with_regions));
   const Info info(with_regions);
   trial.succeeds(vicinal_graph_create_from_topology(grid, info.get(), &graph.graph), "creation");
-  Program program(trial, {&cells, &second}, Program::Graphs::without_mpi);
+  NeighborhoodProgram program(trial, {&cells, &second}, NeighborhoodProgram::Graphs::without_mpi);
   program.add(std::move(graph));
   program.run();
 }
@@ -310,7 +310,7 @@ void run_over_all(Trial& trial) {
     trial.note("regions ", regions);
     trial.succeeds(vicinal_set_regions(each->comm(), regions.c_str()), "vicinal_set_regions");
   }
-  Program(trial, {&team, &second}, Program::Graphs::complete).run();
+  NeighborhoodProgram(trial, {&team, &second}, NeighborhoodProgram::Graphs::complete).run();
 }
 
 }  // namespace fuzz

@@ -212,12 +212,13 @@ TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_verdict_fail) 
     int done = 1;
     for (int round = 0; round < enough && done != 0; ++round) {
       SUCCEEDS(vicinal_start(&request));
-      const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+      // Before that the others are only slow.
+      const bool may_be_put_off = round >= Schedule{2, 1}.settled();
+      const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(1);
       do {
         SUCCEEDS(vicinal_test(&request, &done));
-      } while (done == 0 && std::chrono::steady_clock::now() < patience);
+      } while (done == 0 && !(may_be_put_off && std::chrono::steady_clock::now() > patience));
     }
-    CHECK_EQUAL(done, 0);
     MPI_Sendrecv(nullptr, 0, MPI_INT, 1 - rank, 0, nullptr, 0, MPI_INT, 1 - rank, 0, comm,
                  MPI_STATUS_IGNORE);
     if (rank == 0) {
@@ -225,9 +226,12 @@ TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_verdict_fail) 
       const mpi::ConversationKey key = begun.plan().key();
       mpi::give_notice(*communicator, {key.graph, 0, 0}, 0, {0});
     }
-    CHECK(!is_over());  // its owner has not been told
-    CHECK(vicinal_wait(&request) != MPI_SUCCESS);
+    const bool was_over = is_over();
+    const int code = vicinal_wait(&request);
     MPI_Send(nullptr, 0, MPI_INT, rank + 2, 0, comm);
+    CHECK_EQUAL(done, 0);
+    CHECK(!was_over);  // its owner had not been told
+    CHECK(code != MPI_SUCCESS);
     CHECK(vicinal_start(&request) != MPI_SUCCESS);
     return;
   }

@@ -40,7 +40,7 @@ class Zeros {
   void* data_;
 };
 
-constexpr int large = 1 << 26;  ///< beyond what malloc() may still have, and half of it, too
+constexpr int large = 1 << 27;  ///< beyond what malloc() may still have, and half of it, too
 constexpr std::array methods{"personalized", "nonblocking", "locality", "locality-personalized"};
 
 /// Each rank sends the next one a few bytes; the first one sends the last one more than it has memory for, too.
