@@ -73,10 +73,9 @@ class Executions {
   std::atomic<Execution*> now_ = nullptr;         ///< of the last start
   std::deque<std::optional<Binding>> waiting_;    ///< for the verdict; at fault where there is none
   std::atomic<Late> late_ = Late::none;
-  std::exception_ptr
-      late_fault_;  ///< of the contest until the start is put off no more, then the owner's
-  std::int64_t number_ = -1;   ///< of the execution that is timed; -1: none
-  std::int64_t spent_ns_ = 0;  ///< on it, by its caller
+  std::exception_ptr late_fault_;  ///< the contest's while the start is put off
+  std::int64_t number_ = -1;       ///< of the execution that is timed; -1: none
+  std::int64_t spent_ns_ = 0;      ///< on it, by its caller
 };
 
 }  // namespace vicinal
