@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 
@@ -59,6 +60,8 @@ def test_tests_that_are_ended_leave_nothing(sign: signal.Signals, way: list[str]
         # The tests and what the first of them started; or who has workers, these, and what they started.
         begun = 5 if way else 2
         assert wait_until(lambda: len(processes_with(mark, MARK)) == begun, 60), "the test did not start"
+        # What is being started when the signal comes is ended with all that is left, half a minute later.
+        time.sleep(0.5)
         process.send_signal(sign)
         process.wait(60)
         assert wait_until(lambda: not processes_with(mark, MARK), 10), "a process was left behind"
