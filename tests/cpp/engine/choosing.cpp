@@ -107,6 +107,27 @@ struct RingHalo {
   }
 };
 
+/// Ranks 0 and 1 only send, to 2 and 3, so they are through with all measured executions before those have begun the
+/// first, and start one for which the verdict is needed. Other ranks have no part in it, and no request.
+struct TwoAhead {
+  Duplicate comm;
+  int rank = world_rank();
+  bool sends = rank < 2, receives = rank == 2 || rank == 3;
+  std::vector<int> senders{0, 1};
+  GraphHandle graph;
+  Edges send{std::vector<int>(sends ? 2 : 0, 1)}, receive{std::vector<int>(receives ? 2 : 0, 1)};
+  RequestHandle request;
+
+  TwoAhead() {
+    if (world_size() < 4) testing::skip("needs 4 ranks");
+    const std::vector<int> none, receivers{2, 3};
+    graph = graph_of(comm, receives ? senders : none, sends ? receivers : none, "blocks:2");
+    if (!sends && !receives) return;
+    SUCCEEDS(plan_exchange(send, receive, graph, Hints{{"vicinal_choice", "measure-running"}},
+                           &request));
+  }
+};
+
 }  // namespace
 
 TEST(measured_exchanges_deliver) {
@@ -148,20 +169,9 @@ TEST(measured_exchanges_wait_for_a_slow_rank) {
 }
 
 TEST(a_start_that_waits_for_the_verdict_does_not_hold_its_rank_up) {
-  // Ranks 0 and 1 only send, to 2 and 3, so they are through with all measured executions before those have begun the
-  // first, and start one for which the verdict is needed.
-  if (world_size() < 4) testing::skip("needs 4 ranks");
-  const int rank = world_rank();
-  const Duplicate comm;
-  const std::vector<int> none, senders{0, 1}, receivers{2, 3};
-  const bool sends = rank < 2, receives = rank == 2 || rank == 3;
-  const GraphHandle graph =
-      graph_of(comm, receives ? senders : none, sends ? receivers : none, "blocks:2");
+  TwoAhead world;
+  auto& [comm, rank, sends, receives, senders, graph, send, receive, request] = world;
   if (!sends && !receives) return;
-  Edges send(sends ? std::vector{1, 1} : none), receive(receives ? std::vector{1, 1} : none);
-  RequestHandle request;
-  SUCCEEDS(
-      plan_exchange(send, receive, graph, Hints{{"vicinal_choice", "measure-running"}}, &request));
   int held_up = -1;
   if (receives) MPI_Recv(&held_up, 1, MPI_INT, rank - 2, 0, comm, MPI_STATUS_IGNORE);
   for (int round = 0; round < enough; ++round) {
@@ -187,20 +197,11 @@ TEST(a_start_that_waits_for_the_verdict_does_not_hold_its_rank_up) {
 }
 
 TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_verdict_fail) {
-  // Ranks as above. Those that receive begin once both senders have a start for which the verdict is needed, which then
+  // Those that receive begin once both senders have a start for which the verdict is needed, which then
   // fails by what rank 0 hears: not while it waits.
-  if (world_size() < 4) testing::skip("needs 4 ranks");
-  const int rank = world_rank();
-  const Duplicate comm;
-  const std::vector<int> none, senders{0, 1}, receivers{2, 3};
-  const bool sends = rank < 2, receives = rank == 2 || rank == 3;
-  const GraphHandle graph =
-      graph_of(comm, receives ? senders : none, sends ? receivers : none, "blocks:2");
+  TwoAhead world;
+  auto& [comm, rank, sends, receives, senders, graph, send, receive, request] = world;
   if (!sends && !receives) return;
-  Edges send(sends ? std::vector{1, 1} : none), receive(receives ? std::vector{1, 1} : none);
-  RequestHandle request;
-  SUCCEEDS(
-      plan_exchange(send, receive, graph, Hints{{"vicinal_choice", "measure-running"}}, &request));
   const auto& begun = static_cast<const ExecutionRequest&>(
       *reinterpret_cast<Request*>(static_cast<vicinal_request>(request)));
   const auto is_over = [&] {
