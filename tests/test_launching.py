@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
@@ -15,14 +14,27 @@ from launching import ROOT, processes_with, run_apart, run_command, wait_until
 
 MARK = "VICINAL_TEST_MARK"
 SLEEPERS = ["sh", "-c", "sleep 1000 & sleep 1000"]
-PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests")])
-PYTEST = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider"]
+PYTEST = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "xdist", "-p", "no:cacheprovider"]
+ALONE = {"PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests")]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""For tests within a test, which need none of the plugins that take a second to start."""
 WAYS = [pytest.param([], id="one process"), pytest.param(["-n", "2"], id="workers")]
 
 
 @pytest.fixture
 def mark() -> str:
     return uuid.uuid4().hex
+
+
+def line_of(pid: int) -> str:
+    """What was started as that process, if it is still there."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def sleepers(mark: str) -> int:
+    return [line_of(pid) for pid in processes_with(mark, MARK)].count("sleep 1000")
 
 
 def test_a_run_past_its_time_is_ended_whole(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,17 +63,17 @@ def test_tests_that_are_ended_leave_nothing(sign: signal.Signals, way: list[str]
     file.write_text("import os\nfrom launching import run_command\n"
                     "def sleep():\n    run_command(['sleep', '1000'], os.environ, 900)\n"
                     "def test_one(): sleep()\ndef test_other(): sleep()\n")
-    process = subprocess.Popen(
-        [*PYTEST, *way, str(file)], cwd=tmp_path,
-        env={**os.environ, MARK: mark, "PYTHONPATH": PATH}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    printed = tmp_path / "printed"
+    with printed.open("wb") as output:
+        process = subprocess.Popen(
+            [*PYTEST, *way, str(file)], cwd=tmp_path,
+            env={**os.environ, MARK: mark, **ALONE}, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
     try:
-        # The tests and what the first of them started; or who has workers, these, and what they started.
-        begun = 5 if way else 2
-        assert wait_until(lambda: len(processes_with(mark, MARK)) == begun, 60), "the test did not start"
-        # What is being started when the signal comes is ended with all that is left, half a minute later.
-        time.sleep(0.5)
+        # Who has workers has each of them run a test.
+        assert wait_until(lambda: sleepers(mark) == (2 if way else 1), 60), (
+            f"{[line_of(pid) for pid in processes_with(mark, MARK)]} run, and the tests printed: {printed.read_text()}")
         process.send_signal(sign)
         process.wait(60)
         assert wait_until(lambda: not processes_with(mark, MARK), 10), "a process was left behind"
@@ -77,7 +89,7 @@ def test_a_process_left_behind_fails_the_tests(way: list[str], mark: str, tmp_pa
     file = tmp_path / "test_leave.py"
     file.write_text("import subprocess\ndef test_leave():\n"
                     "    subprocess.Popen(['sleep', '1000'], start_new_session=True)\n")
-    environment = {**os.environ, MARK: mark, "PYTHONPATH": PATH, "VICINAL_TEST_PATIENCE": "0.1"}
+    environment = {**os.environ, MARK: mark, **ALONE, "VICINAL_TEST_PATIENCE": "0.1"}
     result = run_apart([*PYTEST, *way, str(file)], environment, 100)
     assert result.returncode == 1 and "1 passed" in result.stdout, result.stdout
     assert "was left behind: sleep 1000" in result.stderr, result.stderr
@@ -120,7 +132,7 @@ def times_of(file: Path) -> tuple[float, float]:
 def test_workers_share_the_machine_but_with_who_runs_alone(tmp_path: Path) -> None:
     """And what they have counted is added up: a case that ran with one of them has run."""
     (tmp_path / "test_sharing.py").write_text(SHARING)
-    environment = {**os.environ, "PYTHONPATH": PATH}
+    environment = {**os.environ, **ALONE}
     line = [*PYTEST, "-n", "2", "--maxschedchunk", "1", "-o", "markers=alone", str(tmp_path / "test_sharing.py")]
     result = run_apart(line, environment, 100)
     assert result.returncode == 0 and "5 passed" in result.stdout, result.stdout + result.stderr
