@@ -57,9 +57,9 @@ test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## build, then run the t
 test-sanitize: ## run the C++ tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test PRESET=sanitize ARGS="tests/test_cpp.py $(ARGS)"
 
-test-sanitize-short: build/sanitize/build.ninja ## the same in part: the unit tests, and the engine's on 4 ranks of one MPI
-	@.venv/bin/cmake --build build/sanitize --parallel $(JOBS) --target vicinal_unit_tests vicinal_engine_tests_$(MPI)
-	@VICINAL_BUILD_DIR=build/sanitize VICINAL_TEST_MPI=$(MPI) \
+test-sanitize-short: build/sanitize-short/build.ninja ## the same in part: less checked, the unit tests, and the engine's on 4 ranks of one MPI
+	@.venv/bin/cmake --build build/sanitize-short --parallel $(JOBS) --target vicinal_unit_tests vicinal_engine_tests_$(MPI)
+	@VICINAL_BUILD_DIR=build/sanitize-short VICINAL_TEST_MPI=$(MPI) \
 	  $(RUN) -m pytest tests/test_cpp.py -k "test_unit or test_engine and -4] or on_ranks" $(ARGS)
 
 # Where a path is taken apart at its space, something is missing.

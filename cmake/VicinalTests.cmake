@@ -23,7 +23,8 @@ endfunction()
 set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp")
 function(vicinal_add_tests name)
   vicinal_add_program(${name} ${ARGN} INCLUDE "${tests_dir}")
-  target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>
+                         $<$<STREQUAL:${VICINAL_SANITIZE},short>:-fno-sanitize=undefined>)
   vicinal_unite(${name} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
