@@ -60,7 +60,7 @@ test-sanitize: ## run the C++ tests under the address and undefined-behaviour sa
 test-sanitize-short: build/sanitize-short/build.ninja ## the same in part: less checked, the unit tests, and the engine's on 4 ranks of one MPI
 	@.venv/bin/cmake --build build/sanitize-short --parallel $(JOBS) --target vicinal_unit_tests vicinal_engine_tests_$(MPI)
 	@VICINAL_BUILD_DIR=build/sanitize-short VICINAL_TEST_MPI=$(MPI) \
-	  $(RUN) -m pytest tests/test_cpp.py -k "test_unit or test_engine and -4] or on_ranks" $(ARGS)
+	  $(RUN) -m pytest -n $(WORKERS) --maxschedchunk 1 tests/test_cpp.py -k "test_unit or test_engine and -4] or on_ranks" $(ARGS)
 
 # Where a path is taken apart at its space, something is missing.
 CLONE := build/a clone/vicinal

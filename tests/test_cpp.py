@@ -6,17 +6,20 @@ import os
 
 import pytest
 from counting import Totals, check_cases, check_program
-from launching import BUILD, ROOT, abi_of, mpis_and_ranks, requested_mpis, run_command, run_ranks
+from launching import BUILD, ROOT, abi_of, mpis_and_ranks, mpis_that_give_way, requested_mpis, run_command, run_ranks
 
 # The sanitizers see the MPI library's own leaks, which are not ours to mend.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+UNIT_PARTS = 4
 C_TESTS = sorted(path.stem for path in (ROOT / "tests" / "c").glob("*.c"))
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.c"))
 
 
-def test_unit(totals: Totals) -> None:
-    program = str(BUILD / "bin" / "vicinal_unit_tests")
-    check_cases(run_command([program], {**os.environ, **SANITIZERS}, 600), "vicinal_unit_tests", totals)
+@pytest.mark.parametrize("part", range(UNIT_PARTS))
+def test_unit(part: int, totals: Totals) -> None:
+    """In parts, for workers to share."""
+    program = [str(BUILD / "bin" / "vicinal_unit_tests"), "", str(part), str(UNIT_PARTS)]
+    check_cases(run_command(program, {**os.environ, **SANITIZERS}, 300), "vicinal_unit_tests", totals)
 
 
 def run_engine(mpi: str, ranks: int, totals: Totals, cases: str = "", **variables: str) -> None:
@@ -52,9 +55,10 @@ def test_engine_with_memory_of_jobs(mpi: str, memory: str, totals: Totals) -> No
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(("name", "memory"), [(requested_mpis()[i % len(requested_mpis())], kind) for i, kind in enumerate(KINDS_OF_JOBS)])
+@pytest.mark.parametrize("memory", KINDS_OF_JOBS)
+@pytest.mark.parametrize("name", (mpis_that_give_way() or requested_mpis())[:1])
 def test_engine_with_memory_of_jobs_on_ranks(name: str, memory: str, totals: Totals) -> None:
-    """Each kind with one MPI, which has no part in it."""
+    """With one MPI, which has no part in it: where ranks spin, it takes twice as long."""
     run_engine(name, 4, totals, ENGINE_TESTS_MEMORY=memory)
 
 

@@ -1,7 +1,8 @@
 """`make check-clang`: read all sources, those of tests too, with clang, whose warnings are errors here as GCC's are.
 
 It checks besides what no other compiler can: that members marked as guarded by a lock (src/base/guarded.hpp) are touched
-only where that is held.  Nothing is built; how each source is compiled is read from the build folder, each source once.
+only where that is held.  Nothing is built; how each source is compiled is read from the build folder, each source once:
+the library's by itself, which so notices a missing #include, the tests' eight at a time.
 
     python tools/check_clang.py [--build FOLDER]
 """
@@ -16,10 +17,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ("clang++", *(f"clang++-{version}" for version in range(21, 15, -1)))
@@ -29,6 +32,9 @@ CLANGS_OWN = ("-fsyntax-only", "-Wthread-safety", "-Wno-sign-conversion")  # as 
 COMMON = ("memory", "sstream", "stdexcept", "string", "vector")
 """Headers that nearly all sources read, by src/base/error.hpp if not themselves: read once, which takes a third of the time away.
 A source that uses one without including it is not noticed."""
+
+WITH_NAMESPACES = ("tests/cpp", "tests/fuzz")
+AT_ONCE = 8
 
 
 def find_clang() -> str | None:
@@ -43,19 +49,44 @@ def find_clang() -> str | None:
     return None
 
 
-def arguments_of(command: str) -> list[str]:
-    """Those of a compilation, without the compiler and what it writes."""
+def arguments_of(command: str) -> tuple[str, ...]:
+    """Those of a compilation, without the compiler, what it reads and what it writes."""
     words = iter(shlex.split(command))
     for word in words:
         if word.endswith(("++", "cc", "clang", "cxx")) or "++-" in word or "gcc-" in word:
             break
     kept = []
     for word in words:
-        if word in ("-o", "-MF", "-MT"):
+        if word in ("-o", "-MF", "-MT", "-c"):
             next(words)
-        elif word not in ("-c", "-MD"):
+        elif word != "-MD":
             kept.append(word)
-    return kept
+    return tuple(kept)
+
+
+class Unit(NamedTuple):
+    """What is read at once, and how."""
+
+    source: Path
+    arguments: tuple[str, ...]
+
+
+def units(commands: Mapping[Path, tuple[str, ...]], scratch: Path) -> list[Unit]:
+    """The sources, of which tests in C++, each in a namespace of its own, are put together."""
+    found = []
+    together = defaultdict(list)
+    for source, arguments in commands.items():
+        if source.suffix == ".cpp" and any(source.is_relative_to(ROOT / folder) for folder in WITH_NAMESPACES):
+            together[arguments].append(source)
+        else:
+            found.append(Unit(source, arguments))
+    for arguments, sources in together.items():
+        for first in range(0, len(sources), AT_ONCE):
+            part = sources[first:first + AT_ONCE]
+            unit = scratch / f"{len(found)}.cpp"
+            unit.write_text("".join(f'#include "{source}"\n' for source in part))
+            found.append(Unit(unit, arguments))
+    return found
 
 
 class Precompiled:
@@ -85,24 +116,23 @@ def main(build: Path, scratch: Path) -> int:
         print(f"vicinal: there is no clang that is new enough: {REMEDY}", file=sys.stderr)
         return 2
     commands = {
-        entry["file"]: entry
+        Path(entry["file"]): arguments_of(entry["command"])
         for entry in json.loads((build / "compile_commands.json").read_text())
         if Path(entry["file"]).is_relative_to(ROOT) and not Path(entry["file"]).is_relative_to(ROOT / ".venv")
     }
 
     precompiled = Precompiled(clang, scratch)
 
-    def read(entry: dict[str, str]) -> str:
-        words = arguments_of(entry["command"])
-        if entry["file"].endswith(".c"):
-            words = [clang.replace("clang++", "clang"), *words, *CLANGS_OWN]
+    def read(unit: Unit) -> str:
+        if unit.source.suffix == ".c":
+            words = [clang.replace("clang++", "clang"), *unit.arguments, *CLANGS_OWN]
         else:
-            words = [clang, *precompiled.arguments(words), *words, *CLANGS_OWN]
-        done = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True, check=False)
-        return done.stderr or ("" if done.returncode == 0 else f"{entry['file']}: {clang} failed\n")
+            words = [clang, *precompiled.arguments(unit.arguments), *unit.arguments, *CLANGS_OWN]
+        done = subprocess.run([*words, unit.source], cwd=build, capture_output=True, text=True, check=False)
+        return done.stderr or ("" if done.returncode == 0 else f"{unit.source}: {clang} failed\n")
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = [text for text in pool.map(read, commands.values()) if text]
+        found = [text for text in pool.map(read, units(commands, scratch)) if text]
     print("".join(found), end="")
     print(f"clang: {len(commands)} sources, {len(found)} with warnings")
     return 1 if found or not commands else 0

@@ -1,9 +1,11 @@
 // A test framework of one page: a registry of cases, checks that throw, and nothing to install.
 #pragma once
 
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -49,6 +51,12 @@ inline void skip_if_sanitized() {
 #if defined(SANITIZED)
   skip("takes minutes with sanitizers");
 #endif
+}
+
+/// Whether all is tried that could be (VICINAL_TEST_ALL=1), or less of the same kind, where that tells most of it.
+inline bool everything() {
+  const char* const said = std::getenv("VICINAL_TEST_ALL");
+  return said != nullptr && std::string_view(said) == "1";
 }
 
 template <class... Parts>

@@ -151,7 +151,7 @@ TEST(allgathers_of_ranks_that_share_cores_are_left_to_few_of_them) {
 
 TEST(allgathers_go_by_the_planner_with_the_least_price) {
   testing::skip_if_sanitized();
-  const std::vector<std::pair<std::string, SharedMachine>> machines{
+  std::vector<std::pair<std::string, SharedMachine>> machines{
       {"1 x 8", block_machine(8, 8, 8)},
       {"4 x 8", block_machine(32, 8, 8)},
       {"8 x 4", block_machine(32, 4, 4)},
@@ -160,8 +160,8 @@ TEST(allgathers_go_by_the_planner_with_the_least_price) {
       {"16 x 1", block_machine(16, 1, 1)},
       {"13 x 1", block_machine(13, 1, 1)},
       {"4 x 8 round robin", round_robin(32, 4)},
-      {"8 x 8 with domains of 4", block_machine(64, 8, 8, 4)},
-      {"16 x 32", block_machine(512, 32, 32)}};
+      {"8 x 8 with domains of 4", block_machine(64, 8, 8, 4)}};
+  if (testing::everything()) machines.emplace_back("16 x 32", block_machine(512, 32, 32));
   std::map<std::string, double> worst;
   for (const auto& [name, machine] : machines) {
     Planned planned(machine);

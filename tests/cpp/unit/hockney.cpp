@@ -64,7 +64,7 @@ TEST(the_model_of_halving_is_the_papers) {
 
 TEST(halving_sends_few_messages_where_direct_sends_hundreds) {
   testing::skip_if_sanitized();
-  const int size = 2000, per_region = 20;
+  const int size = testing::everything() ? 2000 : 1000, per_region = 20;
   std::vector<int> places;
   for (int rank = 0; rank < size; ++rank) places.push_back(rank / per_region);
   const auto machine = std::make_shared<const Machine>(places, places);
@@ -79,20 +79,22 @@ TEST(halving_sends_few_messages_where_direct_sends_hundreds) {
   neighbours /= size;
   const Sent whole = sent_by("distance-halving", machine, patterns);
   const Sent pruned = sent_by("distance-halving-pruned", machine, patterns);
-  std::cout << "  messages per rank, n = 2000, L = 20, delta = 0.3:  off region, in region\n"
-            << "    the paper's text          7, 16  (direct: 600)\n"
+  std::cout << "  messages per rank, L = 20, delta = 0.3:  off region, in region\n"
+            << "    the paper's text          7, 16  (direct: 600), where n = 2000\n"
             << "    its equations 1 and 2     " << off_region_messages(example) << ", "
             << in_region_messages(example) << "  (direct: " << 0.3 * 2000 << ")\n"
+            << "    where n = " << size << '\n'
             << "    planned, whole buffer     " << whole.off_region << ", " << whole.in_region
             << "  (direct: " << neighbours << ")\n"
             << "    planned, pruned           " << pruned.off_region << ", " << pruned.in_region
             << '\n';
   CHECK(whole.in_region <= per_region - 1);
   CHECK(pruned.in_region <= per_region - 1);
-  // 100 regions are alone after 7 cuts, so that 7 messages at most go to agents.
-  CHECK(pruned.off_region + pruned.in_region < neighbours / 20);
+  // 100 regions are alone after 7 cuts, so that 7 messages at most go to agents; half of them after 6.
+  CHECK(pruned.off_region + pruned.in_region < 30);
   // With one origin per agent, those left without an agent send more.
-  CHECK(whole.off_region + whole.in_region < neighbours / 10);
+  CHECK(whole.off_region + whole.in_region < 60);
+  CHECK(neighbours > 0.29 * size);
 }
 
 }  // namespace vicinal::hockney_tests

@@ -1,4 +1,7 @@
-// Runs all registered cases, or those whose name contains the argument.
+// Runs all registered cases, or those whose name contains the argument; or, given two numbers besides, PART and PARTS, each
+// PARTS-th of these, so that several processes share the work.
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iostream>
@@ -7,11 +10,14 @@
 
 int main(int argc, char** argv) {
   const char* filter = argc > 1 ? argv[1] : "";
+  const std::size_t part = argc > 3 ? std::strtoul(argv[2], nullptr, 10) : 0;
+  const std::size_t parts = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 1;
+  std::size_t chosen = 0;
   int passed = 0;
   int failed = 0;
   int skipped = 0;
   for (const auto& test : vicinal::testing::cases()) {
-    if (std::strstr(test.name, filter) == nullptr) continue;
+    if (std::strstr(test.name, filter) == nullptr || chosen++ % parts != part) continue;
     try {
       test.run();
       std::cout << "ok " << test.name << '\n' << std::flush;
