@@ -50,6 +50,13 @@ def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tm
     assert any("through shared memory" in plan for plan in plans)
 
 
+@pytest.mark.parametrize("first", range(1, 16, 3))
+def test_the_first_objects_of_a_process_may_fail(mpi: str, first: int) -> None:
+    """Three of them, each on a rank of its own that waits for the fourth."""
+    result = run_ranks(mpi, 4, [program("out_of_memory", mpi)], env=preloaded(FIRST_OBJECT=str(first)), timeout=60)
+    assert "right" in result.output.splitlines()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_standard_abi(name: str, tmp_path: Path) -> None:
     """MPICH's build of it calls nobody from inside its progress: a thread of the library's own brings things on."""

@@ -9,8 +9,10 @@
 #include <fstream>
 #include <iomanip>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -367,12 +369,19 @@ std::shared_ptr<const Profile> profile_at(const std::string& path) {
 
 std::string write_profile(const Profile& profile) { return in_lines(canonical(profile)); }
 
+// Each plan asks for it, most often of the profile that the last one was made by, which is compared sooner than written.
 std::string identity(const Profile& profile) {
-  std::ostringstream text;
-  text.exceptions(std::ios::badbit);  // as above
-  text << profile.name << " (fingerprint " << std::hex << std::setw(16) << std::setfill('0')
-       << fingerprint(canonical(profile)) << ')';
-  return std::move(text).str();
+  static Mutex mutex;
+  static std::optional<std::pair<Profile, std::string>> last;
+  const Lock lock(mutex);
+  if (!last || last->first != profile) {
+    std::ostringstream text;
+    text.exceptions(std::ios::badbit);  // as above
+    text << profile.name << " (fingerprint " << std::hex << std::setw(16) << std::setfill('0')
+         << fingerprint(canonical(profile)) << ')';
+    last.emplace(profile, std::move(text).str());
+  }
+  return last->second;
 }
 
 }  // namespace vicinal

@@ -1,7 +1,12 @@
 // The list of what is active.
 #include "execute/activity.hpp"
 
+#include <array>
+#include <bit>
 #include <chrono>
+#include <cstddef>
+#include <exception>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -24,28 +29,28 @@ bool progress_from_mpi();
 
 }  // namespace
 
-/// The active ones. Whoever makes the pass has the list to itself; newcomers wait beside it.
+/// The active ones. Whoever makes the pass has the list to itself; newcomers wait beside it, where there is no memory for them
+/// in it until there is.
 class ActiveList {
  public:
   void add(const std::shared_ptr<Activity>& activity) {
     if (activity->listed_.exchange(true)) return;
-    {
+    try {
       const Lock lock(mutex_);
       newcomers_.push_back(activity);
       count_.fetch_add(1, std::memory_order_relaxed);
+    } catch (const std::exception&) {
+      activity->listed_.store(false);
+      throw;
     }
     if (goes_on_inside_mpi.load(std::memory_order_relaxed)) {
       mpi::call_from_progress(progress_from_mpi);
     }
   }
 
-  void pass() {
+  void pass() noexcept {
     if (count() == 0 || passing_.test_and_set(std::memory_order_acquire)) return;
-    {
-      const Lock lock(mutex_);
-      active_.insert(active_.end(), newcomers_.begin(), newcomers_.end());
-      newcomers_.clear();
-    }
+    take_newcomers();
     for (std::size_t i = 0; i < active_.size();) {
       Activity& activity = *active_[i];
       if (!activity.try_claim()) {
@@ -78,6 +83,16 @@ class ActiveList {
   [[nodiscard]] int count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
+  /// With room for when all of them are done.
+  void take_newcomers() noexcept try {
+    const Lock lock(mutex_);
+    if (newcomers_.empty()) return;
+    done_.reserve(std::bit_ceil(active_.size() + newcomers_.size()));
+    active_.insert(active_.end(), newcomers_.begin(), newcomers_.end());
+    newcomers_.clear();
+  } catch (const std::exception&) {
+  }
+
   Mutex mutex_;
   std::vector<std::shared_ptr<Activity>> newcomers_ VICINAL_GUARDED_BY(mutex_);
   std::atomic<int> count_ = 0;
@@ -88,9 +103,10 @@ class ActiveList {
 
 namespace {
 
-/// It outlives whatever is destroyed at the end.
-ActiveList& active() {
-  static auto* const list = new ActiveList;
+/// It outlives whatever is destroyed at the end, and whoever needs it first may have no memory left.
+ActiveList& active() noexcept {
+  alignas(ActiveList) static std::array<std::byte, sizeof(ActiveList)> place;
+  static auto* const list = new (place.data()) ActiveList;
   return *list;
 }
 

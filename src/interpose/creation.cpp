@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,10 +34,12 @@ namespace {
 constexpr const char* nothing_to_join =
     "no two of its regions have more than one edge between them in a direction";
 
-/// `name`: as its version begins.
-bool runs_on(const char* name) {
-  static const std::string version = mpi::library_version();
-  return version.starts_with(name);
+/// `name`: as its version begins. Where a communicator is made without memory, this is asked, too.
+bool runs_on(std::string_view name) noexcept {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  return std::string_view(text.data(), static_cast<std::size_t>(length)).starts_with(name);
 }
 bool is_open_mpi() { return runs_on("Open MPI"); }
 

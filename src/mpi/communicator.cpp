@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <exception>
+#include <new>
 #include <ostream>
 #include <utility>
 #include <vector>
@@ -26,7 +28,8 @@ namespace vicinal::mpi {
 namespace {
 
 /// All communicators of this process, and the keys under which MPI knows them. It is never
-/// destroyed: MPI may be finalized by the destructor of some other static object.
+/// destroyed: MPI may be finalized by the destructor of some other static object. And who asks first, which all ranks
+/// do together, may have no memory left.
 struct Registry {
   Mutex mutex;
   int user_key = MPI_KEYVAL_INVALID;
@@ -35,8 +38,9 @@ struct Registry {
       0;  ///< higher than that of any communicator so far
 };
 
-Registry& registry() {
-  static auto* const instance = new Registry;
+Registry& registry() noexcept {
+  alignas(Registry) static std::array<std::byte, sizeof(Registry)> place;
+  static auto* const instance = new (place.data()) Registry;
   return *instance;
 }
 

@@ -110,6 +110,18 @@ void make_without_objects(Make make_parent, Make make) {
   }
 }
 
+/// Makes the first one of the process, in which all but one rank wait for that one, and each has no memory for another of the
+/// objects that come first.
+void make_first_without_objects(int object) {
+  const bool is_late = rank == ranks - 1;
+  if (is_late) usleep(50000);
+  failing = is_late ? 0 : object + rank;
+  MPI_Comm made = all_with_all_of(MPI_COMM_WORLD);
+  failing = 0;
+  exchange_on(made, 2);
+  MPI_Comm_free(&made);
+}
+
 }  // namespace
 
 void* operator new(std::size_t bytes) {
@@ -131,6 +143,10 @@ extern "C" int PMPI_Comm_set_attr(MPI_Comm comm, int key, void* value) {
 
 int main(int argc, char** argv) {
   begin_program(&argc, &argv);
+  if (const char* const object = getenv("FIRST_OBJECT")) {
+    make_first_without_objects(atoi(object));
+    return end_program();
+  }
   // A communicator that is set up early, since there is a graph.
   MPI_Comm comm, graph;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
