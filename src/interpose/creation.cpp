@@ -16,7 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +25,7 @@
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/library.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal::interpose {
@@ -34,14 +34,7 @@ namespace {
 constexpr const char* nothing_to_join =
     "no two of its regions have more than one edge between them in a direction";
 
-/// `name`: as its version begins. Where a communicator is made without memory, this is asked, too.
-bool runs_on(std::string_view name) noexcept {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  MPI_Get_library_version(text.data(), &length);
-  return std::string_view(text.data(), static_cast<std::size_t>(length)).starts_with(name);
-}
-bool is_open_mpi() { return runs_on("Open MPI"); }
+bool is_open_mpi() noexcept { return mpi::library_is("Open MPI"); }
 
 /// Over whose private communicator messages go for what is made from `parent`, with the same ranks.
 std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
@@ -148,7 +141,7 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
 bool mixes_sides_up(int dimensions, const int* sizes, const int* periodic) {
   bool mixed = false;
   for (int i = 0; i < dimensions; ++i) mixed |= periodic[i] != 0 && sizes[i] <= 2;
-  return mixed && (is_open_mpi() || runs_on("Intel(R) MPI"));
+  return mixed && (is_open_mpi() || mpi::library_is("Intel(R) MPI"));
 }
 
 /// By the neighbours that MPI names.

@@ -12,6 +12,7 @@
 
 #include "base/log.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/library.hpp"
 
 namespace vicinal::mpi {
 namespace {
@@ -55,7 +56,7 @@ void look() {
   if (size > 1) return;
   // The first that has said anything is right: the library's own launcher, where it is that, or else
   // whoever launched the process. A variable of another may be left from further outside.
-  const bool is_openmpi = library_version().starts_with("Open MPI");
+  const bool is_openmpi = library_is("Open MPI");
   for (const Launcher& launcher : {is_openmpi ? prrte : hydra, is_openmpi ? hydra : prrte, slurm}) {
     const std::optional<int> ranks = number_in(launcher.size);
     if (!ranks) continue;
