@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "base/setting.hpp"
 
 namespace vicinal {
@@ -32,7 +33,7 @@ struct Log {
 };
 
 Log& the_log() {
-  static auto* const log = new Log;
+  static NoDestructor<Log> log;
   return *log;
 }
 

@@ -12,7 +12,7 @@
 #include "choose/trial.hpp"
 #include "choose/wisdom.hpp"
 #include "execute/progress_thread.hpp"
-#include "mpi/environment.hpp"
+#include "mpi/library.hpp"
 
 namespace vicinal {
 

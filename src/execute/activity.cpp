@@ -1,18 +1,17 @@
 // The list of what is active.
 #include "execute/activity.hpp"
 
-#include <array>
 #include <bit>
 #include <chrono>
 #include <cstddef>
 #include <exception>
-#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "execute/dump.hpp"
 #include "execute/progress_thread.hpp"
 #include "mpi/backoff.hpp"
@@ -103,10 +102,9 @@ class ActiveList {
 
 namespace {
 
-/// It outlives whatever is destroyed at the end, and whoever needs it first may have no memory left.
+/// Whoever needs it first may have no memory left.
 ActiveList& active() noexcept {
-  alignas(ActiveList) static std::array<std::byte, sizeof(ActiveList)> place;
-  static auto* const list = new (place.data()) ActiveList;
+  static NoDestructor<ActiveList> list;
   return *list;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "base/setting.hpp"
 #include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
@@ -46,9 +47,8 @@ class Everything {
 
 namespace {
 
-/// It outlives whatever is destroyed at the end.
 Everything& everything() {
-  static auto* const all = new Everything;
+  static NoDestructor<Everything> all;
   return *all;
 }
 

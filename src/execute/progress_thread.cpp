@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "base/setting.hpp"
 #include "execute/activity.hpp"
 #include "execute/dump.hpp"
@@ -98,11 +99,11 @@ class ProgressThread {
   std::thread thread_ VICINAL_GUARDED_BY(mutex_);
 };
 
-/// It outlives whatever is destroyed at the end, which may end MPI; the thread ends before.
+/// The thread ends before MPI may.
 ProgressThread& progress_thread() {
-  static auto* const thread = new ProgressThread;
+  static NoDestructor<ProgressThread> thread;
   [[maybe_unused]] static const std::unique_ptr<ProgressThread, void (*)(ProgressThread*)> at_exit(
-      thread, [](ProgressThread* ending) { ending->stop(); });
+      &*thread, [](ProgressThread* ending) { ending->stop(); });
   return *thread;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "execute/slots.hpp"
 #include "mpi/chores.hpp"
 
@@ -40,7 +41,7 @@ struct RetiredSlots {
 };
 
 RetiredSlots& retired() {
-  static auto* const instance = new RetiredSlots;
+  static NoDestructor<RetiredSlots> instance;
   return *instance;
 }
 

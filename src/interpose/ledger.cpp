@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/log.hpp"
+#include "base/no_destructor.hpp"
 #include "base/setting.hpp"
 #include "execute/agreed_plan.hpp"
 #include "interpose/own.hpp"
@@ -19,7 +20,7 @@
 namespace vicinal::interpose {
 namespace {
 
-/// Never destroyed: the program may end MPI in the destructor of a static object.
+/// The program may end MPI in the destructor of a static object.
 struct Books {
   Mutex mutex;
   std::vector<std::shared_ptr<Ledger>> all VICINAL_GUARDED_BY(mutex);
@@ -28,7 +29,7 @@ struct Books {
 };
 
 Books& books() {
-  static auto* const it = new Books;
+  static NoDestructor<Books> it;
   return *it;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "collectives/c_api_arguments.hpp"
 #include "mpi/attachment.hpp"
 #include "mpi/topology.hpp"
@@ -60,7 +61,7 @@ class SmallNumbers {
 /// Keeps arrays that MPI reads while a request is active: until MPI gives its handle to another.
 inline void keep_for(MPI_Request request, SmallNumbers numbers) {
   static Mutex mutex;
-  static auto* const kept = new std::map<MPI_Request, SmallNumbers>;
+  static NoDestructor<std::map<MPI_Request, SmallNumbers>> kept;
   const Lock lock(mutex);
   kept->insert_or_assign(request, std::move(numbers));
 }

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/json.hpp"
-#include "mpi/environment.hpp"
+#include "mpi/library.hpp"
 
 namespace vicinal::interpose {
 namespace {

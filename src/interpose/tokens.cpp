@@ -1,13 +1,12 @@
 // Tokens by the requests that the program has.
 #include "interpose/tokens.hpp"
 
-#include <array>
 #include <cstddef>
-#include <new>
 #include <ostream>
 #include <unordered_map>
 
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "collectives/c_api_shared.hpp"
 
 namespace vicinal::interpose {
@@ -21,9 +20,8 @@ struct Tokens {
 };
 
 Tokens& tokens() noexcept {
-  // Not on the heap: waiting asks for it, which cannot say that there is no memory.
-  alignas(Tokens) static std::array<std::byte, sizeof(Tokens)> place;
-  static auto* const it = new (place.data()) Tokens;
+  // Waiting asks for it, which cannot say that there is no memory.
+  static NoDestructor<Tokens> it;
   return *it;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 
 namespace vicinal {
 
@@ -48,7 +49,7 @@ class DelayedMemory::Delayed final : public MemoryJob {
 };
 
 DelayedMemory& delayed_memory() {
-  static auto* const kind = new DelayedMemory;
+  static NoDestructor<DelayedMemory> kind;
   return *kind;
 }
 

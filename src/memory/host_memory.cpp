@@ -3,6 +3,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/no_destructor.hpp"
 #include "memory/kind.hpp"
 
 namespace vicinal {
@@ -26,7 +27,7 @@ class HostMemory final : public ReachableMemory {
 }  // namespace
 
 MemoryKind& host_memory() {
-  static auto* const kind = new HostMemory;
+  static NoDestructor<HostMemory> kind;
   return *kind;
 }
 

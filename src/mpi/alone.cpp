@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "base/log.hpp"
-#include "mpi/environment.hpp"
 #include "mpi/library.hpp"
 
 namespace vicinal::mpi {

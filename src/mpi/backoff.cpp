@@ -10,17 +10,15 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <exception>
-#include <new>
 #include <ostream>
 #include <thread>
 #include <utility>
 
 #include "base/guarded.hpp"
 #include "base/log.hpp"
+#include "base/no_destructor.hpp"
 #include "base/setting.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
@@ -41,8 +39,7 @@ struct Sleepers {
 };
 
 Sleepers& sleepers() noexcept {
-  alignas(Sleepers) static std::array<std::byte, sizeof(Sleepers)> place;
-  static auto* const all = new (place.data()) Sleepers;
+  static NoDestructor<Sleepers> all;
   return *all;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal::mpi {
@@ -22,9 +23,9 @@ struct Queue {
   bool closed VICINAL_GUARDED_BY(mutex) = false;  ///< what comes is kept, and never polled
 };
 
-/// Never destroyed: what is left at the end of the process may own what must not be destroyed then.
+/// What is left at the end of the process may own what must not be destroyed then.
 Queue& queue() {
-  static auto* const instance = new Queue;
+  static NoDestructor<Queue> instance;
   return *instance;
 }
 

@@ -9,12 +9,12 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
-#include <new>
 #include <ostream>
 #include <utility>
 #include <vector>
 
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "mpi/alone.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
@@ -39,8 +39,7 @@ struct Registry {
 };
 
 Registry& registry() noexcept {
-  alignas(Registry) static std::array<std::byte, sizeof(Registry)> place;
-  static auto* const instance = new (place.data()) Registry;
+  static NoDestructor<Registry> instance;
   return *instance;
 }
 

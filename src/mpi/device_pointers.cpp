@@ -13,6 +13,7 @@
 
 #include "base/guarded.hpp"
 #include "base/log.hpp"
+#include "base/no_destructor.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
@@ -124,7 +125,7 @@ bool has_device_memory(std::string_view kinds, std::string_view kind) {
 bool takes_pointers(const Communicator& communicator, MemoryKind& kind) {
   if (kind.mpi_name() == nullptr) return false;
   static Mutex mutex;
-  static auto* const known = new std::map<const MemoryKind*, bool>;
+  static NoDestructor<std::map<const MemoryKind*, bool>> known;
   const Lock lock(mutex);
   const auto found = known->find(&kind);
   if (found != known->end()) return found->second;

@@ -4,11 +4,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
+#include <string>
 
 namespace vicinal::mpi {
 namespace {
@@ -101,18 +100,6 @@ bool thread_may_call() {
   if (provided == MPI_THREAD_MULTIPLE) return true;
   MPI_Is_thread_main(&main);
   return provided != MPI_THREAD_SERIALIZED && main != 0;
-}
-
-std::string library_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  MPI_Get_library_version(text.data(), &length);
-  const std::string_view all(text.data(), static_cast<std::size_t>(length));
-  std::string line(all.substr(0, all.find_first_of(",\n")));
-  for (char& letter : line) {
-    if (letter == '\t') letter = ' ';
-  }
-  return line;
 }
 
 void* find_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }

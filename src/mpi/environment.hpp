@@ -5,8 +5,6 @@
 
 #include <mpi.h>
 
-#include <string>
-
 namespace vicinal::mpi {
 
 [[nodiscard]] bool is_initialized();
@@ -26,9 +24,6 @@ void claim_process();
 /// Ends the process, having said why in one line, where the program was linked with the library for an MPI of another ABI: then
 /// no handle means what it should, so there is no error handler to tell either. To be called before the first handle is used.
 void require_fitting_abi();
-
-/// The name and version of the MPI that is loaded, in one line without tabs.
-[[nodiscard]] std::string library_version();
 
 /// The address of an MPI function in the MPI that is loaded; null where it has none.
 [[nodiscard]] void* find_symbol(const char* name);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 
@@ -163,7 +164,7 @@ void Mailbox::close() noexcept {
   if (!is_alive()) return;
   // Another rank may still have to receive these, and MPI may still write into a receive. Their
   // memory must outlive this mailbox, and waiting could be for ever.
-  static auto* const unfinished = new std::list<Message>;
+  static NoDestructor<std::list<Message>> unfinished;
   static Mutex unfinished_mutex;
   const Lock unfinished_lock(unfinished_mutex);
   for (std::list<Message>* messages : {&sends_, &receives_}) {

@@ -2,6 +2,7 @@
 #include "mpi/tokens.hpp"
 
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "base/number_pool.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
@@ -35,7 +36,7 @@ struct Self {
 };
 
 Self& self() {
-  static auto* const it = new Self;
+  static NoDestructor<Self> it;
   return *it;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
@@ -23,7 +24,7 @@ struct Shelf {
 };
 
 Shelf& shelf() {
-  static auto* const instance = new Shelf;  // outlives whatever is destroyed at the end
+  static NoDestructor<Shelf> instance;
   return *instance;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/guarded.hpp"
 #include "base/log.hpp"
+#include "base/no_destructor.hpp"
 #include "memory/device/device.hpp"
 #include "memory/device/fence.hpp"
 #include "memory/device/gate.hpp"
@@ -64,9 +65,9 @@ struct Kinds {
 };
 
 Kinds& kinds_of(const Driver& driver, int number) {
-  static auto* const mutex = new Mutex;
-  static auto* const known = new std::map<std::pair<const Driver*, int>, Kinds*>;
-  const Lock lock(*mutex);
+  static Mutex mutex;
+  static NoDestructor<std::map<std::pair<const Driver*, int>, Kinds*>> known;
+  const Lock lock(mutex);
   Kinds*& kinds = (*known)[{&driver, number}];
   if (kinds == nullptr) kinds = new Kinds(driver, number);
   return *kinds;
