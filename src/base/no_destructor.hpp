@@ -13,8 +13,9 @@ namespace vicinal {
 template <class T>
 class NoDestructor {
  public:
-  NoDestructor() noexcept(std::is_nothrow_default_constructible_v<T>)
-      : object_(::new (place_.data()) T) {}
+  NoDestructor() noexcept(std::is_nothrow_default_constructible_v<T>) {
+    object_ = ::new (static_cast<void*>(&place_)) T;
+  }
   NoDestructor(const NoDestructor&) = delete;
   NoDestructor& operator=(const NoDestructor&) = delete;
 
