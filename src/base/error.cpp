@@ -5,6 +5,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/no_destructor.hpp"
+
 namespace vicinal {
 
 const char* name(Fault fault) {
@@ -28,12 +30,19 @@ const char* name(Fault fault) {
   return "unknown";
 }
 
+namespace {
+
+/// Made before anybody lacks it.
+NoDestructor<Error> no_memory(Fault::memory, "there is not enough memory for what was asked for");
+
+}  // namespace
+
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
   // Both stand for sizes that no memory has room for.
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
       dynamic_cast<const std::length_error*>(&exception) != nullptr) {
-    return {Fault::memory, "there is not enough memory for what was asked for"};
+    return *no_memory;
   }
   return {Fault::internal, exception.what()};
 }

@@ -36,13 +36,15 @@ const char* name(Fault fault);
 class Error : public std::runtime_error {
  public:
   Error(Fault fault, const std::string& message) : std::runtime_error(message), fault_(fault) {}
+  /// With the same message. Takes no memory, as copying does not.
+  Error(Fault fault, const Error& other) noexcept : std::runtime_error(other), fault_(fault) {}
   [[nodiscard]] Fault fault() const noexcept { return fault_; }
 
  private:
   Fault fault_;
 };
 
-/// Any exception as an Error: the one place where those of other kinds get a fault.
+/// Any exception as an Error: the one place where those of other kinds get a fault. That there is no memory takes none to say.
 Error as_error(const std::exception& exception);
 /// The exception that is being handled, whatever it is, as an Error.
 Error current_fault();

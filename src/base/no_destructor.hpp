@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 namespace vicinal {
 
@@ -13,8 +14,10 @@ namespace vicinal {
 template <class T>
 class NoDestructor {
  public:
-  NoDestructor() noexcept(std::is_nothrow_default_constructible_v<T>) {
-    object_ = ::new (static_cast<void*>(&place_)) T;
+  template <class... Arguments>
+  explicit NoDestructor(Arguments&&... arguments) noexcept(
+      std::is_nothrow_constructible_v<T, Arguments...>) {
+    object_ = ::new (static_cast<void*>(&place_)) T(std::forward<Arguments>(arguments)...);
   }
   NoDestructor(const NoDestructor&) = delete;
   NoDestructor& operator=(const NoDestructor&) = delete;

@@ -103,9 +103,9 @@ void offer(const Line& line, MemoryKind* memory, std::size_t bytes) {
 }
 
 /// What another rank offers.
-class Opened {
+class Offered {
  public:
-  Opened(const Line& line, MemoryKind* memory) : line_(line), memory_(memory) {
+  Offered(const Line& line, MemoryKind* memory) : line_(line) {
     is_offered_ = line.hear() != 0;
     if (!is_offered_) return;
     MemoryTicket ticket;
@@ -113,24 +113,23 @@ class Opened {
     finish(came);
     if (memory == nullptr) return;
     try {
-      data_ = memory->open_shared(ticket);
+      opened_ = Opened(*memory, ticket);
     } catch (const Error&) {
       // As above.
     }
   }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  ~Opened() {
-    if (data_ != nullptr) memory_->close_shared(data_);
+  Offered(const Offered&) = delete;
+  Offered& operator=(const Offered&) = delete;
+  ~Offered() {
+    opened_ = Opened();
     if (is_offered_) line_.tell(0);
   }
-  [[nodiscard]] const std::byte* data() const { return data_; }
+  [[nodiscard]] const std::byte* data() const { return opened_.memory(); }
 
  private:
   const Line& line_;
-  MemoryKind* memory_;
   bool is_offered_ = false;
-  std::byte* data_ = nullptr;
+  Opened opened_;
 };
 
 }  // namespace
@@ -154,7 +153,7 @@ Samples Calibrator::device_peer(RankPair pair, std::span<const std::int64_t> siz
       offer(line, gpu ? &gpu->memory : nullptr, largest);
       return;
     }
-    const Opened theirs(line, gpu ? &gpu->memory : nullptr);
+    const Offered theirs(line, gpu ? &gpu->memory : nullptr);
     if (theirs.data() == nullptr) return;
     const MemoryBlock into(gpu->memory, largest);
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {

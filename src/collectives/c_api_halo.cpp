@@ -1,4 +1,6 @@
 // The C interface: halos.
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "collectives/c_api_arguments.hpp"
@@ -19,17 +21,20 @@ int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std
     std::optional<std::vector<int>> ranks;
     if (with_owners) ranks.emplace();
     vicinal::Halo::Owned indices{decltype(owned()){}};
-    vicinal::Settings settings;
+    std::unique_ptr<vicinal_halo_s> made;
+    std::optional<vicinal::Settings> settings;
     auto fault = fault_of([&] {
       require_handle(halo, "halo");
+      made = std::make_unique<vicinal_halo_s>();
       wanted = list(needed, needed_count, "needed indices");
       if (with_owners) ranks = list(owners, needed_count, "owners");
       indices.indices = owned();
       settings = vicinal::read_settings(info);
     });
-    auto made = std::make_unique<vicinal_halo_s>();
-    made->halo = std::make_unique<vicinal::Halo>(comm, indices, wanted, ranks, std::move(settings),
-                                                 std::move(fault));
+    if (!settings) settings.emplace();
+    auto planned = std::make_unique<vicinal::Halo>(comm, indices, wanted, ranks,
+                                                   std::move(*settings), std::move(fault));
+    made->halo = std::move(planned);
     *halo = made.release();
   });
 }

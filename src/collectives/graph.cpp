@@ -16,6 +16,7 @@
 #include "discovery/findings.hpp"
 #include "execute/progress_thread.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/drive.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal {
@@ -198,10 +199,16 @@ std::shared_ptr<Graph> Graph::complete(std::shared_ptr<mpi::Communicator> commun
 
 PlanningTask Graph::task(const Pattern& pattern, const Planner& planner, const PlanOptions& options,
                          std::optional<Error> fault, int channels) {
-  PlanningTask task{communicator_, next_key(), &planner, neighborhood_,
-                    pattern,       options,    channels, std::move(fault)};
-  task.options.complete = complete_;
-  return task;
+  const mpi::ConversationKey key = next_key();
+  try {
+    PlanningTask task{communicator_, key,     &planner, neighborhood_,
+                      pattern,       options, channels, std::move(fault)};
+    task.options.complete = complete_;
+    return task;
+  } catch (...) {
+    mpi::give_notice(*communicator_, key, communicator_->rank(), neighborhood_.dependents());
+    throw;
+  }
 }
 
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,

@@ -184,8 +184,9 @@ Request& Halo::launch(bool reverse, Bind bind) {
 }
 
 void Halo::start_at_fault(bool reverse) {
-  next_request(reverse).start_at_fault();
+  HaloRequest& request = next_request(reverse);
   ++started_[reverse ? 1 : 0];
+  request.start_at_fault();
 }
 
 void Halo::wait_idle(bool reverse) {

@@ -15,9 +15,6 @@ namespace {
 /// Polls of an execution from one look at the clock to the next.
 constexpr int polls_between_looks = 4096;
 
-/// Beginnings that streams have not come to: a stream takes about a thousand operations, and then has its caller wait.
-constexpr std::uint32_t most_ahead = 64;
-
 }  // namespace
 
 StreamedExecutions::StreamedExecutions(StreamedOwner& owner, std::unique_ptr<StreamGate> gate)
@@ -30,7 +27,7 @@ void StreamedExecutions::begin_from(std::uintptr_t stream) {
     const Claim claim(*this);
     advance();
     // What begins at fault opens the gate for none of a graph's.
-    return due_ - begun_ < most_ahead && (not_asked_.empty() || !gate_->is_capturing(stream));
+    return due_ - begun_ < most_ahead && (not_asked_.none() || !gate_->is_capturing(stream));
   };
   const auto reason = [this](std::ostream& out) { name_awaited(out); };
   if (!is_captured()) wait_for(is_near, [this] { return listed(); }, reason);
@@ -45,8 +42,7 @@ void StreamedExecutions::begin_from(std::uintptr_t stream) {
 
 void StreamedExecutions::begin_at_fault() {
   const Claim claim(*this);
-  not_asked_.push_back(due_ + 1);
-  ++due_;
+  not_asked_.set(++due_ % most_ahead);
   note_state();
 }
 
@@ -129,14 +125,15 @@ bool StreamedExecutions::advance() noexcept {
 /// Begins what a stream has asked for, if any has, or never will.
 void StreamedExecutions::begin_next() {
   if (!captured_ && begun_ == due_) return;
-  const bool was_not_left = !not_asked_.empty() && not_asked_.front() == begun_ + 1;
+  const std::size_t next = (begun_ + 1) % most_ahead;
+  const bool was_not_left = !captured_ && not_asked_.test(next);
   std::exception_ptr lost;
   try {
     if (!was_not_left && !gate_->was_asked()) return;
   } catch (const std::exception&) {
     lost = std::current_exception();
   }
-  if (was_not_left) not_asked_.pop_front();
+  if (was_not_left) not_asked_.reset(next);
   ++begun_;
   running_ = true;
   note_state();

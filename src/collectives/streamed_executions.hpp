@@ -5,9 +5,10 @@
 #pragma once
 
 #include <atomic>
+#include <bitset>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <iosfwd>
 #include <memory>
@@ -86,12 +87,15 @@ class StreamedExecutions final : public Activity {
   void report_long_wait();
   void write_awaited(std::ostream& out) const;
 
+  /// Beginnings that streams have not come to: a stream takes about a thousand operations, and then has its caller wait.
+  static constexpr std::size_t most_ahead = 64;
+
   StreamedOwner* owner_;  ///< null once it is gone
   std::unique_ptr<StreamGate> gate_;
-  std::uint32_t due_ = 0;                ///< executions that were begun or left to streams to begin
-  std::uint32_t begun_ = 0;              ///< of these, or more where a graph begins them
-  std::uint32_t opened_ = 0;             ///< of the gate, for these
-  std::deque<std::uint32_t> not_asked_;  ///< the numbers of those that no stream will ask for
+  std::uint32_t due_ = 0;              ///< executions that were begun or left to streams to begin
+  std::uint32_t begun_ = 0;            ///< of these, or more where a graph begins them
+  std::uint32_t opened_ = 0;           ///< of the gate, for these
+  std::bitset<most_ahead> not_asked_;  ///< by their numbers, those that no stream will ask for
   bool running_ = false;
   bool awaits_end_ = false;       ///< the user has left a beginning to a stream, and no end yet
   std::optional<Beside> beside_;  ///< while anything goes on, or may

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <utility>
@@ -58,7 +59,10 @@ Method method_for(mpi::Communicator& communicator, const ExchangeOptions& option
          << machine->size() << " ranks in " << machine->regions() << " regions by the profile "
          << options.profile->name;
   });
-  choices.push_back({machine, options.shared_memory, *options.profile, method});
+  // Without memory it is chosen again.
+  std::optional<Error> forgotten;
+  attempt(forgotten,
+          [&] { choices.push_back({machine, options.shared_memory, *options.profile, method}); });
   return method;
 }
 
@@ -107,10 +111,12 @@ std::vector<Letter> exchange_letters(mpi::Communicator& communicator,
                                      const std::vector<Letter>& outbox,
                                      const ExchangeOptions& options, std::optional<Finding> mine) {
   std::vector<Parcel> parcels;
-  parcels.reserve(outbox.size());
-  for (const Letter& letter : outbox) {
-    parcels.push_back({letter.peer, std::as_bytes(std::span(letter.words))});
-  }
+  attempt(mine, [&] {
+    parcels.reserve(outbox.size());
+    for (const Letter& letter : outbox) {
+      parcels.push_back({letter.peer, std::as_bytes(std::span(letter.words))});
+    }
+  });
   const Inbox inbox = exchange(communicator, std::move(parcels), options, std::move(mine));
   std::vector<Letter> letters;
   std::optional<Error> lacking;

@@ -1,14 +1,11 @@
 // The list of what is active.
 #include "execute/activity.hpp"
 
-#include <bit>
 #include <chrono>
-#include <cstddef>
 #include <exception>
 #include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
@@ -28,19 +25,16 @@ bool progress_from_mpi();
 
 }  // namespace
 
-/// The active ones. Whoever makes the pass has the list to itself; newcomers wait beside it, where there is no memory for them
-/// in it until there is.
+/// The active ones, linked by themselves, so that neither becoming active nor the pass takes memory. Whoever makes the pass has
+/// the list to itself; newcomers wait beside it.
 class ActiveList {
  public:
-  void add(const std::shared_ptr<Activity>& activity) {
+  void add(const std::shared_ptr<Activity>& activity) noexcept {
     if (activity->listed_.exchange(true)) return;
-    try {
+    {
       const Lock lock(mutex_);
-      newcomers_.push_back(activity);
+      activity->next_active_ = std::exchange(newcomers_, activity);
       count_.fetch_add(1, std::memory_order_relaxed);
-    } catch (const std::exception&) {
-      activity->listed_.store(false);
-      throw;
     }
     if (goes_on_inside_mpi.load(std::memory_order_relaxed)) {
       mpi::call_from_progress(progress_from_mpi);
@@ -50,26 +44,29 @@ class ActiveList {
   void pass() noexcept {
     if (count() == 0 || passing_.test_and_set(std::memory_order_acquire)) return;
     take_newcomers();
-    for (std::size_t i = 0; i < active_.size();) {
-      Activity& activity = *active_[i];
+    std::shared_ptr<Activity> done;
+    for (std::shared_ptr<Activity>* at = &active_; *at != nullptr;) {
+      Activity& activity = **at;
       if (!activity.try_claim()) {
-        ++i;
+        at = &activity.next_active_;
         continue;
       }
       const bool over = activity.advance();
-      if (over) activity.listed_.store(false);
-      activity.release();
       if (!over) {
-        ++i;
+        activity.release();
+        at = &activity.next_active_;
         continue;
       }
+      // Before anybody may list it again.
+      std::shared_ptr<Activity> gone = std::exchange(*at, std::move(activity.next_active_));
+      activity.listed_.store(false);
+      activity.release();
       count_.fetch_sub(1, std::memory_order_relaxed);
-      active_[i].swap(active_.back());
-      done_.push_back(std::move(active_.back()));
-      active_.pop_back();
+      gone->next_done_ = std::move(done);
+      done = std::move(gone);
     }
     // What they hold may be the last of its kind, and let go of more: not in the middle of the pass.
-    done_.clear();
+    while (done != nullptr) done = std::move(done->next_done_);
     passing_.clear(std::memory_order_release);
   }
 
@@ -82,22 +79,19 @@ class ActiveList {
   [[nodiscard]] int count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
-  /// With room for when all of them are done.
-  void take_newcomers() noexcept try {
+  void take_newcomers() noexcept {
     const Lock lock(mutex_);
-    if (newcomers_.empty()) return;
-    done_.reserve(std::bit_ceil(active_.size() + newcomers_.size()));
-    active_.insert(active_.end(), newcomers_.begin(), newcomers_.end());
-    newcomers_.clear();
-  } catch (const std::exception&) {
+    while (newcomers_ != nullptr) {
+      std::shared_ptr<Activity> first = std::exchange(newcomers_, newcomers_->next_active_);
+      first->next_active_ = std::exchange(active_, first);
+    }
   }
 
   Mutex mutex_;
-  std::vector<std::shared_ptr<Activity>> newcomers_ VICINAL_GUARDED_BY(mutex_);
+  std::shared_ptr<Activity> newcomers_ VICINAL_GUARDED_BY(mutex_);
   std::atomic<int> count_ = 0;
   std::atomic_flag passing_;
-  std::vector<std::shared_ptr<Activity>> active_;  ///< these two are of whoever makes the pass
-  std::vector<std::shared_ptr<Activity>> done_;
+  std::shared_ptr<Activity> active_;  ///< of whoever makes the pass
 };
 
 namespace {
@@ -109,7 +103,6 @@ ActiveList& active() noexcept {
 }
 
 void leave_to_the_end(const std::shared_ptr<Activity>& activity, std::shared_ptr<Owed> owed) {
-  activate(activity);
   mpi::leave_chore([activity, owed = std::move(owed)] {
     const TriedClaim claim(*activity);
     if (!claim || !activity->advance()) return false;
@@ -170,17 +163,21 @@ std::chrono::steady_clock::time_point Reporting::end() {
   return end_of_report.value_or(std::chrono::steady_clock::time_point::min());
 }
 
-void activate(const std::shared_ptr<Activity>& activity) { active().add(activity); }
+void activate(const std::shared_ptr<Activity>& activity) noexcept { active().add(activity); }
 
-void activate_to_the_end(const std::shared_ptr<Activity>& activity) {
+void activate_to_the_end(const std::shared_ptr<Activity>& activity) noexcept try {
+  activate(activity);
   leave_to_the_end(activity, nullptr);
+} catch (const std::exception&) {
 }
 
-void activate_for_others(const std::shared_ptr<Activity>& activity) {
-  if (activity->is_owed()) return activate(activity);
+void activate_for_others(const std::shared_ptr<Activity>& activity) noexcept try {
+  activate(activity);
+  if (activity->is_owed()) return;
   leave_to_the_end(activity, std::make_shared<Owed>());
   activity->set_owed(true);
   wake_progress_thread();
+} catch (const std::exception&) {
 }
 
 void progress() noexcept {

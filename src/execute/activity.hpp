@@ -55,6 +55,8 @@ class Activity {
 
   std::atomic_flag claimed_;
   std::atomic<bool> listed_ = false;  ///< among the active ones
+  std::shared_ptr<Activity> next_active_;
+  std::shared_ptr<Activity> next_done_;  ///< among those that a pass has found to be over
   bool is_owed_ = false;
   bool in_dump_ = false;      ///< of who enters, and of the destructor
   Activity* next_ = nullptr;  ///< among all, under their lock
@@ -119,15 +121,16 @@ class ReportClaim {
 };
 
 /// From now on progress() advances it, until it has nothing more to do. With the claim held, or before
-/// others know of it.
-void activate(const std::shared_ptr<Activity>& activity);
+/// others know of it. Never throws, nor do the next two, since it is under way: what they add to it is left out where there is
+/// no memory for that.
+void activate(const std::shared_ptr<Activity>& activity) noexcept;
 
 /// The same, and the end of MPI gives it some time.
-void activate_to_the_end(const std::shared_ptr<Activity>& activity);
+void activate_to_the_end(const std::shared_ptr<Activity>& activity) noexcept;
 
 /// The same, of what nobody waits for on this rank, and others may: the progress thread sees to it, too, where it has been started. The
 /// program may be inside MPI meanwhile, for as long as those others wait. With the claim held.
-void activate_for_others(const std::shared_ptr<Activity>& activity);
+void activate_for_others(const std::shared_ptr<Activity>& activity) noexcept;
 
 /// Advances every active one. Never throws.
 void progress() noexcept;

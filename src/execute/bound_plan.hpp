@@ -53,7 +53,7 @@ class BoundPlan {
     return mpi::Communicator::data_tag(operation.tag, channel_, graph_->plan.reverse);
   }
 
-  /// Before an execution begins: waits for streams of the user's whose data MPI reads by itself.
+  /// Waits for streams of the user's whose data MPI reads by itself.
   void await_streams() const {
     if (gives_device_memory_) users_kind().await_followed();
   }

@@ -36,6 +36,11 @@ class Channel {
     run_.follow_graph();
     bound_.bind(binding, run_.executions() + 1);
   }
+  /// The same, once what streams of the user's have to do with the data that MPI reads by itself is over.
+  void prepare(const Binding& binding) {
+    bind(binding);
+    bound_.await_streams();
+  }
   /// Nothing that other ranks own stays open, unless somebody drives the run. By any thread.
   void let_go() noexcept {
     const Lock lock(mutex_);

@@ -3,7 +3,9 @@
 // region, and so does every rank that learns of it: the news floods all who depend on each other.
 #include "execute/planning.hpp"
 
+#include <memory>
 #include <ostream>
+#include <set>
 #include <utility>
 
 #include "cost/device_way.hpp"
@@ -16,7 +18,16 @@
 namespace vicinal {
 
 std::shared_ptr<Planning> Planning::begin(PlanningTask task) {
-  auto planning = std::make_shared<Planning>(std::move(task));
+  const std::shared_ptr<mpi::Communicator> communicator = task.communicator;
+  const mpi::ConversationKey key = task.key;
+  const std::set<int> dependents = task.neighborhood.dependents();
+  std::shared_ptr<Planning> planning;
+  try {
+    planning = std::make_shared<Planning>(std::move(task));
+  } catch (...) {
+    mpi::give_notice(*communicator, key, communicator->rank(), dependents);
+    throw;
+  }
   planning->enter_dump();
   const Claim claim(*planning);
   if (!planning->advance()) activate(planning);

@@ -38,6 +38,7 @@ struct RetiredSlots {
   std::vector<Retired> slots VICINAL_GUARDED_BY(mutex);
   std::vector<RetiredVisits> visits VICINAL_GUARDED_BY(mutex);
   std::vector<std::unique_ptr<OwnedArea>> areas VICINAL_GUARDED_BY(mutex);
+  std::vector<std::vector<Opened>> opened VICINAL_GUARDED_BY(mutex);
 };
 
 RetiredSlots& retired() {
@@ -45,7 +46,7 @@ RetiredSlots& retired() {
   return *instance;
 }
 
-/// Has it given back by a chore. Without memory to remember it, it goes now, or with a later one.
+/// Has it given back by a chore. Without memory to remember it, nobody does: to give it back now would be wrong.
 template <class Item>
 void give_back_later(std::vector<Item> RetiredSlots::* list, Item item) noexcept try {
   {
@@ -54,6 +55,7 @@ void give_back_later(std::vector<Item> RetiredSlots::* list, Item item) noexcept
   }
   mpi::leave_chore(sweep_retired);
 } catch (const std::exception&) {
+  NoDestructor<Item> left(std::move(item));
 }
 
 }  // namespace
@@ -64,13 +66,16 @@ bool sweep_retired() {
   std::vector<Retired> done;
   std::vector<RetiredVisits> visits;
   std::vector<std::unique_ptr<OwnedArea>> areas;
+  std::vector<std::vector<Opened>> opened;
   const Lock lock(retired().mutex);
   auto& slots = retired().slots;
   if (streams_may_wait()) {
-    return slots.empty() && retired().visits.empty() && retired().areas.empty();
+    return slots.empty() && retired().visits.empty() && retired().areas.empty() &&
+           retired().opened.empty();
   }
   visits.swap(retired().visits);
   areas.swap(retired().areas);
+  opened.swap(retired().opened);
   const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
     return !slot.view.all_reached(slot.last) || slot.view.is_open();
   });
@@ -83,6 +88,13 @@ void retire(std::vector<FarSlot> slots, std::shared_ptr<mpi::Communicator> commu
   const NoWaitBegins no_wait_begins;
   if (!streams_may_wait()) return slots.clear();
   give_back_later(&RetiredSlots::visits, {std::move(communicator), std::move(slots)});
+}
+
+void retire(std::vector<Opened> opened) noexcept {
+  if (opened.empty()) return;
+  const NoWaitBegins no_wait_begins;
+  if (!streams_may_wait()) return opened.clear();
+  give_back_later(&RetiredSlots::opened, std::move(opened));
 }
 
 OwnedSlot::~OwnedSlot() {

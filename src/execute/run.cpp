@@ -41,7 +41,6 @@ void Run::announce() {
 }
 
 void Run::start() {
-  bound_.await_streams();
   begin_execution(State::executing);
   announce();
   linked_active_ = graph_->linked - graph_->linked_later;

@@ -47,9 +47,8 @@ bool Run::is_satisfied(int number) {
 bool Run::is_found(FarSlot& slot, int number) {
   try {
     if (bound_.find(graph_->node(number).buffer, generation_)) return true;
-  } catch (const Error& error) {
-    note(error);
-    mark_failed(number, graph_->plan.rank);
+  } catch (...) {
+    fail(number);
     return true;
   }
   const int origin = slot.fault(generation_);

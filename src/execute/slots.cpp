@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <ostream>
 #include <sstream>
 #include <utility>
@@ -68,7 +69,7 @@ bool SlotView::all_reached(std::int64_t generation) const {
 bool SlotView::is_open(std::int64_t area) const {
   for (int index = 0; index < peers_; ++index) {
     const std::int64_t opened = flag(index).opened.load(std::memory_order_acquire);
-    if (area != 0 ? opened == area : opened != 0) return true;
+    if (area != 0 ? opened == area || opened == Flag::several : opened != 0) return true;
   }
   return false;
 }
@@ -186,6 +187,8 @@ void OwnedSlot::replace(std::unique_ptr<OwnedArea> area, std::int64_t generation
     older_ = std::move(before_);
     before_ = std::move(current_);
     replaced_ = generation;
+  } else {
+    give_back(std::move(current_));
   }
   current_ = std::move(area);
   announced_ = false;
@@ -230,7 +233,7 @@ std::byte* FarSlot::find(std::int64_t generation, Index extent, MemoryKind& visi
   const Announcement& line = view_.line();
   if (line.current.load(std::memory_order_acquire) < generation) return nullptr;
   if (line.element_bytes != element_bytes_) throw size_fault(element_bytes_, line.element_bytes);
-  area_ = line.area;
+  place_ = line.area;
   if (line.lent != 0) {
     borrow(line, visitor);
   } else if (line.kind.front() != '\0') {
@@ -249,7 +252,7 @@ void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes
                     MemoryKind& visitor) {
   if (bytes == 0 || line.area % page_bytes != 0) return;
   Flag& mine = view_.flag(index_);
-  const bool is_the_same = left_.memory == nullptr && admission_.kind() == &visitor.staging() &&
+  const bool is_the_same = left_.empty() && !area_ && admission_.kind() == &visitor.staging() &&
                            admitted_ == bytes &&
                            mine.opened.load(std::memory_order_relaxed) == line.area;
   if (is_left_ && is_the_same) {
@@ -281,62 +284,64 @@ MemoryKind& FarSlot::opener(const Announcement& line, MemoryKind& visitor) const
 
 /// What the owner's program has allocated is its own to keep, so no flag tells of it.
 void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
-  const auto known = std::ranges::find(opened_, line.ticket, &Opened::ticket);
-  if (known != opened_.end()) {
-    std::rotate(known, known + 1, opened_.end());
+  const auto known = std::ranges::find(borrowed_, line.ticket, &Opened::ticket);
+  if (known != borrowed_.end()) {
+    std::rotate(known, known + 1, borrowed_.end());
   } else {
     MemoryKind& kind = opener(line, visitor);
-    while (opened_.size() >= most_opened && !streams_may_wait()) {
-      opened_.front().kind->close_shared(opened_.front().memory);
-      opened_.erase(opened_.begin());
+    {
+      const NoWaitBegins no_wait_begins;
+      while (borrowed_.size() >= most_borrowed && !streams_may_wait()) {
+        borrowed_.erase(borrowed_.begin());
+      }
     }
-    opened_.reserve(std::max(most_opened, opened_.size() + 1));
+    borrowed_.reserve(std::max(most_borrowed, borrowed_.size() + 1));
     try {
-      opened_.push_back({line.ticket, &kind, kind.open_shared(line.ticket)});
+      borrowed_.emplace_back(kind, line.ticket);
     } catch (const Error& error) {
       fail(error.fault(), error.what(), "; memory of another rank's program was to be opened",
            instead_of_shared);
     }
   }
   if (lent_.empty()) lent_ = LentList::read(*arena_, line.lent);
-  data_ = opened_.back().memory + line.offset;
-  kind_ = opened_.back().kind;
+  data_ = borrowed_.back().memory() + line.offset;
+  kind_ = borrowed_.back().kind();
   is_lent_ = true;
 }
 
 void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
   MemoryKind* const kind = &opener(line, visitor);
   Flag& mine = view_.flag(index_);
-  if (is_left_ && left_.kind == kind && mine.opened.load(std::memory_order_relaxed) == line.area) {
-    is_left_ = false;
-    kind_ = kind;
-    data_ = std::exchange(left_, {}).memory;
-    return;
+  if (!area_ || area_.kind() != kind || opened_ != line.area) {
+    dismiss_left();
+    if (area_) left_.push_back(std::move(area_));
+    // Also of what may stay admitted.
+    mine.opened.store(is_left_ ? Flag::several : line.area, std::memory_order_release);
+    try {
+      area_ = Opened(*kind, line.ticket);
+      opened_ = line.area;
+    } catch (const std::exception& exception) {
+      if (!is_left_) mine.opened.store(0, std::memory_order_release);
+      const Error error = as_error(exception);
+      fail(error.fault(), error.what(), "; memory of another rank's GPU was to be opened",
+           instead_of_shared);
+    }
   }
-  dismiss();
-  mine.opened.store(line.area, std::memory_order_release);
-  try {
-    data_ = kind->open_shared(line.ticket);
-    kind_ = kind;
-  } catch (const Error& error) {
-    mine.opened.store(0, std::memory_order_release);
-    fail(error.fault(), error.what(), "; memory of another rank's GPU was to be opened",
-         instead_of_shared);
-  }
+  if (left_.empty() && admission_.kind() == nullptr) is_left_ = false;
+  kind_ = kind;
+  data_ = area_.memory();
 }
 
 void FarSlot::forget() {
-  std::byte* const data = std::exchange(data_, nullptr);
-  MemoryKind* const kind = std::exchange(kind_, nullptr);
-  if (!std::exchange(is_lent_, false)) {
-    if (data != nullptr && kind != nullptr) left_ = {{}, kind, data};
-    if (left_.memory != nullptr || admission_.kind() != nullptr) is_left_ = true;
-  }
+  data_ = nullptr;
+  kind_ = nullptr;
+  is_lent_ = false;
+  if (area_ || admission_.kind() != nullptr) is_left_ = true;
   dismiss_left();
 }
 
-/// Beside a stream that waits it is put off: whoever closes an area, or dismisses its pages, waits for the stream. The owner keeps it
-/// until then, and it may be meant again.
+/// Beside a stream that waits it is put off: whoever closes an area, or dismisses its pages, waits for the stream. The owner keeps
+/// areas until then, and the last may be meant again.
 void FarSlot::dismiss_left() {
   const NoWaitBegins no_wait_begins;
   if (is_left_ && !streams_may_wait()) dismiss();
@@ -344,16 +349,15 @@ void FarSlot::dismiss_left() {
 
 void FarSlot::dismiss() noexcept {
   if (!std::exchange(is_left_, false)) return;
-  if (left_.memory != nullptr) left_.kind->close_shared(left_.memory);
-  left_ = {};
+  left_.clear();
+  area_ = Opened();
   admission_ = Admission();
   view_.flag(index_).opened.store(0, std::memory_order_release);
 }
 
 void FarSlot::close() noexcept {
   forget();
-  for (const Opened& each : opened_) each.kind->close_shared(each.memory);
-  opened_.clear();
+  retire(std::exchange(borrowed_, {}));
 }
 
 int FarSlot::fault(std::int64_t generation) const {

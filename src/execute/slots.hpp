@@ -28,6 +28,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -43,12 +44,16 @@ namespace vicinal {
 
 /// A flag, alone in its cache line.
 struct alignas(64) Flag {
-  std::atomic<std::int64_t> value;   ///< the last execution that its writer is done with
-  std::int64_t at_fault;             ///< the last one that brought nothing, for
-  std::int64_t origin;               ///< a fault of this rank
-  std::int64_t element_bytes;        ///< with which its writer did; 0 before the first
-  std::atomic<std::int64_t> opened;  ///< the place of the area that its writer has open; 0 for none
-  std::int64_t area;                 ///< the place of the one that it has filled, its owner
+  /// In the place of an area's, where its writer has several open, the owner is not told which.
+  static constexpr std::int64_t several = std::numeric_limits<std::int64_t>::min();
+
+  std::atomic<std::int64_t> value;  ///< the last execution that its writer is done with
+  std::int64_t at_fault;            ///< the last one that brought nothing, for
+  std::int64_t origin;              ///< a fault of this rank
+  std::int64_t element_bytes;       ///< with which its writer did; 0 before the first
+  /// The place of the area that its writer has open; 0 for none.
+  std::atomic<std::int64_t> opened;
+  std::int64_t area;  ///< the place of the one that it has filled, its owner
 
   void signal(std::int64_t generation, std::int64_t bytes, std::int64_t filled = 0) {
     element_bytes = bytes;
@@ -239,14 +244,16 @@ class FarSlot {
         element_bytes_(other.element_bytes_),
         data_(std::exchange(other.data_, nullptr)),
         kind_(std::exchange(other.kind_, nullptr)),
-        area_(other.area_),
+        place_(other.place_),
         lent_(std::move(other.lent_)),
         is_lent_(other.is_lent_),
-        opened_(std::move(other.opened_)),
+        borrowed_(std::move(other.borrowed_)),
+        area_(std::move(other.area_)),
+        opened_(other.opened_),
         admission_(std::move(other.admission_)),
         admitted_(other.admitted_),
-        left_(std::exchange(other.left_, {})),
-        is_left_(std::exchange(other.is_left_, false)) {}
+        is_left_(std::exchange(other.is_left_, false)),
+        left_(std::move(other.left_)) {}
   FarSlot& operator=(FarSlot&&) = delete;
   ~FarSlot() {
     close();
@@ -259,11 +266,11 @@ class FarSlot {
   }
   /// Another area may be meant by the next execution.
   void forget();
-  /// The same, and nothing of the owner's program stays open.
+  /// The same, and nothing of the owner's program stays open: now, or once no stream may wait for an exchange.
   void close() noexcept;
   /// Another one than the owner has filled is not meant any more.
   void forget_unless(std::int64_t area) {
-    if (data_ != nullptr && area_ != area) forget();
+    if (data_ != nullptr && place_ != area) forget();
   }
   /// Where the data, so many elements, lie in this execution, null while that is not known; an area that is to be opened is
   /// so by `visitor` if that is its kind, and one in the arena is admitted to its jobs if it can be. Throws a count fault
@@ -282,13 +289,8 @@ class FarSlot {
   [[nodiscard]] const std::vector<CopyRun>& lent() const { return lent_; }
 
  private:
-  /// Memory of the owner's program, which stays open: it is seldom another one.
-  struct Opened {
-    MemoryTicket ticket;
-    MemoryKind* kind = nullptr;
-    std::byte* memory = nullptr;
-  };
-  static constexpr std::size_t most_opened = 4;
+  /// Of the owner's program's memory, which stays open: it is seldom another one.
+  static constexpr std::size_t most_borrowed = 4;
 
   [[nodiscard]] MemoryKind& opener(const Announcement& line, MemoryKind& visitor) const;
   void open(const Announcement& line, MemoryKind& visitor);
@@ -303,21 +305,24 @@ class FarSlot {
   std::int64_t element_bytes_ = 0;
   std::byte* data_ = nullptr;
   MemoryKind* kind_ = nullptr;
-  std::int64_t area_ = 0;
+  std::int64_t place_ = 0;  ///< of the area
   std::vector<CopyRun> lent_;
   bool is_lent_ = false;
-  std::vector<Opened> opened_;  ///< that used last behind
+  std::vector<Opened> borrowed_;  ///< that used last behind
+  Opened area_;
+  std::int64_t opened_ = 0;  ///< its place
   Admission admission_;
   std::size_t admitted_ = 0;  ///< bytes
-  Opened left_;               ///< an area that was opened
-  bool is_left_ = false;      ///< that, or what is admitted, is not meant any more
+  bool is_left_ = false;      ///< the area, or what is admitted, is not meant any more
+  std::vector<Opened> left_;  ///< areas of before
 };
 
 /// What a rank is told that finds another element size than its own.
 [[nodiscard]] Error size_fault(std::int64_t mine, std::int64_t theirs);
 
-/// Whoever has visited slots leaves them: now, or once no stream may wait for an exchange.
+/// Whoever has visited slots leaves them, or closes memory: now, or once no stream may wait for an exchange.
 void retire(std::vector<FarSlot> slots, std::shared_ptr<mpi::Communicator> communicator) noexcept;
+void retire(std::vector<Opened> opened) noexcept;
 
 /// Gives back what is retired and no longer needed; whether nothing is left. Local and quick.
 bool sweep_retired();

@@ -37,16 +37,13 @@ void Turns::start(const Binding* binding) {
     answered_ = false;
     fault_ = nullptr;
   }
-  if (!idle()) {
-    queue_.push_back(binding != nullptr ? std::optional(*binding) : std::nullopt);
-    advance();
-    return;
-  }
   try {
-    begin(binding);
+    if (idle()) return begin(binding);
+    queue_.push_back(binding != nullptr ? std::optional(*binding) : std::nullopt);
   } catch (...) {
-    give_up(std::current_exception());
+    return give_up(std::current_exception());
   }
+  advance();
 }
 
 bool Turns::advance(int polls) noexcept {
@@ -88,7 +85,7 @@ void Turns::begin_next() {
 
 void Turns::begin(const Binding* binding) {
   try {
-    if (binding != nullptr) channel_.bind(*binding);
+    if (binding != nullptr) channel_.prepare(*binding);
   } catch (...) {
     answer(std::current_exception());
     run_.start_at_fault();
@@ -111,6 +108,8 @@ void Turns::answer(std::exception_ptr fault) {
 void Turns::give_up(std::exception_ptr fault) noexcept {
   given_up_ = true;
   answer(std::move(fault));
+  std::optional<Error> another;
+  attempt(another, [&] { run_.abandon(); });
   abandon_plan(plan_, plan_->communicator().rank());
 }
 

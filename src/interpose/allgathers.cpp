@@ -99,7 +99,8 @@ struct AllGather
   using OfMpi = FormsOfMpi<AllGather, SmallerForm, Arguments...>;
 
   static int blocking(Arguments... arguments, MPI_Comm comm) {
-    Gathered* const gathered = Gathered::on(comm);
+    Gathered* gathered = nullptr;
+    if (const int code = Gathered::find(comm, gathered); code != MPI_SUCCESS) return code;
     if (gathered == nullptr) return OfMpi::blocking_of_mpi(arguments..., comm);
     GatherLoops* const loops = gathered->enter(Form::blocking);
     if (loops == nullptr) {
@@ -124,7 +125,8 @@ struct AllGather
   }
 
   static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
-    Gathered* const gathered = Gathered::on(comm);
+    Gathered* gathered = nullptr;
+    if (const int code = Gathered::find(comm, gathered); code != MPI_SUCCESS) return code;
     GatherLoops* const loops = gathered != nullptr ? gathered->enter(Form::nonblocking) : nullptr;
     if (loops == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
     GatherLoops::Way way;
@@ -142,7 +144,8 @@ struct AllGather
 
   static int persistent(Arguments... arguments, MPI_Comm comm, MPI_Info info,
                         MPI_Request* request) {
-    Gathered* const gathered = Gathered::on(comm);
+    Gathered* gathered = nullptr;
+    if (const int code = Gathered::find(comm, gathered); code != MPI_SUCCESS) return code;
     GatherLoops* const loops = gathered != nullptr ? gathered->enter_at_once() : nullptr;
     bool by_plan = false;
     const int found = alike_on_all_ranks(comm, [&] {

@@ -152,7 +152,7 @@ void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how, bool wrong 
     if (made != MPI_COMM_NULL) topology = mpi::topology_of(made);
   });
   // By vicinal: MPI allows it.
-  if (fault) fault.emplace(Fault::unsupported, std::string(fault->what()));
+  if (fault) fault = Error(Fault::unsupported, *fault);
   serve(parent, made, MPI_INFO_NULL, how, wrong,
         {std::move(topology.sources.ranks), std::move(topology.sources.order)},
         {std::move(topology.destinations.ranks), std::move(topology.destinations.order)},

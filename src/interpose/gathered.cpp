@@ -10,6 +10,7 @@
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/errors.hpp"
 
 namespace vicinal::interpose {
 namespace {
@@ -24,20 +25,23 @@ constexpr std::int64_t nanoseconds_worth_it = 100'000'000;
 
 }  // namespace
 
-Gathered* Gathered::on(MPI_Comm user) noexcept {
+int Gathered::find(MPI_Comm user, Gathered*& found) noexcept {
   auto* known = static_cast<Gathered*>(mpi::attached(user, mpi::Attached::all_ranks));
   if (known == nullptr) {
-    if (user == MPI_COMM_NULL || !mpi::is_alive()) return nullptr;
+    if (user == MPI_COMM_NULL || !mpi::is_alive()) return MPI_SUCCESS;
     const mpi::Inside inside;
     try {
       auto made = std::make_unique<Gathered>(user);
       known = made.get();
       mpi::attach(user, mpi::Attached::all_ranks, std::move(made));
-    } catch (const std::exception&) {
-      return nullptr;  // MPI says what is wrong with the communicator
+    } catch (const std::exception& exception) {
+      const Error error = as_error(exception);
+      if (error.fault() == Fault::memory) return mpi::raise(user, error);
+      return MPI_SUCCESS;  // MPI says what is wrong with the communicator
     }
   }
-  return known->stage_.load(std::memory_order_relaxed) == Stage::left ? nullptr : known;
+  if (known->stage_.load(std::memory_order_relaxed) != Stage::left) found = known;
+  return MPI_SUCCESS;
 }
 
 Gathered::Gathered(MPI_Comm user)

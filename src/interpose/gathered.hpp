@@ -23,8 +23,9 @@ namespace vicinal::interpose {
 
 class Gathered final : public mpi::Attachment {
  public:
-  /// What watches this communicator; null where MPI carries out all of its allgathers.
-  [[nodiscard]] static Gathered* on(MPI_Comm user) noexcept;
+  /// What watches this communicator; null where MPI carries out all of its allgathers. A rank that has no memory for it fails, as
+  /// the communicator's error handler has it: it would count one call fewer than the others from then on.
+  [[nodiscard]] static int find(MPI_Comm user, Gathered*& found) noexcept;
 
   explicit Gathered(MPI_Comm user);
   Gathered(const Gathered&) = delete;

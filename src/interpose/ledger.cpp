@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 #include <sstream>
 
 #include "base/log.hpp"
@@ -139,32 +141,42 @@ std::shared_ptr<Ledger> Ledger::of(const Graph& graph, const char* made_by, Plan
   record.made_by = made_by;
   record.ranks = graph.neighborhood().machine->size();
   record.regions = graph.neighborhood().machine->regions();
-  auto ledger = std::make_shared<Ledger>(std::move(plans), std::move(record));
+  static const std::int64_t turns =
+      read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
+  auto ledger = std::make_shared<Ledger>(std::move(plans), std::move(record), turns);
   const Lock lock(books().mutex);
   books().all.push_back(ledger);
   return ledger;
 }
 
-bool Ledger::is_mpis_turn(const void* ours) {
-  static const std::int64_t every =
-      read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
-  if (every == 0) return false;
+bool Ledger::is_mpis_turn(const void* ours) noexcept {
+  if (mpis_turn_ == 0) return false;
   const Lock lock(mutex_);
-  return ++numbers_[ours] % every == 0;
+  const auto of_function = std::ranges::find_if(
+      numbers_, [&](const auto& it) { return it.first == ours || it.first == nullptr; });
+  if (of_function == numbers_.end()) return false;
+  of_function->first = ours;
+  return ++of_function->second % mpis_turn_ == 0;
 }
 
 void Ledger::note(const void* ours, const void* caller, std::chrono::steady_clock::duration time,
-                  bool by_mpi) {
+                  bool by_mpi) noexcept try {
   const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
   const Lock lock(mutex_);
   Site& site = sites_[{ours, caller}];
   (by_mpi ? site.calls_of_mpi : site.calls) += 1;
   (by_mpi ? site.nanoseconds_of_mpi : site.nanoseconds) += nanoseconds;
+} catch (const std::exception&) {
+  // Without memory it is not noted.
 }
 
-void Ledger::close() {
+void Ledger::close() noexcept {
   const Lock lock(mutex_);
-  record_.plans = plans_();
+  try {
+    record_.plans = plans_();
+  } catch (const std::exception&) {
+    // Without memory they are not noted.
+  }
   plans_ = nullptr;
 }
 

@@ -1,7 +1,9 @@
 // What VICINAL_REPORT tells of: what a rank has seen of the program's exchanges. Nothing is noted where no report is asked for.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -89,27 +91,33 @@ class Ledger {
   using Plans = std::function<std::vector<PlanRecord>()>;
   /// Null where no report is asked for. `plans`: those in use when it is asked.
   static std::shared_ptr<Ledger> of(const Graph& graph, const char* made_by, Plans plans);
-  Ledger(Plans plans, CommunicatorRecord record)
-      : plans_(std::move(plans)), record_(std::move(record)) {}
+  /// MPI carries out every so many calls, none where it is 0.
+  Ledger(Plans plans, CommunicatorRecord record, std::int64_t mpis_turn)
+      : mpis_turn_(mpis_turn), plans_(std::move(plans)), record_(std::move(record)) {}
 
   /// A call of the program's as it enters, of the function `ours` stands for. True where MPI is to carry it out, for
   /// comparison: the same on all ranks. Of blocking ones alone.
-  [[nodiscard]] bool is_mpis_turn(const void* ours);
+  [[nodiscard]] bool is_mpis_turn(const void* ours) noexcept;
   void note(const void* ours, const void* caller, std::chrono::steady_clock::duration time,
-            bool by_mpi);
+            bool by_mpi) noexcept;
   /// The communicator is about to be freed.
-  void close();
+  void close() noexcept;
   [[nodiscard]] CommunicatorRecord record();
 
  private:
   struct Site {
     std::int64_t calls = 0, nanoseconds = 0, calls_of_mpi = 0, nanoseconds_of_mpi = 0;
   };
+  /// More than there are functions; who counts alike on all ranks must not do without memory.
+  static constexpr std::size_t most_functions = 64;
+
+  const std::int64_t mpis_turn_;
   Mutex mutex_;
   Plans plans_ VICINAL_GUARDED_BY(mutex_);  ///< none once the communicator is freed
   CommunicatorRecord record_ VICINAL_GUARDED_BY(mutex_);
   std::map<std::pair<const void*, const void*>, Site> sites_ VICINAL_GUARDED_BY(mutex_);
-  std::map<const void*, std::int64_t> numbers_ VICINAL_GUARDED_BY(mutex_);
+  std::array<std::pair<const void*, std::int64_t>, most_functions> numbers_
+      VICINAL_GUARDED_BY(mutex_){};
 };
 
 /// Notes calls while it lives.

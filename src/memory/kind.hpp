@@ -178,6 +178,33 @@ class Admission {
   std::byte* memory_ = nullptr;
 };
 
+/// Memory that another process has allocated, open as long as this lives.
+class Opened {
+ public:
+  Opened() = default;
+  Opened(MemoryKind& kind, const MemoryTicket& ticket)
+      : kind_(&kind), ticket_(ticket), memory_(kind.open_shared(ticket)) {}
+  Opened(Opened&& other) noexcept { *this = std::move(other); }
+  Opened& operator=(Opened&& other) noexcept {
+    std::swap(kind_, other.kind_);
+    std::swap(ticket_, other.ticket_);
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~Opened() {
+    if (memory_ != nullptr) kind_->close_shared(memory_);
+  }
+  explicit operator bool() const { return memory_ != nullptr; }
+  [[nodiscard]] MemoryKind* kind() const { return kind_; }
+  [[nodiscard]] const MemoryTicket& ticket() const { return ticket_; }
+  [[nodiscard]] std::byte* memory() const { return memory_; }
+
+ private:
+  MemoryKind* kind_ = nullptr;
+  MemoryTicket ticket_{};
+  std::byte* memory_ = nullptr;
+};
+
 /// The kind of memory that an address lies in: the first of the table that holds it, else the host's. Null lies
 /// in the host's.
 [[nodiscard]] MemoryKind& kind_of(const void* address);

@@ -122,7 +122,7 @@ int close_all(MPI_Comm, int, void*, void*) {
   std::vector<Communicator*> live;
   {
     const Lock lock(registry().mutex);
-    live = registry().live;
+    live.swap(registry().live);
   }
   Window::free_all();
   for (Communicator* communicator : live) communicator->close();

@@ -40,12 +40,12 @@ class FaultElsewhere : public Error {
 inline void give_notice(Communicator& communicator, ConversationKey key, int origin,
                         const std::set<int>& ranks) noexcept {
   communicator.keep_for_good();
-  try {
-    for (const int rank : ranks) {
+  for (const int rank : ranks) {
+    try {
       communicator.mailbox().post({key.graph, key.sequence, 0}, notice, {rank, {origin}}, true);
+    } catch (const std::exception&) {
+      // The others tell of it, too.
     }
-  } catch (const std::exception&) {
-    return;
   }
 }
 

@@ -1,6 +1,7 @@
 // Starting, testing and giving up the messages of one call.
 #include "mpi/messages.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "mpi/collectives.hpp"
@@ -14,6 +15,12 @@ namespace {
 
 constexpr std::size_t longest_stray = std::size_t{1} << 36;
 
+/// For one more: what MPI has been given must be kept.
+template <class Item>
+void make_room(std::vector<Item>& list) {
+  if (list.size() == list.capacity()) list.reserve(std::max<std::size_t>(8, 2 * list.size()));
+}
+
 }  // namespace
 
 MessageBatch::~MessageBatch() { abandon(); }
@@ -23,6 +30,8 @@ void MessageBatch::receive(void* buffer, std::int64_t count, MPI_Datatype type, 
   require(expected_.size() == requests_.size(), Fault::internal,
           "a receive was added to messages after a send");
   const TypeSpan span(count, type);
+  make_room_for_message();
+  make_room(expected_);
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Irecv(buffer, span.count(), span.type(), peer, tag, communicator_, &request),
         "MPI_Irecv");
@@ -33,11 +42,18 @@ void MessageBatch::receive(void* buffer, std::int64_t count, MPI_Datatype type, 
 void MessageBatch::send(const void* buffer, std::int64_t count, MPI_Datatype type, int peer,
                         int tag) {
   const TypeSpan span(count, type);
+  make_room_for_message();
+  make_room(receivers_);
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Isend(buffer, span.count(), span.type(), peer, tag, communicator_, &request),
         "MPI_Isend");
   requests_.push_back(request);
   receivers_.push_back(peer);
+}
+
+void MessageBatch::make_room_for_message() {
+  make_room(requests_);
+  if (statuses_.size() == requests_.size()) statuses_.emplace_back();
 }
 
 MessageBatch::Due MessageBatch::due() const {
@@ -58,7 +74,6 @@ MessageBatch::Due MessageBatch::due() const {
 
 bool MessageBatch::test() {
   if (requests_.empty()) return true;
-  statuses_.resize(requests_.size());
   int done = 0;
   const int code =
       MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, statuses_.data());

@@ -50,15 +50,16 @@ class MessageBatch {
     int peer;
     std::int64_t bytes;
   };
+  void make_room_for_message();
   void verify_lengths() const;
   void note_failures(int code);
 
   MPI_Comm communicator_;
   std::vector<MPI_Request> requests_;  ///< receives first
-  std::vector<MPI_Status> statuses_;
-  std::vector<Expected> expected_;  ///< by receive
-  std::vector<int> receivers_;      ///< by send
-  std::string too_long_;            ///< what to say of a message that was; empty where none was
+  std::vector<MPI_Status> statuses_;   ///< at least one for each
+  std::vector<Expected> expected_;     ///< by receive
+  std::vector<int> receivers_;         ///< by send
+  std::string too_long_;               ///< what to say of a message that was; empty where none was
 };
 
 /// A message whose length this rank cannot know, taken in and thrown away. Nobody else may receive with its

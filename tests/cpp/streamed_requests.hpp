@@ -35,6 +35,14 @@ struct Persistent {
                                  &halo));
     SUCCEEDS(vicinal_halo_init(halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
   }
+  Persistent(const Persistent&) = delete;
+  Persistent& operator=(const Persistent&) = delete;
+  /// What may have been lent stays until all have freed the exchange.
+  ~Persistent() {
+    request.free();
+    halo.free();
+    MPI_Barrier(comm);
+  }
   [[nodiscard]] bool has(std::int64_t value) const {
     return rank == 0 || later.values() == repeated(4, value);
   }

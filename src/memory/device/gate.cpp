@@ -128,9 +128,13 @@ void Gate::ask_from(std::uintptr_t stream) {
           "a request was to become part of a graph while a stream waited for an execution of it; "
           "wait for that first");
   std::uint32_t value = 1;
+  bool has_become_captured = false;
   {
     const Lock lock(mutex_);
-    if (in_graph && !captured_) become_captured();
+    if (in_graph && !captured_) {
+      become_captured();
+      has_become_captured = true;
+    }
     if (!captured_) value = ++asks_;
     note_state();
   }
@@ -140,10 +144,22 @@ void Gate::ask_from(std::uintptr_t stream) {
                           value, 0U);
   } catch (...) {
     const Lock lock(mutex_);
-    if (!captured_) --asks_;
+    if (has_become_captured) {
+      leave_graph();
+    } else if (!captured_) {
+      --asks_;
+    }
     note_state();
     throw;
   }
+}
+
+/// Of which it has become no part.
+void Gate::leave_graph() {
+  asked().store(asks_);
+  opened().store(openings_);
+  captured_ = false;
+  --captured;
 }
 
 bool Gate::was_asked() {

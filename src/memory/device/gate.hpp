@@ -47,6 +47,7 @@ class Gate final : public StreamGate {
   [[nodiscard]] bool reserve(const void* stream, std::uint32_t number);
   /// Of the last reservation.
   void take_back() noexcept;
+  void leave_graph() VICINAL_REQUIRES(mutex_);
   void become_captured() VICINAL_REQUIRES(mutex_);
   void note_state() VICINAL_REQUIRES(mutex_);
   [[nodiscard]] bool is_passed() const;

@@ -193,15 +193,17 @@ void Job::drop() noexcept {
   next_ = steps_.size();
   landings_.clear();
   leave_batch();
-  if (!under_way_) return;
-  try {
-    const Device::Current current(device_);
-    if (!event_is_set_ || asks_stream_ ||
-        device_.driver().calls.await_event.function(event_) != success) {
-      device_.settle(stream_);
+  // One failure may be of something else; of a device that cannot be used any more nothing can be awaited.
+  for (int tries = 0; under_way_ && tries < 2; ++tries) {
+    try {
+      const Device::Current current(device_);
+      if (!event_is_set_ || asks_stream_ ||
+          device_.driver().calls.await_event.function(event_) != success) {
+        device_.settle(stream_);
+      }
+      under_way_ = false;
+    } catch (const std::exception&) {
     }
-  } catch (const std::exception&) {
-    // Of a device that cannot be used any more nothing can be awaited.
   }
   under_way_ = false;
   event_is_set_ = false;

@@ -30,6 +30,13 @@ struct Given {
                                  static_cast<std::int64_t>(needed.size()), needed.data(), hints,
                                  &halo));
   }
+  Given(const Given&) = delete;
+  Given& operator=(const Given&) = delete;
+  /// What may have been lent stays until all have freed the exchange.
+  ~Given() {
+    halo.free();
+    MPI_Barrier(comm);
+  }
   [[nodiscard]] vicinal_request start() {
     vicinal_request request = nullptr;
     SUCCEEDS(vicinal_halo_start(halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
