@@ -124,6 +124,39 @@ TEST(mpi_waits_for_streams_that_are_followed) {
         "does not lie in the memory of a GPU");
 }
 
+TEST(a_device_that_fails_while_mpi_waits_for_streams_costs_one_exchange) {
+  const Variable direct("VICINAL_DEVICE_WAY", "direct");
+  const DriverDouble gpu;
+  gpu.set("open_to_mpi", 1);
+  const Duplicate comm;
+  const Mesh mesh(comm, "direct", "messages");
+  const auto owned = arrays_of(gpu.memory())(numbers(3, mesh.rank * 3));
+  auto into = arrays_of(gpu.memory())(repeated(mesh.ghosts(), untouched));
+  UsersStream users(gpu);
+  const auto exchange = [&] {
+    vicinal_request request = nullptr;
+    const bool begun = vicinal_halo_start(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T,
+                                          &request) == MPI_SUCCESS;
+    return begun && vicinal_wait(&request) == MPI_SUCCESS;
+  };
+  CHECK(exchange());
+  int faults = 0;
+  for (int n = 1; n <= 6; ++n) {
+    {
+      const Forgiving forgiving;
+      SUCCEEDS(vicinal_follow_stream(owned.data(), users.stream()));
+      if (mesh.rank == 0) gpu.set("fail_in", n);
+      if (!exchange() && mesh.rank == 0) ++faults;
+      gpu.set("fail_in", 0);
+    }
+    into.fill(repeated(mesh.ghosts(), untouched));
+    for (int place = 0; place < 4; ++place) CHECK(exchange());
+    CHECK(into.values() == mesh.needed);
+  }
+  CHECK(mesh.rank != 0 || faults > 0);
+  CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
 TEST(mpi_is_not_given_device_memory_that_it_does_not_take) {
   // None of these MPIs knows a GPU, and the processor does not reach its memory: nothing is tried.
   const Variable direct("VICINAL_DEVICE_WAY", "direct");

@@ -173,6 +173,33 @@ TEST(a_graph_takes_only_what_it_can_execute) {
   });
 }
 
+TEST(a_beginning_that_fails_is_no_part_of_a_graph) {
+  with_streams([](const DriverDouble& gpu) {
+    for (int n = 1; n <= 8; ++n) {
+      Persistent given(gpu, "direct");
+      UsersStream users(gpu);
+      users.begin_capture();
+      int failed = 0;
+      {
+        const Forgiving forgiving;
+        gpu.set("fail_in", n);
+        failed = vicinal_start_on_stream(&given.request, users.stream()) != MPI_SUCCESS ? 1 : 0;
+        gpu.set("fail_in", 0);
+      }
+      users.destroy(users.end_capture());
+      MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MIN, given.comm);
+      if (failed == 0) continue;
+      for (int round = 0; round < 2; ++round) {
+        SUCCEEDS(vicinal_start_on_stream(&given.request, users.stream()));
+        SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
+        if (given.rank != 0) users.copy(given.later, given.into);
+        users.await();
+        CHECK(given.rank == 0 || given.later.values() == numbers(4, 0));
+      }
+    }
+  });
+}
+
 TEST(a_graph_takes_no_end_without_its_beginning) {
   with_streams([](const DriverDouble& gpu) {
     const Variable after("VICINAL_STREAM_AFTER", "2");
