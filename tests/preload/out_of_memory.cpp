@@ -124,6 +124,34 @@ void make_first_without_objects(int object) {
   MPI_Comm_free(&made);
 }
 
+/// Calls again and again while a rank, each in turn, has no memory for one of the objects that the call takes; until it has for all
+/// of them. All come to its end, well or not, and the next is right.
+void call_without_objects(MPI_Comm comm, int nonblocking) {
+  Exchange it = make_exchange();
+  for (int object = 1, spared = 0; spared < ranks; ++object) {
+    const int poor = object % ranks;
+    fill(&it, object);
+    MPI_Request request = MPI_REQUEST_NULL;
+    failing = rank == poor ? object : 0;
+    int code = nonblocking ? MPI_Ineighbor_alltoallv(SENT(it), GOT(it), comm, &request)
+                           : MPI_Neighbor_alltoallv(SENT(it), GOT(it), comm);
+    if (nonblocking && code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    int was_wanted = failing == 0;
+    failing = 0;
+    if (code == MPI_SUCCESS) {
+      check_exchange(&it, object);
+    } else {
+      int kind = 0;
+      MPI_Error_class(code, &kind);
+      CHECK(kind == (rank == poor ? MPI_ERR_NO_MEM : MPI_ERR_OTHER));
+    }
+    MPI_Bcast(&was_wanted, 1, MPI_INT, poor, MPI_COMM_WORLD);
+    spared = was_wanted ? 0 : spared + 1;
+    exchange_on(comm, 1);
+  }
+  free_exchange(&it);
+}
+
 }  // namespace
 
 void* operator new(std::size_t bytes) {
@@ -161,6 +189,15 @@ int main(int argc, char** argv) {
   begin_program(&argc, &argv);
   if (const char* const object = getenv("FIRST_OBJECT")) {
     make_first_without_objects(atoi(object));
+    return end_program();
+  }
+  if (getenv("IN_CALLS") != nullptr) {
+    MPI_Comm comm = all_with_all();
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    exchange_on(comm, 2);
+    call_without_objects(comm, 0);
+    call_without_objects(comm, 1);
+    MPI_Comm_free(&comm);
     return end_program();
   }
   // A communicator that is set up early, since there is a graph.
