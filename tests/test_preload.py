@@ -57,6 +57,13 @@ def test_the_first_objects_of_a_process_may_fail(mpi: str, first: int) -> None:
     assert "right" in result.output.splitlines()
 
 
+@pytest.mark.parametrize("strategy", ["direct", "aggregate"])
+def test_calls_may_have_no_memory_for_any_of_their_objects(mpi: str, strategy: str) -> None:
+    environment = preloaded(IN_CALLS="1", VICINAL_REGIONS="blocks:2", VICINAL_STRATEGY=strategy)
+    result = run_ranks(mpi, 4, [program("out_of_memory", mpi)], env=environment, timeout=120)
+    assert "right" in result.output.splitlines()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_standard_abi(name: str, tmp_path: Path) -> None:
     """MPICH's build of it calls nobody from inside its progress: a thread of the library's own brings things on."""
