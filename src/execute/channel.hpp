@@ -41,6 +41,10 @@ class Channel {
     bind(binding);
     bound_.await_streams();
   }
+  /// What others have lent is closed. While no execution is in flight.
+  void close_borrowed() noexcept {
+    for (FarSlot& slot : bound_.far_slots()) slot.close_borrowed();
+  }
   /// Nothing that other ranks own stays open, unless somebody drives the run. By any thread.
   void let_go() noexcept {
     const Lock lock(mutex_);

@@ -30,6 +30,10 @@ Execution::~Execution() {
   } catch (const std::exception&) {
     // Whoever let go of the execution without waiting does not want to hear of it.
   }
+  {
+    const Claim claim(*turns_);
+    turns_->close_borrowed();
+  }
   // The list of what is active shares the plan until it is next gone through.
   if (active_count() > 0) progress();
 }

@@ -268,6 +268,10 @@ class FarSlot {
   void forget();
   /// The same, and nothing of the owner's program stays open: now, or once no stream may wait for an exchange.
   void close() noexcept;
+  /// Nothing of the owner's program stays open, if anything was.
+  void close_borrowed() noexcept {
+    if (!borrowed_.empty()) close();
+  }
   /// Another one than the owner has filled is not meant any more.
   void forget_unless(std::int64_t area) {
     if (data_ != nullptr && place_ != area) forget();

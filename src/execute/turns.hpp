@@ -50,6 +50,10 @@ class Turns final : public Activity {
   /// Whether the owner's execution is over.
   [[nodiscard]] bool answered() const { return answered_; }
   [[nodiscard]] bool idle() const { return given_up_ || (!run_.in_flight() && queue_.empty()); }
+  /// An owner lets go of it: nothing that was lent stays open, unless more is to be executed.
+  void close_borrowed() noexcept {
+    if (idle()) channel_.close_borrowed();
+  }
   /// Whether others may depend on its being advanced.
   [[nodiscard]] bool wants_progress() const {
     return !idle() && (run_.relays() || run_.at_fault() || !queue_.empty());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/chores.hpp"
 #include "unreachable_exchanges.hpp"
 #include "users_stream.hpp"
 
@@ -37,9 +38,10 @@ class Lending {
   Lending(const Lending&) = delete;
   Lending& operator=(const Lending&) = delete;
   ~Lending() {
-    halo_.reset();
+    let_go();
     MPI_Barrier(comm_);
   }
+  void let_go() { halo_.reset(); }
 
   /// Memory of the program's that it gives back last of all.
   DeviceArray& keep(const std::vector<std::int64_t>& values) {
@@ -248,6 +250,26 @@ TEST(a_stream_waits_for_what_was_lent) {
       users.await();
       lending.check(round);
     }
+  });
+}
+
+TEST(what_was_lent_is_closed_when_the_exchange_is_freed) {
+  by_both_drivers([](const DriverDouble& gpu) {
+    // Before what an end that is left to a stream leaves to the end of MPI.
+    const auto over = std::make_shared<bool>(false);
+    for (int chore = 0; chore < 3; ++chore) mpi::leave_chore([over] { return *over; });
+    Lending lending(gpu);
+    DeviceArray& source = lending.keep(lending.given(0));
+    UsersStream users(gpu);
+    for (int round = 0; round < 4; ++round) {
+      vicinal_request request = lending.start(source.data());
+      SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
+      MPI_Barrier(MPI_COMM_WORLD);
+      users.await();
+    }
+    lending.let_go();
+    CHECK_EQUAL(gpu.get("opened_blocks"), 0);
+    *over = true;
   });
 }
 
