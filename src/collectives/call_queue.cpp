@@ -91,13 +91,13 @@ void CallQueue::take_turn(Graph& graph, bool blocking, NeighborArguments& argume
   auto& [call, refused] = entered;
   const Lock lock(mutex_);
   const Entry entry{entered_++, blocking};
-  prepare(graph, entry);
+  graph.begin_with_memory([&] { prepare(graph, entry); });
   try {
     if (!refused) call = make(graph, entry, &arguments);
   } catch (...) {
     refused = std::current_exception();
   }
-  if (refused) call = make(graph, entry, nullptr);
+  if (refused) mpi::with_memory([&] { call = make(graph, entry, nullptr); });
   Call::enter(call, blocking ? Call::Driver::caller : Call::Driver::everybody);
   if (refused && !call->over()) activate_to_the_end(call);
 }
@@ -227,10 +227,15 @@ void CountQueue::begin_review(Graph& graph) {
   if (planner.name == "direct") return;
   const mpi::ConversationKey key = graph.next_key();
   channels_ = settings.in_flight;
-  eras_.push_back(
-      {next_effective_,
-       Review::begin({graph.task({}, planner, options, std::nullopt, channels_), key,
-                      options.one_block, sizes_, eras_.empty() ? nullptr : eras_.back().review})});
+  const std::shared_ptr<Review> last = eras_.empty() ? nullptr : eras_.back().review;
+  eras_.push_back({next_effective_, nullptr});
+  try {
+    eras_.back().review = Review::begin({graph.task({}, planner, options, std::nullopt, channels_),
+                                         key, options.one_block, sizes_, last});
+  } catch (...) {
+    eras_.pop_back();
+    throw;
+  }
   sizes_.forget();
 }
 

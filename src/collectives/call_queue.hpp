@@ -56,7 +56,7 @@ class CallQueue {
   CallQueue(CallKind kind, const Graph& graph);
   /// Looks for what is wrong with arguments of this kind.
   virtual void check_kind(const NeighborArguments&) const {}
-  /// What is begun once for many calls, whatever the call's arguments are.
+  /// What is begun once for many calls, whatever the call's arguments are. Again where there was no memory for it.
   virtual void prepare(Graph& graph, Entry entry) = 0;
   /// The call that enters, from now on the last of its turn; without arguments that of a rank at fault. May throw where
   /// there are arguments; then there is none.

@@ -85,7 +85,7 @@ void CountedCall::go_straight() {
     make(std::move(data_));
   } catch (...) {
     refused_ = std::current_exception();
-    make(std::nullopt);
+    mpi::with_memory([&] { make(std::nullopt); });
   }
 }
 
@@ -193,6 +193,7 @@ void CountedCall::read_word(std::size_t edge) {
                         piece->type.handle, piece->bytes(), peer, tags_.departed);
       return;
     }
+    mpi::with_memory([this] { strays_.reserve(route_->sources.size()); });
     strays_.emplace_back(route_->communicator->handle(), peer, tags_.departed);
     if (piece != nullptr) {
       fail(Fault::count, "rank ", peer, " has sent more than ", plan_->in.capacities[edge],

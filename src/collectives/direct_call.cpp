@@ -127,6 +127,7 @@ void DirectCall::post_receive(std::size_t edge, int peer) {
   } catch (...) {
     if (!refused_) refused_ = std::current_exception();
   }
+  mpi::with_memory([this] { strays_.reserve(route_->sources.size()); });
   strays_.emplace_back(route_->communicator->handle(), peer, tag_);
 }
 

@@ -199,13 +199,21 @@ std::shared_ptr<Graph> Graph::complete(std::shared_ptr<mpi::Communicator> commun
 
 PlanningTask Graph::task(const Pattern& pattern, const Planner& planner, const PlanOptions& options,
                          std::optional<Error> fault, int channels) {
-  const mpi::ConversationKey key = next_key();
+  PlanningTask task{communicator_, {},      &planner, neighborhood_,
+                    pattern,       options, channels, std::move(fault)};
+  task.options.complete = complete_;
+  task.key = next_key();
+  return task;
+}
+
+/// Begins what the next key is for, of which the others hear where it could not be begun.
+template <class Begin>
+auto Graph::begin_or_tell(Begin begin) {
+  const mpi::ConversationKey key{id_, plans_ + 1};
   try {
-    PlanningTask task{communicator_, key,     &planner, neighborhood_,
-                      pattern,       options, channels, std::move(fault)};
-    task.options.complete = complete_;
-    return task;
+    return begin();
   } catch (...) {
+    plans_ = key.sequence;
     mpi::give_notice(*communicator_, key, communicator_->rank(), neighborhood_.dependents());
     throw;
   }
@@ -214,8 +222,8 @@ PlanningTask Graph::task(const Pattern& pattern, const Planner& planner, const P
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
                                         const PlanOptions& options, std::optional<Error> fault,
                                         int channels) {
-  const auto planning =
-      Planning::begin(task(pattern, planner, options, std::move(fault), channels));
+  const auto planning = begin_or_tell(
+      [&] { return Planning::begin(task(pattern, planner, options, std::move(fault), channels)); });
   planning->wait();
   return planning->plan();
 }
@@ -242,9 +250,12 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
                               std::optional<Error> fault, Named named, int channels) {
   if (may_relay(settings)) {
     const Planner& taken = planner(settings, options, named);
-    PlanningTask wanted = task(pattern, taken, options, std::move(fault), channels);
-    if (has_choice(wanted)) return choose_plan(wanted);
-    const auto planning = Planning::begin(std::move(wanted));
+    std::optional<PlanningTask> wanted;
+    const auto planning = begin_or_tell([&] {
+      wanted = task(pattern, taken, options, std::move(fault), channels);
+      return has_choice(*wanted) ? nullptr : Planning::begin(std::move(*wanted));
+    });
+    if (!planning) return choose_plan(*wanted);
     planning->wait();
     return {planning->plan()};
   }

@@ -116,6 +116,15 @@ class Graph {
                     std::optional<Error> fault, int channels);
   /// For a conversation of the ranks of a component; all ask for it at the same point.
   mpi::ConversationKey next_key() { return {id_, ++plans_}; }
+  /// Begins something on which others count, with keys as next_key() has them: again, with the same ones, until there is memory
+  /// for it.
+  template <class Begin>
+  void begin_with_memory(Begin begin) {
+    mpi::with_memory([&, before = plans_] {
+      plans_ = before;
+      begin();
+    });
+  }
 
   /// The planner for what the options ask for: the one that settings name, vicinal_allgather where every rank's
   /// one block goes to all ranks, else vicinal_strategy. Where that one was named for more than this, and cannot
@@ -190,6 +199,9 @@ class Graph {
   Ends destinations_;
   std::shared_ptr<mpi::Communicator> communicator_;
   std::int64_t id_ = 0;
+  template <class Begin>
+  auto begin_or_tell(Begin begin);
+
   std::int64_t plans_ = 0;
   Neighborhood neighborhood_;
   std::shared_ptr<const GraphTags> tags_;

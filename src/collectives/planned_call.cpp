@@ -15,8 +15,10 @@ PlannedCall::PlannedCall(std::shared_ptr<mpi::Communicator> communicator,
 void PlannedCall::begin() {
   if (!turn_->execution) {
     try {
-      turn_->execution =
-          std::make_unique<Execution>(turn_->planning->plan(), false, turn_->channel);
+      mpi::with_memory([this] {
+        turn_->execution =
+            std::make_unique<Execution>(turn_->planning->plan(), false, turn_->channel);
+      });
     } catch (const Error& error) {
       fail(error.fault(), "the plan for calls of this kind could not be made (", error.what(),
            "); make persistent requests, or call on another graph or, for an allgather, on a "

@@ -12,8 +12,8 @@
 
 namespace vicinal {
 
-Execution::Execution(const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel) try
-    : turns_(Turns::of(plan, reverse, channel)) {
+Execution::Execution(const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel) try {
+  mpi::with_memory([&] { turns_ = Turns::of(plan, reverse, channel); });
 } catch (...) {
   // All have agreed on the plan, and count on this rank.
   abandon_plan(plan, plan->communicator().rank());

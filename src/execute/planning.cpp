@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <ostream>
-#include <set>
 #include <utility>
 
 #include "cost/device_way.hpp"
@@ -18,16 +17,7 @@
 namespace vicinal {
 
 std::shared_ptr<Planning> Planning::begin(PlanningTask task) {
-  const std::shared_ptr<mpi::Communicator> communicator = task.communicator;
-  const mpi::ConversationKey key = task.key;
-  const std::set<int> dependents = task.neighborhood.dependents();
-  std::shared_ptr<Planning> planning;
-  try {
-    planning = std::make_shared<Planning>(std::move(task));
-  } catch (...) {
-    mpi::give_notice(*communicator, key, communicator->rank(), dependents);
-    throw;
-  }
+  auto planning = std::make_shared<Planning>(std::move(task));
   planning->enter_dump();
   const Claim claim(*planning);
   if (!planning->advance()) activate(planning);

@@ -32,7 +32,7 @@ struct PlanningTask {
 
 class Planning final : public Activity {
  public:
-  /// Begins: hands out the first letters. Never waits.
+  /// Begins: hands out the first letters. Never waits, and throws nothing once it has done so.
   static std::shared_ptr<Planning> begin(PlanningTask task);
   explicit Planning(PlanningTask task);
   Planning(const Planning&) = delete;

@@ -13,6 +13,7 @@ void Run::follow_graph() {
   const std::size_t nodes = graph.nodes.size();
   for (std::vector<int>* list : {&remaining_, &ready_, &pending_, &failed_by_})
     list->reserve(nodes);
+  strays_.reserve(graph.messages.size());
   completed_.resize(static_cast<std::size_t>(graph.linked));
   remaining_.resize(nodes);
   failed_by_.assign(nodes, 0);

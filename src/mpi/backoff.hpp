@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstdint>
 #include <iosfwd>
+#include <new>
 
 namespace vicinal::mpi {
 
@@ -147,6 +148,25 @@ void poll_until(Done&& done, Reason reason = "the other ranks of its communicato
     progress_hook();
     wait.pause();
   }
+}
+
+/// Does a step that takes memory, and on which others count: again until there is some. What it throws otherwise goes on.
+template <class Step>
+void with_memory(Step step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    // Then below.
+  }
+  const auto is_done = [&] {
+    try {
+      step();
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  };
+  poll_until(is_done, "memory for its part in what others wait for; this process has none left");
 }
 
 }  // namespace vicinal::mpi
