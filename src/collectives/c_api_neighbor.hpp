@@ -39,14 +39,21 @@ std::unique_ptr<Request> begin(const std::shared_ptr<Graph>& graph, Read read) {
   return begin_neighbor_call(graph, std::move(arguments), std::move(fault));
 }
 
-/// Plans what `read` fills in, with `settings` unless they could not be read.
-template <class Read>
-Request* plan(const std::shared_ptr<Graph>& graph, const Settings& settings,
-              const std::optional<Error>& unreadable, Read read) {
+/// Plans what `read` fills in, with the settings that `read_settings` returns.
+template <class ReadSettings, class Read>
+std::unique_ptr<Request> plan(const std::shared_ptr<Graph>& graph, ReadSettings read_settings,
+                              Read read) {
+  std::unique_ptr<PersistentRequest> request;
+  std::optional<Settings> settings;
+  const auto unreadable = fault_of([&] {
+    request = std::make_unique<PersistentRequest>(graph);
+    settings = read_settings();
+  });
   if (unreadable) graph->refuse_plan(*unreadable);
   NeighborArguments arguments;
   auto fault = fault_of([&] { read(*graph, arguments); });
-  return new PersistentRequest(graph, std::move(arguments), settings, std::move(fault));
+  request->plan(std::move(arguments), std::move(*settings), std::move(fault));
+  return request;
 }
 
 // A call is on a graph of the user's, or on the complete one of a communicator.
@@ -72,18 +79,18 @@ template <class On, class Read>
 int persistent(On on, MPI_Info info, vicinal_request* request, Read read) noexcept {
   return guarded(error_communicator_of(on), [&] {
     const auto graph = graph_of(on);
-    Settings settings = graph->settings();
-    const auto unreadable = fault_of([&] {
-      if (info == MPI_INFO_NULL) return;
-      settings = read_settings(info);
+    const auto settings_of_call = [&] {
+      if (info == MPI_INFO_NULL) return graph->settings();
+      Settings settings = read_settings(info);
       if constexpr (std::same_as<On, MPI_Comm>) {
         require(settings.regions == graph->settings().regions, Fault::info, "vicinal_regions is '",
                 settings.regions,
                 "' for a collective over a communicator, whose regions it cannot change; call "
                 "vicinal_set_regions, or create a complete graph with these regions");
       }
-    });
-    *request = handle(plan(graph, settings, unreadable, into(request, read)));
+      return settings;
+    };
+    *request = handle(plan(graph, settings_of_call, into(request, read)).release());
   });
 }
 

@@ -27,7 +27,7 @@ class ExecutionRequest : public Request, private StreamedOwner {
   using Request::Request;
   /// For the end of a constructor: what is to be executed, and where.
   void execute(const Chosen& chosen, bool reverse, int channel) {
-    executions_.emplace(chosen, reverse, channel);
+    mpi::with_memory([&] { executions_.emplace(chosen, reverse, channel); });
   }
   /// In the place of a start that cannot be made.
   void start_at_fault();

@@ -249,9 +249,9 @@ void Graph::refuse_plan(const Error& fault) {
 Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, PlanOptions options,
                               std::optional<Error> fault, Named named, int channels) {
   if (may_relay(settings)) {
-    const Planner& taken = planner(settings, options, named);
     std::optional<PlanningTask> wanted;
     const auto planning = begin_or_tell([&] {
+      const Planner& taken = planner(settings, options, named);
       wanted = task(pattern, taken, options, std::move(fault), channels);
       return has_choice(*wanted) ? nullptr : Planning::begin(std::move(*wanted));
     });

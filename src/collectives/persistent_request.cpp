@@ -93,11 +93,13 @@ void divide(Pattern& pattern, const Partitions& partitions) {
 
 }  // namespace
 
-PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArguments arguments,
-                                     const Settings& settings, std::optional<Error> fault)
+PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph)
     : ExecutionRequest(graph->shared_communicator(), Ownership::persistent),
-      graph_(std::move(graph)) {
-  PlanOptions options = settings.options;
+      graph_(std::move(graph)) {}
+
+void PersistentRequest::plan(NeighborArguments arguments, Settings settings,
+                             std::optional<Error> fault) {
+  PlanOptions options = std::move(settings.options);
   options.element_bytes = 1;
   options.unit = "bytes";
   options.one_block = arguments.send.one_block;
@@ -130,7 +132,8 @@ PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph, NeighborArgum
   }
   const bool graphs_own = settings.strategy == graph_->settings().strategy;
   const Named named = graphs_own ? Named::for_all : Named::for_this;
-  execute(graph_->plan_persistent(pattern, settings, options, std::move(fault), named), false, 0);
+  execute(graph_->plan_persistent(pattern, settings, std::move(options), std::move(fault), named),
+          false, 0);
 }
 
 void PersistentRequest::start() {

@@ -17,11 +17,12 @@ namespace vicinal {
 
 class PersistentRequest final : public ExecutionRequest {
  public:
+  /// To be planned before anything else.
+  explicit PersistentRequest(std::shared_ptr<Graph> graph);
   /// Collective over the ranks of the graph that have neighbours. Buffers stay the user's, and stay
   /// in place. `fault`: what the caller already knows to be wrong with the arguments. Throws on the
   /// rank at fault and on those that communicate with it.
-  PersistentRequest(std::shared_ptr<Graph> graph, NeighborArguments arguments,
-                    const Settings& settings, std::optional<Error> fault = std::nullopt);
+  void plan(NeighborArguments arguments, Settings settings, std::optional<Error> fault);
 
   PersistentRequest(const PersistentRequest&) = delete;
   PersistentRequest& operator=(const PersistentRequest&) = delete;

@@ -159,13 +159,12 @@ struct AllGather
     const Noted noted(gathered->ledger(), reinterpret_cast<const void*>(&AllGather::persistent),
                       __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
-      Settings settings = loops->graph()->settings();
-      const auto unreadable = c_api::fault_of([&] {
-        if (info != MPI_INFO_NULL) settings = read_settings(info);
-      });
-      *request = token_for_executions(gathered->errors(), std::unique_ptr<Request>(c_api::plan(
-                                                              loops->graph(), settings, unreadable,
-                                                              Reader::read(arguments...))));
+      const auto settings_of_call = [&] {
+        return info != MPI_INFO_NULL ? read_settings(info) : loops->graph()->settings();
+      };
+      *request = token_for_executions(
+          gathered->errors(),
+          c_api::plan(loops->graph(), settings_of_call, Reader::read(arguments...)));
     });
   }
 

@@ -56,15 +56,14 @@ struct Collective
                       __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
       const Graph& graph = *served->graph();
-      Settings settings = graph.settings();
-      const auto unreadable = c_api::fault_of([&] {
-        if (info == MPI_INFO_NULL) return;
-        settings = read_settings(info);
+      const auto settings_of_call = [&] {
+        if (info == MPI_INFO_NULL) return graph.settings();
+        Settings settings = read_settings(info);
         settings.options.strict_progress |= graph.settings().options.strict_progress;
-      });
+        return settings;
+      };
       *request = token_for_executions(
-          served->errors(), std::unique_ptr<Request>(c_api::plan(served->graph(), settings,
-                                                                 unreadable, read(arguments...))));
+          served->errors(), c_api::plan(served->graph(), settings_of_call, read(arguments...)));
     });
   }
 

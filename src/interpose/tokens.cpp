@@ -119,17 +119,23 @@ MPI_Comm Token::error_communicator() const {
 
 MPI_Request token_for_call(std::shared_ptr<const ErrorHandling> errors,
                            std::unique_ptr<Request> request) {
-  auto token = std::make_shared<CallToken>(std::move(errors), std::move(request), true);
-  const MPI_Request handle = token->handle();
-  remember(handle, token);
+  // What has begun is not waited for here.
+  std::shared_ptr<CallToken> token;
+  mpi::with_memory(
+      [&] { token = std::make_shared<CallToken>(std::move(errors), std::move(request), true); });
+  mpi::with_memory([&] { remember(token->handle(), token); });
   activate(token);
-  return handle;
+  return token->handle();
 }
 
 MPI_Request token_for_executions(std::shared_ptr<const ErrorHandling> errors,
                                  std::unique_ptr<Request> request) {
-  auto token = std::make_shared<ExecutionToken>(std::move(errors), std::move(request), false);
-  remember(token->handle(), token);
+  // The others have theirs, and count on this rank.
+  std::shared_ptr<ExecutionToken> token;
+  mpi::with_memory([&] {
+    token = std::make_shared<ExecutionToken>(std::move(errors), std::move(request), false);
+  });
+  mpi::with_memory([&] { remember(token->handle(), token); });
   return token->handle();
 }
 

@@ -124,26 +124,51 @@ void make_first_without_objects(int object) {
   MPI_Comm_free(&made);
 }
 
-/// Calls again and again while a rank, each in turn, has no memory for one of the objects that the call takes; until it has for all
+enum Form { counts, counts_later, blocks, blocks_later, persistent, forms };
+
+/// An exchange from its beginning to its end.
+int exchange_by(Form form, Exchange* it, MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int code = MPI_SUCCESS;
+  switch (form) {
+    case counts: return MPI_Neighbor_alltoallv(SENT((*it)), GOT((*it)), comm);
+    case blocks: return MPI_Neighbor_alltoall(it->source, 7, MPI_INT, it->target, 7, MPI_INT, comm);
+    case counts_later:
+      code = MPI_Ineighbor_alltoallv(SENT((*it)), GOT((*it)), comm, &request);
+      break;
+    case blocks_later:
+      code = MPI_Ineighbor_alltoall(it->source, 7, MPI_INT, it->target, 7, MPI_INT, comm, &request);
+      break;
+    default:
+      code = MPI_Neighbor_alltoallv_init(SENT((*it)), GOT((*it)), comm, MPI_INFO_NULL, &request);
+      if (code == MPI_SUCCESS) code = MPI_Start(&request);
+  }
+  if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  return code;
+}
+
+/// Exchanges again and again while a rank, each in turn, has no memory for one of the objects that it takes; until it has for all
 /// of them. All come to its end, well or not, and the next is right.
-void call_without_objects(MPI_Comm comm, int nonblocking) {
+void exchange_without_objects(MPI_Comm comm, Form form) {
   Exchange it = make_exchange();
   for (int object = 1, spared = 0; spared < ranks; ++object) {
     const int poor = object % ranks;
     fill(&it, object);
-    MPI_Request request = MPI_REQUEST_NULL;
     failing = rank == poor ? object : 0;
-    int code = nonblocking ? MPI_Ineighbor_alltoallv(SENT(it), GOT(it), comm, &request)
-                           : MPI_Neighbor_alltoallv(SENT(it), GOT(it), comm);
-    if (nonblocking && code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const int code = exchange_by(form, &it, comm);
     int was_wanted = failing == 0;
     failing = 0;
-    if (code == MPI_SUCCESS) {
-      check_exchange(&it, object);
-    } else {
+    if (code != MPI_SUCCESS) {
       int kind = 0;
       MPI_Error_class(code, &kind);
       CHECK(kind == (rank == poor ? MPI_ERR_NO_MEM : MPI_ERR_OTHER));
+    } else if (form == blocks || form == blocks_later) {
+      for (int k = 0; k < 7 * it.degree; ++k) {
+        CHECK(it.target[k] == value_of((rank + k / 7 + 1) % ranks, rank, k % 7, object));
+      }
+    } else {
+      check_exchange(&it, object);
     }
     MPI_Bcast(&was_wanted, 1, MPI_INT, poor, MPI_COMM_WORLD);
     spared = was_wanted ? 0 : spared + 1;
@@ -194,9 +219,9 @@ int main(int argc, char** argv) {
   if (getenv("IN_CALLS") != nullptr) {
     MPI_Comm comm = all_with_all();
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // of requests
     exchange_on(comm, 2);
-    call_without_objects(comm, 0);
-    call_without_objects(comm, 1);
+    for (int form = 0; form < forms; ++form) exchange_without_objects(comm, Form(form));
     MPI_Comm_free(&comm);
     return end_program();
   }
