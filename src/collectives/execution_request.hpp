@@ -10,6 +10,7 @@
 #include "choose/executions.hpp"
 #include "collectives/request.hpp"
 #include "collectives/streamed_executions.hpp"
+#include "mpi/backoff.hpp"
 
 namespace vicinal {
 

@@ -45,7 +45,6 @@ void take_out(MPI_Request request, const Token* token) {
 
 class CallToken final : public Token {
  public:
-  using Token::Token;
   [[nodiscard]] MPI_Request handle() const { return token_.handle(); }
   [[nodiscard]] bool is_persistent() const override { return false; }
 
@@ -62,7 +61,6 @@ class CallToken final : public Token {
 
 class ExecutionToken final : public Token {
  public:
-  using Token::Token;
   [[nodiscard]] MPI_Request handle() const { return token_.handle(); }
   [[nodiscard]] bool is_persistent() const override { return true; }
 
@@ -117,25 +115,33 @@ MPI_Comm Token::error_communicator() const {
   return user != MPI_COMM_NULL ? user : request_->error_communicator();
 }
 
+namespace {
+
+/// The others have theirs, and count on this rank.
+template <class OfKind>
+std::shared_ptr<OfKind> remembered_token() {
+  std::shared_ptr<OfKind> token;
+  mpi::with_memory([&] {
+    token = std::make_shared<OfKind>();
+    remember(token->handle(), token);
+  });
+  return token;
+}
+
+}  // namespace
+
 MPI_Request token_for_call(std::shared_ptr<const ErrorHandling> errors,
                            std::unique_ptr<Request> request) {
-  // What has begun is not waited for here.
-  std::shared_ptr<CallToken> token;
-  mpi::with_memory(
-      [&] { token = std::make_shared<CallToken>(std::move(errors), std::move(request), true); });
-  mpi::with_memory([&] { remember(token->handle(), token); });
+  const auto token = remembered_token<CallToken>();
+  token->stand_for(std::move(request), std::move(errors), true);
   activate(token);
   return token->handle();
 }
 
 MPI_Request token_for_executions(std::shared_ptr<const ErrorHandling> errors,
                                  std::unique_ptr<Request> request) {
-  // The others have theirs, and count on this rank.
-  std::shared_ptr<ExecutionToken> token;
-  mpi::with_memory([&] {
-    token = std::make_shared<ExecutionToken>(std::move(errors), std::move(request), false);
-  });
-  mpi::with_memory([&] { remember(token->handle(), token); });
+  const auto token = remembered_token<ExecutionToken>();
+  token->stand_for(std::move(request), std::move(errors), false);
   return token->handle();
 }
 

@@ -15,14 +15,18 @@ namespace vicinal::interpose {
 
 class Token : public Activity, public std::enable_shared_from_this<Token> {
  public:
-  /// `under_way`: whether what it stands for has begun.
-  Token(std::shared_ptr<const ErrorHandling> errors, std::unique_ptr<Request> request,
-        bool under_way)
-      : request_(std::move(request)), errors_(std::move(errors)), under_way_(under_way) {}
+  Token() = default;
   Token(const Token&) = delete;
   Token& operator=(const Token&) = delete;
   ~Token() override = default;
 
+  /// From now on it stands for the request. `under_way`: whether that has begun.
+  void stand_for(std::unique_ptr<Request> request, std::shared_ptr<const ErrorHandling> errors,
+                 bool under_way) noexcept {
+    request_ = std::move(request);
+    errors_ = std::move(errors);
+    under_way_ = under_way;
+  }
   bool advance() noexcept final;
   void describe(std::ostream& out) const final;
   /// Waits until MPI's request is complete. An inactive one is.
