@@ -43,7 +43,7 @@ class Token : public Activity, public std::enable_shared_from_this<Token> {
 
   std::unique_ptr<Request> request_;
   std::shared_ptr<const ErrorHandling> errors_;
-  bool under_way_;  ///< MPI's request is not complete; with the claim held
+  bool under_way_ = false;  ///< MPI's request is not complete; with the claim held
 };
 
 /// MPI's request for a call that has begun.
