@@ -297,7 +297,7 @@ CallQueue& Graph::calls(CallKind kind) {
   if (CallQueue* const queue = ready.load(std::memory_order_acquire)) return *queue;
   const Lock lock(mutex_);
   auto& queue = made_[static_cast<std::size_t>(kind)];
-  if (!queue) queue = CallQueue::of(kind, *this);
+  if (!queue) mpi::with_memory([&] { queue = CallQueue::of(kind, *this); });
   ready.store(queue.get(), std::memory_order_release);
   return *queue;
 }

@@ -3,6 +3,7 @@
 
 #include "collectives/call.hpp"
 #include "collectives/call_queue.hpp"
+#include "mpi/backoff.hpp"
 
 namespace vicinal {
 
@@ -38,7 +39,10 @@ void complete_neighbor_call(Graph& graph, NeighborArguments arguments, std::opti
 std::unique_ptr<Request> request_of(const std::shared_ptr<Graph>& graph,
                                     CallQueue::Entered entered) {
   if (entered.refused) std::rethrow_exception(entered.refused);
-  return std::make_unique<CallRequest>(graph, std::move(entered.call));
+  std::unique_ptr<Request> request;
+  mpi::with_memory(
+      [&] { request = std::make_unique<CallRequest>(graph, std::move(entered.call)); });
+  return request;
 }
 
 void finish(const CallQueue::Entered& entered) {

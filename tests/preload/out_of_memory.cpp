@@ -149,11 +149,15 @@ int exchange_by(Form form, Exchange* it, MPI_Comm comm) {
 }
 
 /// Exchanges again and again while a rank, each in turn, has no memory for one of the objects that it takes; until it has for all
-/// of them. All come to its end, well or not, and the next is right.
-void exchange_without_objects(MPI_Comm comm, Form form) {
+/// of them. All come to its end, well or not, and the next is right. Each on a communicator of its own, on which calls with counts
+/// have their plan, and plan no other meanwhile: without memory for that, none of those that follow would succeed.
+void exchange_without_objects(Form form) {
   Exchange it = make_exchange();
   for (int object = 1, spared = 0; spared < ranks; ++object) {
     const int poor = object % ranks;
+    MPI_Comm comm = all_with_all();
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    exchange_on(comm, 9);
     fill(&it, object);
     failing = rank == poor ? object : 0;
     const int code = exchange_by(form, &it, comm);
@@ -175,6 +179,7 @@ void exchange_without_objects(MPI_Comm comm, Form form) {
     MPI_Bcast(&was_wanted, 1, MPI_INT, poor, MPI_COMM_WORLD);
     spared = was_wanted ? 0 : spared + 1;
     exchange_on(comm, 1);
+    MPI_Comm_free(&comm);
   }
   free_exchange(&it);
 }
@@ -219,12 +224,8 @@ int main(int argc, char** argv) {
     return end_program();
   }
   if (getenv("IN_CALLS") != nullptr) {
-    MPI_Comm comm = all_with_all();
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // of requests
-    exchange_on(comm, 2);
-    for (int form = 0; form < forms; ++form) exchange_without_objects(comm, Form(form));
-    MPI_Comm_free(&comm);
+    for (int form = 0; form < forms; ++form) exchange_without_objects(Form(form));
     return end_program();
   }
   // A communicator that is set up early, since there is a graph.
