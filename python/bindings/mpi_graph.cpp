@@ -170,8 +170,9 @@ class NeighborRequest final : public PythonRequest {
     }
     const nb::gil_scoped_release released;
     if (given) {
-      own(std::unique_ptr<ExecutionRequest>(std::make_unique<PersistentRequest>(
-          std::move(graph), std::move(arguments), settings, std::move(fault))));
+      auto request = std::make_unique<PersistentRequest>(std::move(graph));
+      request->plan_for(std::move(arguments), std::move(settings), std::move(fault));
+      own(std::unique_ptr<ExecutionRequest>(std::move(request)));
     } else if (form == Form::blocking) {
       complete_neighbor_call(*graph, std::move(arguments), std::move(fault));
     } else {

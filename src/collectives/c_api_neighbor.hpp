@@ -52,7 +52,7 @@ std::unique_ptr<Request> plan(const std::shared_ptr<Graph>& graph, ReadSettings 
   if (unreadable) graph->refuse_plan(*unreadable);
   NeighborArguments arguments;
   auto fault = fault_of([&] { read(*graph, arguments); });
-  request->plan(std::move(arguments), std::move(*settings), std::move(fault));
+  request->plan_for(std::move(arguments), std::move(*settings), std::move(fault));
   return request;
 }
 

@@ -97,8 +97,8 @@ PersistentRequest::PersistentRequest(std::shared_ptr<Graph> graph)
     : ExecutionRequest(graph->shared_communicator(), Ownership::persistent),
       graph_(std::move(graph)) {}
 
-void PersistentRequest::plan(NeighborArguments arguments, Settings settings,
-                             std::optional<Error> fault) {
+void PersistentRequest::plan_for(NeighborArguments arguments, Settings settings,
+                                 std::optional<Error> fault) {
   PlanOptions options = std::move(settings.options);
   options.element_bytes = 1;
   options.unit = "bytes";

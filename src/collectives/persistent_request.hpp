@@ -22,7 +22,7 @@ class PersistentRequest final : public ExecutionRequest {
   /// Collective over the ranks of the graph that have neighbours. Buffers stay the user's, and stay
   /// in place. `fault`: what the caller already knows to be wrong with the arguments. Throws on the
   /// rank at fault and on those that communicate with it.
-  void plan(NeighborArguments arguments, Settings settings, std::optional<Error> fault);
+  void plan_for(NeighborArguments arguments, Settings settings, std::optional<Error> fault);
 
   PersistentRequest(const PersistentRequest&) = delete;
   PersistentRequest& operator=(const PersistentRequest&) = delete;
