@@ -149,8 +149,7 @@ int exchange_by(Form form, Exchange* it, MPI_Comm comm) {
 }
 
 /// Exchanges again and again while a rank, each in turn, has no memory for one of the objects that it takes; until it has for all
-/// of them. All come to its end, well or not, and the next is right. Each on a communicator of its own, on which calls with counts
-/// have their plan, and plan no other meanwhile: without memory for that, none of those that follow would succeed.
+/// of them. All come to its end, well or not, and to that of the next, of which some fail, too, where a plan was lost.
 void exchange_without_objects(Form form) {
   Exchange it = make_exchange();
   for (int object = 1, spared = 0; spared < ranks; ++object) {
@@ -178,7 +177,8 @@ void exchange_without_objects(Form form) {
     }
     MPI_Bcast(&was_wanted, 1, MPI_INT, poor, MPI_COMM_WORLD);
     spared = was_wanted ? 0 : spared + 1;
-    exchange_on(comm, 1);
+    fill(&it, object + 1);
+    if (exchange_by(counts, &it, comm) == MPI_SUCCESS) check_exchange(&it, object + 1);
     MPI_Comm_free(&comm);
   }
   free_exchange(&it);
