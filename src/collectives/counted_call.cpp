@@ -188,14 +188,19 @@ void CountedCall::read_word(std::size_t edge) {
   const int peer = route_->sources[edge];
   const EdgePiece* const piece = data_ ? &data_->receive.piece(edge) : nullptr;
   if (word == departed) {
-    if (piece != nullptr && piece->bytes() > plan_->in.capacities[edge]) {
-      received_.receive(address(data_->receive.buffer, piece->offset), piece->count,
-                        piece->type.handle, piece->bytes(), peer, tags_.departed);
-      return;
+    const bool is_awaited = piece != nullptr && piece->bytes() > plan_->in.capacities[edge];
+    try {
+      if (is_awaited) {
+        received_.receive(address(data_->receive.buffer, piece->offset), piece->count,
+                          piece->type.handle, piece->bytes(), peer, tags_.departed);
+        return;
+      }
+    } catch (...) {
+      if (!refused_) refused_ = std::current_exception();
     }
     mpi::with_memory([this] { strays_.reserve(route_->sources.size()); });
     strays_.emplace_back(route_->communicator->handle(), peer, tags_.departed);
-    if (piece != nullptr) {
+    if (piece != nullptr && !is_awaited) {
       fail(Fault::count, "rank ", peer, " has sent more than ", plan_->in.capacities[edge],
            " bytes where ", piece->bytes(),
            " were expected; both ends of an edge must give the same count");

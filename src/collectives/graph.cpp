@@ -206,7 +206,6 @@ PlanningTask Graph::task(const Pattern& pattern, const Planner& planner, const P
   return task;
 }
 
-/// Begins what the next key is for, of which the others hear where it could not be begun.
 template <class Begin>
 auto Graph::begin_or_tell(Begin begin) {
   const mpi::ConversationKey key{id_, plans_ + 1};

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "collectives/settings.hpp"
 #include "execute/agreed_plan.hpp"
 #include "execute/planning.hpp"
+#include "mpi/backoff.hpp"
 #include "planners/neighborhood.hpp"
 
 namespace vicinal {
@@ -120,9 +122,14 @@ class Graph {
   /// for it.
   template <class Begin>
   void begin_with_memory(Begin begin) {
-    mpi::with_memory([&, before = plans_] {
-      plans_ = before;
-      begin();
+    mpi::with_memory([&] {
+      const std::int64_t before = plans_;
+      try {
+        begin();
+      } catch (const std::bad_alloc&) {
+        plans_ = before;
+        throw;
+      }
     });
   }
 
@@ -191,6 +198,9 @@ class Graph {
                std::string_view what) const;
   /// Warns where ranks do without the shared memory that a person has asked for.
   void warn_of_shared_memory(const Settings& settings) const;
+  /// Begins what the next key is for, of which the others hear where it could not be begun.
+  template <class Begin>
+  auto begin_or_tell(Begin begin);
 
   Settings settings_;
   bool complete_ = false;
@@ -199,9 +209,6 @@ class Graph {
   Ends destinations_;
   std::shared_ptr<mpi::Communicator> communicator_;
   std::int64_t id_ = 0;
-  template <class Begin>
-  auto begin_or_tell(Begin begin);
-
   std::int64_t plans_ = 0;
   Neighborhood neighborhood_;
   std::shared_ptr<const GraphTags> tags_;
