@@ -142,7 +142,9 @@ class NeighborRequest final : public PythonRequest {
     }
     Settings settings;
     std::optional<Error> fault = to_error(given_fault);
+    std::unique_ptr<PersistentRequest> persistent;
     try {
+      if (given) persistent = std::make_unique<PersistentRequest>(graph);
       if (fault) throw *fault;
       if (given) settings = read_given(*given);
       arguments.receive = describe(receive, receive_, collective, false, graph->sources());
@@ -170,9 +172,9 @@ class NeighborRequest final : public PythonRequest {
     }
     const nb::gil_scoped_release released;
     if (given) {
-      auto request = std::make_unique<PersistentRequest>(std::move(graph));
-      request->plan_for(std::move(arguments), std::move(settings), std::move(fault));
-      own(std::unique_ptr<ExecutionRequest>(std::move(request)));
+      if (!persistent) graph->refuse_plan(*fault);
+      persistent->plan_for(std::move(arguments), std::move(settings), std::move(fault));
+      own(std::unique_ptr<ExecutionRequest>(std::move(persistent)));
     } else if (form == Form::blocking) {
       complete_neighbor_call(*graph, std::move(arguments), std::move(fault));
     } else {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <string_view>
 
 #include "base/guarded.hpp"
@@ -213,7 +214,9 @@ auto Graph::begin_or_tell(Begin begin) {
     return begin();
   } catch (...) {
     plans_ = key.sequence;
-    mpi::give_notice(*communicator_, key, communicator_->rank(), neighborhood_.dependents());
+    std::set<int> dependents;
+    mpi::with_memory([&] { dependents = neighborhood_.dependents(); });
+    mpi::give_notice(*communicator_, key, communicator_->rank(), dependents);
     throw;
   }
 }
@@ -258,18 +261,22 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
     planning->wait();
     return {planning->plan()};
   }
-  const Planner& asked_for =
-      find_planner(complete_ && options.one_block ? settings.allgather : settings.strategy);
-  const Planner& direct = find_planner("direct");
-  if (&asked_for != &direct) {
-    options.asked_for = asked_for.name;
-    options.not_taken_since = "vicinal_progress is 'strict' and no progress thread runs";
-    warn_of_strategy(settings, options.one_block, strict_goes_direct);
-  }
-  if (options.choice != Choice::estimate) {
-    warn_of(settings, "vicinal_choice", name(options.choice), strict_goes_direct);
-  }
-  return {plan(pattern, direct, options, std::move(fault), channels)};
+  const auto planning = begin_or_tell([&] {
+    const Planner& asked_for =
+        find_planner(complete_ && options.one_block ? settings.allgather : settings.strategy);
+    const Planner& direct = find_planner("direct");
+    if (&asked_for != &direct) {
+      options.asked_for = asked_for.name;
+      options.not_taken_since = "vicinal_progress is 'strict' and no progress thread runs";
+      warn_of_strategy(settings, options.one_block, strict_goes_direct);
+    }
+    if (options.choice != Choice::estimate) {
+      warn_of(settings, "vicinal_choice", name(options.choice), strict_goes_direct);
+    }
+    return Planning::begin(task(pattern, direct, options, std::move(fault), channels));
+  });
+  planning->wait();
+  return {planning->plan()};
 }
 
 void Graph::warn_of_strategy(const Settings& settings, bool one_block,

@@ -1,6 +1,7 @@
 // Binding a kept plan to the buffers of a call.
 #include "collectives/planned_call.hpp"
 
+#include <exception>
 #include <ostream>
 
 namespace vicinal {
@@ -14,16 +15,17 @@ PlannedCall::PlannedCall(std::shared_ptr<mpi::Communicator> communicator,
 
 void PlannedCall::begin() {
   if (!turn_->execution) {
+    std::shared_ptr<AgreedPlan> plan;
     try {
-      mpi::with_memory([this] {
-        turn_->execution =
-            std::make_unique<Execution>(turn_->planning->plan(), false, turn_->channel);
-      });
-    } catch (const Error& error) {
+      plan = turn_->planning->plan();
+    } catch (const std::exception& exception) {
+      const Error error = as_error(exception);
       fail(error.fault(), "the plan for calls of this kind could not be made (", error.what(),
            "); make persistent requests, or call on another graph or, for an allgather, on a "
            "duplicate of the communicator");
     }
+    mpi::with_memory(
+        [&] { turn_->execution = std::make_unique<Execution>(plan, false, turn_->channel); });
   }
   if (!blocks_ || blocks_->bytes == 0) {
     // Where blocks have no bytes nothing is due, and whoever expects some must hear of it.

@@ -51,7 +51,7 @@ class Run {
   [[nodiscard]] const std::optional<Error>& fault() const { return fault_; }
   /// Leaves an execution that will never be complete: nothing is written to the user's memory from now
   /// on. It stays in flight, since messages into the plan's own memory may still arrive.
-  void abandon();
+  void abandon() noexcept;
   /// Whether other ranks may depend on this rank's polling.
   [[nodiscard]] bool relays() const { return !graph_->nodes.empty(); }
 

@@ -1,4 +1,5 @@
 // How a run learns of faults and hands them on, and what it says of itself.
+#include <exception>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -97,11 +98,20 @@ void Run::note_missing(int buffer, int origin) {
                                    "on one that it names, says more"));
 }
 
-void Run::abandon() {
+void Run::abandon() noexcept {
+  // Whatever fails, the rest is taken back.
+  const auto try_to = [](auto step) {
+    try {
+      step();
+    } catch (const std::exception&) {
+    }
+  };
   for (std::size_t i = 0; i < graph_->messages.size(); ++i) {
     const Operation& operation = graph_->operation_of(graph_->messages[i]);
     const bool receives = operation.kind == OperationKind::receive;
-    if (receives && operation.to == Plan::target) bound_.requests().cancel_receive(i);
+    if (receives && operation.to == Plan::target) {
+      try_to([&] { bound_.requests().cancel_receive(i); });
+    }
   }
   for (const int number : pending_) {
     const Node& node = graph_->node(number);

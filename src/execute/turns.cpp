@@ -108,10 +108,7 @@ void Turns::answer(std::exception_ptr fault) {
 void Turns::give_up(std::exception_ptr fault) noexcept {
   given_up_ = true;
   answer(std::move(fault));
-  if (run_.in_flight()) {
-    std::optional<Error> another;
-    attempt(another, [&] { run_.abandon(); });
-  }
+  if (run_.in_flight()) run_.abandon();
   abandon_plan(plan_, plan_->communicator().rank());
 }
 

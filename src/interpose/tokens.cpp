@@ -122,7 +122,7 @@ template <class OfKind>
 std::shared_ptr<OfKind> remembered_token() {
   std::shared_ptr<OfKind> token;
   mpi::with_memory([&] {
-    token = std::make_shared<OfKind>();
+    if (!token) token = std::make_shared<OfKind>();
     remember(token->handle(), token);
   });
   return token;
