@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "memory/kind.hpp"
+#include "mpi/backoff.hpp"
 
 namespace vicinal {
 
@@ -13,7 +14,6 @@ void Run::follow_graph() {
   const std::size_t nodes = graph.nodes.size();
   for (std::vector<int>* list : {&remaining_, &ready_, &pending_, &failed_by_})
     list->reserve(nodes);
-  strays_.reserve(graph.messages.size());
   completed_.resize(static_cast<std::size_t>(graph.linked));
   remaining_.resize(nodes);
   failed_by_.assign(nodes, 0);
@@ -56,6 +56,7 @@ void Run::start_at_fault() {
   announced_ = true;
   for (OwnedSlot& slot : bound_.owned_slots()) slot.announce_fault(generation_, graph_->plan.rank);
   for (FarSlot& slot : bound_.far_slots()) slot.close();
+  mpi::with_memory([this] { strays_.reserve(graph_->messages.size()); });
   // Messages wait for nothing, so that nobody far away waits for what this rank still has to hear of.
   for (const CompiledGraph::Message& message : graph_->messages) {
     const Operation& operation = graph_->operation_of(message);

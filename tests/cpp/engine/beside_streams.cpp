@@ -56,47 +56,16 @@ TEST(what_a_stream_begins_may_be_large_and_have_one_side_in_the_hosts_memory) {
   });
 }
 
-TEST(what_is_freed_while_a_stream_waits_holds_nobody_up) {
-  for (const char* const way : {"staged", "shared"}) {
-    const Variable by("VICINAL_DEVICE_WAY", way);
-    with_streams([](const DriverDouble& gpu) {
-      Persistent given(gpu, "direct");
-      UsersStream users(gpu);
-      for (int round = 1; round <= 3; ++round) {
-        // By slots that jobs reach, of which each rank visits others'.
-        auto gone = std::make_unique<Persistent>(gpu, "aggregate");
-        SUCCEEDS(vicinal_start(&gone->request));
-        SUCCEEDS(vicinal_wait(&gone->request));
-        if (given.rank == 0) {
-          users.fill(given.owned, round);
-          users.await();
-        } else {
-          SUCCEEDS(vicinal_start(&given.request));
-          SUCCEEDS(vicinal_wait_on_stream(&given.request, users.stream()));
-          users.copy(given.later, given.into);
-        }
-        gone.reset();
-        // Rank 0 begins what streams wait for only once all others have come here.
-        MPI_Barrier(given.comm);
-        if (given.rank == 0) {
-          SUCCEEDS(vicinal_start(&given.request));
-          SUCCEEDS(vicinal_wait(&given.request));
-        }
-        users.await();
-        CHECK(given.has(filled(round)));
-      }
-    });
-  }
-}
-
 namespace {
 
-/// Executes `body(round)` on all ranks while the streams of all but rank 0 wait for an exchange that rank 0 begins afterwards.
+constexpr int rounds_beside = 3;
+
+/// Executes `body()` on all ranks, in each round, while the streams of all but rank 0 wait for an exchange that rank 0 begins afterwards.
 template <class Body>
 void beside_waiting_streams(const DriverDouble& gpu, Body body) {
   Persistent awaited(gpu, "direct");
   UsersStream users(gpu);
-  for (int round = 1; round <= 3; ++round) {
+  for (int round = 1; round <= rounds_beside; ++round) {
     if (awaited.rank == 0) {
       users.fill(awaited.owned, round);
       users.await();
@@ -105,7 +74,8 @@ void beside_waiting_streams(const DriverDouble& gpu, Body body) {
       SUCCEEDS(vicinal_wait_on_stream(&awaited.request, users.stream()));
       users.copy(awaited.later, awaited.into);
     }
-    body(round);
+    body();
+    // Rank 0 begins what streams wait for only once all others have come here.
     MPI_Barrier(awaited.comm);
     if (awaited.rank == 0) {
       SUCCEEDS(vicinal_start(&awaited.request));
@@ -115,6 +85,26 @@ void beside_waiting_streams(const DriverDouble& gpu, Body body) {
     CHECK(awaited.has(filled(round)));
   }
 }
+
+}  // namespace
+
+TEST(what_is_freed_while_a_stream_waits_holds_nobody_up) {
+  for (const char* const way : {"staged", "shared"}) {
+    const Variable by("VICINAL_DEVICE_WAY", way);
+    with_streams([](const DriverDouble& gpu) {
+      // By slots that jobs reach, of which each rank visits others'.
+      std::vector<std::unique_ptr<Persistent>> gone;
+      for (int round = 0; round < rounds_beside; ++round) {
+        gone.push_back(std::make_unique<Persistent>(gpu, "aggregate"));
+        SUCCEEDS(vicinal_start(&gone.back()->request));
+        SUCCEEDS(vicinal_wait(&gone.back()->request));
+      }
+      beside_waiting_streams(gpu, [&] { gone.pop_back(); });
+    });
+  }
+}
+
+namespace {
 
 /// One for each that a halo may have in flight, so that the next is where the first was.
 void exchange_in_all_places(const Persistent& given, MPI_Datatype type) {
@@ -135,7 +125,7 @@ TEST(a_fault_closes_nothing_beside_a_stream_that_waits) {
     with_streams([](const DriverDouble& gpu) {
       Persistent given(gpu, "aggregate");
       exchange_in_all_places(given, MPI_INT64_T);
-      beside_waiting_streams(gpu, [&](int) {
+      beside_waiting_streams(gpu, [&] {
         const Forgiving forgiving;
         vicinal_request request = nullptr;
         FAILS(MPI_ERR_BUFFER,
@@ -153,7 +143,7 @@ TEST(areas_are_replaced_beside_a_stream_that_waits) {
     with_streams([](const DriverDouble& gpu) {
       Persistent given(gpu, "aggregate");
       exchange_in_all_places(given, MPI_INT64_T);
-      beside_waiting_streams(gpu, [&](int) {
+      beside_waiting_streams(gpu, [&] {
         // The areas of before are not closed meanwhile, and their owner keeps them.
         for (MPI_Datatype const type : {MPI_INT32_T, MPI_INT64_T, MPI_INT16_T, MPI_INT64_T}) {
           exchange_in_all_places(given, type);
