@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -62,6 +63,16 @@ def test_calls_may_have_no_memory_for_any_of_their_objects(mpi: str, strategy: s
     environment = preloaded(IN_CALLS="1", VICINAL_REGIONS="blocks:2", VICINAL_STRATEGY=strategy)
     result = run_ranks(mpi, 4, [program("out_of_memory", mpi)], env=environment, timeout=120)
     assert "right" in result.output.splitlines()
+
+
+def test_what_is_noted_for_a_report_may_have_no_memory(mpi: str, tmp_path: Path) -> None:
+    """Whose turn a call is, all ranks count alike; and all give what they have noted to the first."""
+    report = tmp_path / "report"
+    environment = preloaded(REPORTED="1", VICINAL_REGIONS="blocks:2", VICINAL_REPORT=str(report), VICINAL_REPORT_MPI="2")
+    result = run_ranks(mpi, 4, [program("out_of_memory", mpi)], env=environment, timeout=120)
+    assert "right" in result.output.splitlines()
+    made_by = {it["made_by"] for it in json.loads(report.read_text())["communicators"]}
+    assert {"MPI_Dist_graph_create_adjacent", "MPI_Cart_sub"} <= made_by
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -24,6 +24,7 @@
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
+#include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/library.hpp"
 #include "mpi/topology.hpp"
@@ -240,7 +241,8 @@ int cart_sub(MPI_Comm parent, const int* remaining, MPI_Comm* made) {
   const int code = own<&cart_sub>(parent, remaining, made);
   if (code == MPI_SUCCESS) {
     // Some of the dimensions are left: where one of them all is mixed up, one of these may be.
-    const mpi::Grid grid = mpi::grid_of(parent);
+    mpi::Grid grid;
+    or_leave_to_mpi("MPI_Cart_sub", [&] { mpi::with_memory([&] { grid = mpi::grid_of(parent); }); });
     serve_topology(parent, *made, "MPI_Cart_sub",
                    mixes_sides_up(static_cast<int>(grid.sizes.size()), grid.sizes.data(),
                                   grid.periodic.data()));
@@ -311,12 +313,7 @@ int comm_idup_with_info(MPI_Comm original, MPI_Info info, MPI_Comm* made, MPI_Re
 }  // namespace
 
 void Served::begin_ledger(const char* made_by) noexcept {
-  try {
-    ledger_ = Ledger::of(*graph_, made_by,
-                         [graph = std::weak_ptr(graph_)] { return plans_of(graph.lock()); });
-  } catch (const std::exception&) {
-    // It serves all the same.
-  }
+  ledger_ = Ledger::of(*graph_, made_by, graph_);
 }
 
 bool Served::keep_duplicate(std::int64_t number) noexcept {

@@ -16,6 +16,7 @@
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
 #include "interpose/tokens.hpp"
+#include "mpi/backoff.hpp"
 
 namespace vicinal::interpose {
 namespace {
@@ -71,13 +72,15 @@ struct Collective
   static int blocking_by_mpi(const Served& served, Arguments... arguments, MPI_Comm comm) {
     if (!(Hosted::concerns(arguments) || ...)) return OfMpi::blocking_of_mpi(arguments..., comm);
     std::optional<Hosted> hosted;
-    const int unreadable = c_api::guarded(comm, [&] {
-      NeighborArguments given;
-      // What is wrong with them is MPI's to say.
-      if (c_api::fault_of([&] { read(arguments...)(*served.graph(), given); })) return;
-      hosted.emplace(given, *served.graph()->shared_communicator());
+    // What is wrong with the arguments is MPI's to say.
+    c_api::fault_of([&] {
+      const mpi::Inside inside;
+      mpi::with_memory([&] {
+        NeighborArguments given;
+        read(arguments...)(*served.graph(), given);
+        hosted.emplace(given, *served.graph()->shared_communicator());
+      });
     });
-    if (unreadable != MPI_SUCCESS) return unreadable;
     if (!hosted) return OfMpi::blocking_of_mpi(arguments..., comm);
     const int code = OfMpi::blocking_of_mpi(hosted->of(arguments)..., comm);
     if (code != MPI_SUCCESS) return code;

@@ -104,12 +104,7 @@ void Gathered::set_up() {
   if (graph->settings().allgather == "direct") return note_left(all_gathers, named_direct);
   loops_ = std::move(loops);
   stage_ = Stage::served;
-  try {
-    ledger_ = Ledger::of(*graph, all_gathers,
-                         [it = std::weak_ptr(loops_)] { return plans_of(it.lock()); });
-  } catch (const std::exception&) {
-    // It serves all the same.
-  }
+  ledger_ = Ledger::of(*graph, all_gathers, loops_);
 }
 
 }  // namespace vicinal::interpose

@@ -2,6 +2,7 @@
 #include "interpose/hosted.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/error.hpp"
@@ -32,9 +33,20 @@ Hosted::HostedSide Hosted::side_of(const EdgeData& data) {
     side.lowest = side.lowest == nullptr ? begin : std::min(side.lowest, begin);
     highest = std::max(highest, end);
   }
-  if (side.kind != nullptr && mpi::takes_pointers(communicator_, *side.kind)) side.kind = nullptr;
+  if (side.kind != nullptr && mpi_takes(*side.kind)) side.kind = nullptr;
   if (side.kind != nullptr) side.bytes.resize(static_cast<std::size_t>(highest - side.lowest));
   return side;
+}
+
+bool Hosted::mpi_takes(MemoryKind& kind) {
+  try {
+    return mpi::takes_pointers(communicator_, kind);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {
+    fault_ = std::current_exception();
+    return false;
+  }
 }
 
 void Hosted::fetch(HostedSide& side) {

@@ -23,7 +23,7 @@ class Hosted {
       return false;
     }
   }
-  /// Of a call with such arguments. Copies what is sent.
+  /// Of a call with such arguments. Copies what is sent. Throws where the host has no memory, and nothing else.
   Hosted(const NeighborArguments& arguments, mpi::Communicator& communicator);
 
   /// What MPI is given in the place of an argument of its function.
@@ -48,6 +48,8 @@ class Hosted {
     std::vector<std::byte> bytes;
   };
   HostedSide side_of(const EdgeData& data);
+  /// Not where that cannot be found out.
+  bool mpi_takes(MemoryKind& kind);
   /// From the program's memory, as it lies there.
   void fetch(HostedSide& side);
   static const void* moved(const void* given, const HostedSide& side);

@@ -103,6 +103,13 @@ RankRecord record_of_rank() {
   return record;
 }
 
+/// None where no report is asked for.
+Words words_of_rank() {
+  Words words;
+  if (is_asked_for()) WordWriter(words).write(record_of_rank());
+  return words;
+}
+
 }  // namespace
 
 std::vector<PlanRecord> plans_of(const std::shared_ptr<Graph>& graph) {
@@ -134,7 +141,7 @@ std::vector<PlanRecord> plans_of(const std::shared_ptr<GatherLoops>& loops) {
   return records;
 }
 
-std::shared_ptr<Ledger> Ledger::of(const Graph& graph, const char* made_by, Plans plans) {
+std::shared_ptr<Ledger> Ledger::make(const Graph& graph, const char* made_by, Plans plans) {
   if (!is_asked_for()) return nullptr;
   CommunicatorRecord record;
   record.number = graph.number();
@@ -208,9 +215,10 @@ void note_progress(std::string_view who) {
 
 void write_report() noexcept {
   try {
-    if (!is_asked_for() || !mpi::is_alive()) return;
+    if (!mpi::is_alive()) return;
     Words words;
-    WordWriter(words).write(record_of_rank());
+    mpi::with_memory([&] { words = words_of_rank(); });
+    if (words.empty()) return;
     std::vector<RankRecord> ranks;
     for (const Words& of_rank : mpi::gather_in_world(words)) {
       WordReader reader(of_rank, "a report", static_cast<int>(ranks.size()));

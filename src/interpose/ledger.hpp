@@ -17,6 +17,7 @@
 #include "base/records.hpp"
 #include "collectives/gather_loops.hpp"
 #include "collectives/graph.hpp"
+#include "mpi/backoff.hpp"
 
 namespace vicinal::interpose {
 
@@ -89,8 +90,16 @@ void fields(auto&& take, Is<RankRecord> auto& it) { take(it.progress, it.communi
 class Ledger {
  public:
   using Plans = std::function<std::vector<PlanRecord>()>;
-  /// Null where no report is asked for. `plans`: those in use when it is asked.
-  static std::shared_ptr<Ledger> of(const Graph& graph, const char* made_by, Plans plans);
+  /// Null where no report is asked for. `source` has the plans in use. Waits for memory: whose turn it is, all ranks count alike.
+  template <class Source>
+  static std::shared_ptr<Ledger> of(const Graph& graph, const char* made_by,
+                                    const std::shared_ptr<Source>& source) noexcept {
+    std::shared_ptr<Ledger> ledger;
+    mpi::with_memory([&] {
+      ledger = make(graph, made_by, [it = std::weak_ptr(source)] { return plans_of(it.lock()); });
+    });
+    return ledger;
+  }
   /// MPI carries out every so many calls, none where it is 0.
   Ledger(Plans plans, CommunicatorRecord record, std::int64_t mpis_turn)
       : mpis_turn_(mpis_turn), plans_(std::move(plans)), record_(std::move(record)) {}
@@ -105,6 +114,8 @@ class Ledger {
   [[nodiscard]] CommunicatorRecord record();
 
  private:
+  static std::shared_ptr<Ledger> make(const Graph& graph, const char* made_by, Plans plans);
+
   struct Site {
     std::int64_t calls = 0, nanoseconds = 0, calls_of_mpi = 0, nanoseconds_of_mpi = 0;
   };
