@@ -75,6 +75,20 @@ def test_what_is_noted_for_a_report_may_have_no_memory(mpi: str, tmp_path: Path)
     assert {"MPI_Dist_graph_create_adjacent", "MPI_Cart_sub"} <= made_by
 
 
+def test_what_mpi_is_given_for_comparison_may_have_no_memory(mpi: str, tmp_path: Path) -> None:
+    """What lies on a device is brought to the host for it; the other ranks are in the call already."""
+    environment = preloaded(
+        BY_MPI="1",
+        VICINAL_REGIONS="blocks:2",
+        VICINAL_DEVICE_DRIVER=DOUBLE,
+        XDG_CACHE_HOME="nowhere",
+        VICINAL_REPORT=str(tmp_path / "report"),
+        VICINAL_REPORT_MPI="1",
+    )
+    result = run_ranks(mpi, 4, [program("out_of_memory", mpi)], env=environment, timeout=60)
+    assert "right" in result.output.splitlines()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_standard_abi(name: str, tmp_path: Path) -> None:
     """MPICH's build of it calls nobody from inside its progress: a thread of the library's own brings things on."""

@@ -10,7 +10,7 @@ nothing that anybody could notice says so (`equivalent`, and why), and is not tr
     hosts FILTER @ 4         the engine's on two hosts of network namespaces, half of the ranks on each (root only)
     fuzz FAMILY @ 3          ten seconds of the fuzzer
     program NAME WORD A=B @ 4  a program of tests/c with these arguments and variables, on MPICH
-    preload NAME WORD A=B @ 4  one of tests/preload, with the preload library, on Open MPI
+    preload NAME WORD A=B @ 4  one of tests/preload, with the preload library, on Open MPI; VICINAL_DEVICE_DRIVER=double for that of NVIDIA's
     smpi @ 32                what `make smpi` does, on 32 ranks (needs SimGrid)
 
 and run in that order until one fails; a test that does not end notices, too.  A bug that no test notices is
@@ -54,7 +54,7 @@ TARGETS = {
     "hosts": ENGINE,
     "fuzz": f"vicinal_fuzz_{MPI}",
     "program": f"{{}}_{OTHER_MPI}",
-    "preload": f"{{}}_preload_{MPI} vicinal_mpi vicinal_preload_{MPI}",
+    "preload": f"{{}}_preload_{MPI} vicinal_mpi vicinal_preload_{MPI} vicinal_driver_double_cuda",
     "smpi": "vicinal_smpi",
 }
 PATIENCE = 40.0
@@ -188,6 +188,8 @@ class Copy:
             program = [str(folder / test.target.split()[0]), *(word for word in arguments if "=" not in word)]
             if test.kind == "preload":
                 given["LD_PRELOAD"] = str(self.build / "lib" / "libvicinal_mpi.so")
+                if given.get("VICINAL_DEVICE_DRIVER") == "double":
+                    given["VICINAL_DEVICE_DRIVER"] = str(self.build / "lib" / "libvicinal_driver_double_cuda.so")
         elif test.kind == "fuzz":
             program += ["--seed", "1", "--seconds", "10", "--patience", "30"]
             program += ["--family", test.argument] if test.argument else []

@@ -38,28 +38,32 @@ Hosted::HostedSide Hosted::side_of(const EdgeData& data) {
   return side;
 }
 
-bool Hosted::mpi_takes(MemoryKind& kind) {
+template <class Step>
+void Hosted::try_device(Step step) {
   try {
-    return mpi::takes_pointers(communicator_, kind);
+    step();
   } catch (const std::bad_alloc&) {
     throw;
   } catch (...) {
     fault_ = std::current_exception();
-    return false;
   }
+}
+
+bool Hosted::mpi_takes(MemoryKind& kind) {
+  bool takes = false;
+  try_device([&] { takes = mpi::takes_pointers(communicator_, kind); });
+  return takes;
 }
 
 void Hosted::fetch(HostedSide& side) {
   if (side.kind == nullptr) return;
-  try {
+  try_device([&] {
     StandIn fetched(communicator_.extension<StandInPool>(), *side.kind, StandIn::Way::fetched,
                     StandIn::From::one_buffer,
                     {{side.lowest, static_cast<std::int64_t>(side.bytes.size())}});
     fetched.copy(progress);
     std::copy_n(fetched.at(side.lowest), side.bytes.size(), side.bytes.begin());
-  } catch (...) {
-    fault_ = std::current_exception();
-  }
+  });
 }
 
 const void* Hosted::moved(const void* given, const HostedSide& side) {

@@ -47,6 +47,9 @@ class Hosted {
     std::byte* lowest = nullptr;
     std::vector<std::byte> bytes;
   };
+  /// Keeps the fault of a device, to tell of it afterwards.
+  template <class Step>
+  void try_device(Step step);
   HostedSide side_of(const EdgeData& data);
   /// Not where that cannot be found out.
   bool mpi_takes(MemoryKind& kind);

@@ -1,11 +1,10 @@
 // A rank that has no memory left, for a moment. To remember an allgather by: its call fails, and the others wait until it calls
 // again, whoever carries the call out. For what serves a communicator that is made: all have MPI serve it.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <new>
 
-#include "programs.h"
+#include "device.h"
 
 namespace {
 
@@ -211,6 +210,38 @@ void exchange_without_objects(Form form) {
   free_exchange(&it);
 }
 
+/// Exchanges what lies in a GPU's memory by MPI itself, for comparison, while a rank, each in turn, has no memory for one of the
+/// objects that this takes: it takes part all the same, and has its fault.
+void exchange_by_mpi_without_objects() {
+  begin_device();
+  Exchange it = make_exchange();
+  const int all = 7 * ranks;
+  int* const source = device_array(all);
+  int* const target = device_array(all);
+  MPI_Comm comm = all_with_all();
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  for (int object = 1, spared = 0; spared < ranks; ++object) {
+    const int poor = object % ranks;
+    fill(&it, object);
+    copy(source, it.source, all);
+    copy(target, it.target, all);
+    failing = rank == poor ? object : 0;
+    const int code = MPI_Neighbor_alltoallv(source, it.counts, it.places, MPI_INT, target,
+                                            it.got_counts, it.got_places, MPI_INT, comm);
+    int was_wanted = failing == 0;
+    failing = 0;
+    CHECK(code == MPI_SUCCESS || rank == poor);
+    if (code == MPI_SUCCESS) {
+      copy(it.target, target, all);
+      check_exchange(&it, object);
+    }
+    MPI_Bcast(&was_wanted, 1, MPI_INT, poor, MPI_COMM_WORLD);
+    spared = was_wanted ? 0 : spared + 1;
+  }
+  MPI_Comm_free(&comm);
+  free_exchange(&it);
+}
+
 }  // namespace
 
 void* operator new(std::size_t bytes) {
@@ -253,6 +284,10 @@ int main(int argc, char** argv) {
   if (getenv("IN_CALLS") != nullptr) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // of requests
     for (int form = 0; form < forms; ++form) exchange_without_objects(Form(form));
+    return end_program();
+  }
+  if (getenv("BY_MPI") != nullptr) {
+    exchange_by_mpi_without_objects();
     return end_program();
   }
   if (const char* const object = getenv("REPORTED")) {
