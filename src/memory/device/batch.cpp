@@ -1,6 +1,7 @@
 #include "memory/device/batch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/error.hpp"
@@ -34,7 +35,6 @@ Batches::Batch& Batches::open_batch() {
   if (open_ != nullptr) return *open_;
   if (idle_.empty()) {
     auto made = std::make_unique<Batch>();
-    made->number = busy_.size();
     // So that neither a launch nor a giving back needs memory.
     idle_.reserve(busy_.size() + 1);
     due_.reserve(busy_.size() + 1);
@@ -86,9 +86,11 @@ void Batches::launch_kernel(Batch& batch) {
   const bool few_do = words != nullptr && count <= few;
   // Beside a stream that waits, an event behind a kernel that is over by then might be in its queue.
   const bool tells = blocks <= most_telling_blocks || Gate::any_may_hold();
-  if (words != nullptr && tells && batch.number < Words::count) {
+  if (words != nullptr && tells && free_words_ != 0) {
     batch.words = std::move(words);
-    batch.end = batch.words->end(batch.number, batch.end.number + 1);
+    batch.word = std::countr_zero(free_words_);
+    free_words_ &= free_words_ - 1;
+    batch.end = batch.words->end(static_cast<std::size_t>(batch.word), ++told_);
   }
   const auto run = [&](const char* name, auto& moves) {
     std::array<void*, 2> arguments{&moves, &batch.end};
@@ -134,6 +136,7 @@ bool Batches::launch_one(Batch& batch) noexcept {
   try {
     const Device::Current current(device_);
     const NoWaitBegins no_wait_begins;
+    if (free_words_ == 0 && Gate::any_may_hold()) return false;
     batch.stream = device_.stream();
     if (batch.stream == nullptr) return false;
     batch.event = *std::find_if(batch.events.begin(), batch.events.end(),
@@ -227,8 +230,9 @@ void Batches::forget(Batch& batch) noexcept {
   batch.moves.count = 0;
   batch.events = {};
   batch.launched = batch.over = false;
-  batch.end = {nullptr, nullptr, batch.end.number};
+  if (batch.words != nullptr) free_words_ |= std::uint64_t{1} << batch.word;
   batch.words = nullptr;
+  batch.end = {};
   batch.looks = 0;
   batch.fault = nullptr;
   const auto found = std::find_if(busy_.begin(), busy_.end(),

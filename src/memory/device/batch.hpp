@@ -49,13 +49,13 @@ class Batches {
 
   /// Some moves that are launched together.
   struct Batch {
-    std::size_t number = 0;  ///< among all of the device's
     Moves<most> moves;
     std::array<void*, most> events{};  ///< of those that have not left before it was launched
     std::size_t users = 0;             ///< that have not seen it over
     void* stream = nullptr;
     std::shared_ptr<const Words> words;  ///< kept while the kernel may write to them
-    End end;                             ///< whose number grows from one kernel to the next
+    int word = 0;                        ///< which of them, if there are any
+    End end;
     void* event = nullptr;  ///< one of the events, which tells that it is over where no word does
     unsigned looks = 0;
     bool launched = false;
@@ -64,7 +64,7 @@ class Batches {
   };
 
   /// What kernels write to who tell by a word; null where there are none, and events tell. Whoever adds moves keeps them as long as
-  /// that, so that nothing is allocated when one is launched.
+  /// that, so that nothing is allocated when one is launched; so does who has streams wait, beside which no event tells.
   [[nodiscard]] std::shared_ptr<const Words> words(MemoryKind& memory);
 
   struct Place {
@@ -85,7 +85,7 @@ class Batches {
  private:
   Batch& open_batch() VICINAL_REQUIRES(mutex_);
   void launch_open() noexcept VICINAL_REQUIRES(mutex_);
-  /// Whether there was a stream for it, or nobody is left who wants it.
+  /// Whether there was a stream for it, and a word where one is needed, or nobody is left who wants it.
   bool launch_one(Batch& batch) noexcept VICINAL_REQUIRES(mutex_);
   void put(Batch& batch) VICINAL_REQUIRES(mutex_);
   void launch_kernel(Batch& batch) VICINAL_REQUIRES(mutex_);
@@ -106,6 +106,10 @@ class Batches {
   std::vector<Batch*> due_
       VICINAL_GUARDED_BY(mutex_);  ///< of these, full ones without a stream yet
   std::weak_ptr<const Words> words_ VICINAL_GUARDED_BY(mutex_);
+  std::uint64_t free_words_ VICINAL_GUARDED_BY(mutex_) = ~std::uint64_t{0};  ///< bits
+  static_assert(Words::count == 64);
+  /// Kernels that tell by a word, up to now: no two by the same number.
+  unsigned long long told_ VICINAL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace vicinal::device

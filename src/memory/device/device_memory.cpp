@@ -184,8 +184,10 @@ std::unique_ptr<StreamGate> DeviceMemory::prepare_gate() {
   // Copies of the driver's do not go on for certain beside a stream that waits.
   const Device::Current current(device_);
   if (!device_.has_kernels()) return nullptr;
+  auto telling = device_.batches().words(*this);
+  if (telling == nullptr) return nullptr;
   device_.load_kernels();
-  return std::make_unique<Gate>(device_, pinned_);
+  return std::make_unique<Gate>(device_, pinned_, std::move(telling));
 }
 
 std::unique_ptr<MemoryJob> DeviceMemory::prepare_copy(std::span<const CopyRun> runs,

@@ -45,8 +45,8 @@ std::atomic<int> putting = 0;   ///< threads that act on there being none of the
 
 }  // namespace
 
-Gate::Gate(Device& device, MemoryKind& pinned)
-    : device_(device), words_(pinned, word_count * apart) {
+Gate::Gate(Device& device, MemoryKind& pinned, std::shared_ptr<const Words> telling)
+    : device_(device), words_(pinned, word_count * apart), telling_(std::move(telling)) {
   for (std::size_t i = 0; i < word_count; ++i) new (words_.data() + i * apart) Word(0);
 }
 
@@ -242,7 +242,8 @@ void Gate::hold_in_graph(void* stream) {
 
 bool Gate::reserve(const void* stream, std::uint32_t number) {
   const Lock lock(mutex_);
-  if (holds_ && stream != held_) return false;
+  // The last one's word that it has passed would be lost; and if it has not, it still looks at these.
+  if (stream != held_ && passed().load(std::memory_order_acquire) != held_for_) return false;
   if (!holds_ && static_cast<std::int32_t>(openings_ - number) < 0) {
     if (++holding + captured > most_waiting()) {
       --holding;

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "base/guarded.hpp"
+#include "memory/device/words.hpp"
 #include "memory/kind.hpp"
 
 namespace vicinal::device {
@@ -15,7 +17,8 @@ class Device;
 
 class Gate final : public StreamGate {
  public:
-  Gate(Device& device, MemoryKind& pinned);
+  /// `telling`: by which kernels tell that they are over, beside a stream that waits.
+  Gate(Device& device, MemoryKind& pinned, std::shared_ptr<const Words> telling);
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
   ~Gate() override;
@@ -59,6 +62,7 @@ class Gate final : public StreamGate {
 
   Device& device_;
   MemoryBlock words_;
+  std::shared_ptr<const Words> telling_;
   unsigned looks_ = 0;          ///< in vain, since the device was asked
   bool tells_passing_ = true;   ///< each stream that has been held
   const void* held_ = nullptr;  ///< the last of these streams

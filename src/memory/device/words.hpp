@@ -22,17 +22,17 @@ struct End {
 };
 static_assert(sizeof(End) == 24);
 
-/// One for each of so many batches of a device, and what counts the blocks of its kernel: zeros at first.
+/// So many of a device's, each with what counts the blocks of its kernel: zeros at first.
 class Words {
  public:
   static constexpr std::size_t count = 64;
   /// Throws where there is no memory for them.
   explicit Words(MemoryKind& memory)
       : words_(memory.staging(), count * apart), blocks_(memory, count * sizeof(unsigned)) {}
-  /// Of a batch, to be told by a number that none of its kernels has told before.
-  [[nodiscard]] End end(std::size_t batch, unsigned long long number) const {
-    return {reinterpret_cast<unsigned long long*>(words_.data() + batch * apart),
-            reinterpret_cast<unsigned*>(blocks_.data()) + batch, number};
+  /// By one of them, with a number that it has not told before.
+  [[nodiscard]] End end(std::size_t word, unsigned long long number) const {
+    return {reinterpret_cast<unsigned long long*>(words_.data() + word * apart),
+            reinterpret_cast<unsigned*>(blocks_.data()) + word, number};
   }
 
  private:

@@ -133,4 +133,31 @@ TEST(a_stream_of_no_gpu_is_refused) {
   CHECK_THROWS(Fault::argument, job->have_stream_await(0), "is not that of a GPU's data");
 }
 
+TEST(no_stream_waits_where_kernels_cannot_tell_that_they_are_over) {
+  const DriverDouble gpu;
+  gpu.set("no_words", 1);
+  CHECK(gpu.memory().prepare_gate() == nullptr);
+}
+
+TEST(another_stream_waits_at_a_gate_when_the_last_has_passed) {
+  const DriverDouble gpu;
+  UsersStream one(gpu), other(gpu);
+  const auto gate = gpu.memory().prepare_gate();
+  std::uint32_t number = 0;
+  for (UsersStream* const stream : {&one, &other, &one}) {
+    UsersStream& next = stream == &one ? other : one;
+    gpu.set("hold", 1);
+    CHECK(gate->hold(stream->handle(), ++number));
+    CHECK(!gate->hold(next.handle(), number + 1));
+    gate->open();
+    // It is free to go on, and has not come so far.
+    CHECK(!gate->hold(next.handle(), number + 1));
+    // The same comes after itself.
+    CHECK(gate->hold(stream->handle(), number));
+    gpu.set("hold", 0);
+    stream->await();
+  }
+  CHECK_EQUAL(gpu.get("misuses"), 0);
+}
+
 }  // namespace vicinal::device_streams_tests
