@@ -231,7 +231,8 @@ bool has_choice(const PlanningTask& task) {
 
 Chosen choose_plan(const PlanningTask& task) {
   const auto leave = [&](int origin) {
-    mpi::give_notice(*task.communicator, task.key, origin, task.neighborhood.dependents());
+    mpi::give_notice(*task.communicator, task.key, origin,
+                     [&] { return task.neighborhood.dependents(); });
   };
   try {
     return Choosing(task).choose();

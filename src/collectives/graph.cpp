@@ -123,10 +123,13 @@ void Graph::negotiate(std::optional<Error> fault) {
     throw;  // all have been told
   } catch (const std::exception&) {
     // All wait for this rank, which cannot go on: tell everybody.
-    std::set<int> everybody;
-    for (int rank = 0; rank < communicator_->size(); ++rank) everybody.insert(rank);
-    everybody.erase(communicator_->rank());
-    mpi::give_notice(*communicator_, {id_, 0}, communicator_->rank(), everybody);
+    const auto others = [&] {
+      std::set<int> ranks;
+      for (int rank = 0; rank < communicator_->size(); ++rank) ranks.insert(rank);
+      ranks.erase(communicator_->rank());
+      return ranks;
+    };
+    mpi::give_notice(*communicator_, {id_, 0}, communicator_->rank(), others);
     throw;
   }
 }
@@ -214,9 +217,8 @@ auto Graph::begin_or_tell(Begin begin) {
     return begin();
   } catch (...) {
     plans_ = key.sequence;
-    std::set<int> dependents;
-    mpi::with_memory([&] { dependents = neighborhood_.dependents(); });
-    mpi::give_notice(*communicator_, key, communicator_->rank(), dependents);
+    mpi::give_notice(*communicator_, key, communicator_->rank(),
+                     [&] { return neighborhood_.dependents(); });
     throw;
   }
 }

@@ -350,7 +350,7 @@ void Review::do_without(const SettledFault& fault) {
 /// In the middle of the conversation, with letters unsent that others wait for.
 void Review::leave_with(std::exception_ptr fault, int origin) noexcept {
   fault_ = std::move(fault);
-  mpi::give_notice(*communicator_, task_.key, origin, neighborhood_.dependents());
+  mpi::give_notice(*communicator_, task_.key, origin, [&] { return neighborhood_.dependents(); });
   discard_plan();
   over_.store(true, std::memory_order_release);
 }

@@ -154,7 +154,8 @@ Task<Done> Planning::agree(const std::optional<Error>& settled) {
 /// In the middle of the conversation, with letters unsent that others wait for.
 void Planning::leave_with(std::exception_ptr fault, int origin) noexcept {
   fault_ = std::move(fault);
-  mpi::give_notice(*task_.communicator, task_.key, origin, task_.neighborhood.dependents());
+  mpi::give_notice(*task_.communicator, task_.key, origin,
+                   [&] { return task_.neighborhood.dependents(); });
   // Another rank may have its plan, start it, and look into these slots before it hears of the fault:
   // nothing else must ever be announced there.
   if (site_.has_slots()) new (std::nothrow) AgreedSite(std::move(site_));

@@ -242,8 +242,10 @@ int cart_sub(MPI_Comm parent, const int* remaining, MPI_Comm* made) {
   if (code == MPI_SUCCESS) {
     // Some of the dimensions are left: where one of them all is mixed up, one of these may be.
     mpi::Grid grid;
-    or_leave_to_mpi("MPI_Cart_sub",
-                    [&] { mpi::with_memory([&] { grid = mpi::grid_of(parent); }); });
+    {
+      const mpi::Inside inside;
+      mpi::with_memory([&] { grid = mpi::grid_of(parent); });
+    }
     serve_topology(parent, *made, "MPI_Cart_sub",
                    mixes_sides_up(static_cast<int>(grid.sizes.size()), grid.sizes.data(),
                                   grid.periodic.data()));

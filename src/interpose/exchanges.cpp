@@ -70,12 +70,12 @@ struct Collective
 
  private:
   static int blocking_by_mpi(const Served& served, Arguments... arguments, MPI_Comm comm) {
-    if (!(Hosted::concerns(arguments) || ...)) return OfMpi::blocking_of_mpi(arguments..., comm);
     std::optional<Hosted> hosted;
     // What is wrong with the arguments is MPI's to say.
     c_api::fault_of([&] {
       const mpi::Inside inside;
       mpi::with_memory([&] {
+        if (!(Hosted::concerns(arguments) || ...)) return;
         NeighborArguments given;
         read(arguments...)(*served.graph(), given);
         hosted.emplace(given, *served.graph()->shared_communicator());

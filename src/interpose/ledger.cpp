@@ -17,6 +17,7 @@
 #include "interpose/report.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/own_progress.hpp"
 #include "plan/checks.hpp"
 
 namespace vicinal::interpose {
@@ -217,7 +218,10 @@ void write_report() noexcept {
   try {
     if (!mpi::is_alive()) return;
     Words words;
-    mpi::with_memory([&] { words = words_of_rank(); });
+    {
+      const mpi::Inside inside;
+      mpi::with_memory([&] { words = words_of_rank(); });
+    }
     if (words.empty()) return;
     std::vector<RankRecord> ranks;
     for (const Words& of_rank : mpi::gather_in_world(words)) {

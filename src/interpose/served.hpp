@@ -55,7 +55,7 @@ class Served final : public mpi::Attachment {
 
   [[nodiscard]] const std::shared_ptr<Graph>& graph() const { return graph_; }
   [[nodiscard]] std::shared_ptr<const ErrorHandling> errors() const { return errors_; }
-  /// Has a report tell of it, made by that function of MPI's; without memory for that, none does.
+  /// Has a report tell of it, made by that function of MPI's.
   void begin_ledger(const char* made_by) noexcept;
   /// Null where no report is asked for.
   [[nodiscard]] Ledger* ledger() const { return ledger_.get(); }

@@ -15,8 +15,8 @@ class Attachment {
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
   virtual ~Attachment() = default;
-  /// What a duplicate is to have that MPI is making now; null: nothing. Local. What it takes is there already: a rank
-  /// cannot fail in it alone.
+  /// What a duplicate is to have that MPI is making now; null: nothing. Local. What it takes is there already, or
+  /// is waited for: a rank cannot fail in it alone.
   [[nodiscard]] virtual std::unique_ptr<Attachment> for_duplicate() noexcept { return nullptr; }
 };
 

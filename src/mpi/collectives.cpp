@@ -121,10 +121,12 @@ std::vector<std::vector<std::int64_t>> gather_in_world(std::span<const std::int6
   const auto ranks = static_cast<std::size_t>(rank == 0 ? size : 0);
   std::vector<int> counts, places;
   std::vector<std::int64_t> all;
-  with_memory([&] {
-    counts.resize(ranks);
-    places.resize(ranks);
-  });
+  const auto make = [](auto& list, auto size) {
+    const Inside inside;
+    with_memory([&] { list.resize(static_cast<std::size_t>(size)); });
+  };
+  make(counts, ranks);
+  make(places, ranks);
   const int count = static_cast<int>(mine.size());
   check(MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Gather");
   std::int64_t total = 0;
@@ -132,7 +134,7 @@ std::vector<std::vector<std::int64_t>> gather_in_world(std::span<const std::int6
     places[i] = static_cast<int>(total);
     total += counts[i];
   }
-  with_memory([&] { all.resize(static_cast<std::size_t>(total)); });
+  make(all, total);
   check(MPI_Gatherv(mine.data(), count, MPI_INT64_T, all.data(), counts.data(), places.data(),
                     MPI_INT64_T, 0, MPI_COMM_WORLD),
         "MPI_Gatherv");

@@ -43,7 +43,13 @@ constexpr std::array queries = std::to_array<Query>({
 Answer ask(std::string_view kind) {
   MPI_Info info = MPI_INFO_NULL;
   check(MPI_Comm_get_info(MPI_COMM_WORLD, &info), "MPI_Comm_get_info");
-  const auto kinds = info_value(info, "mpi_memory_alloc_kinds");
+  std::optional<std::string> kinds;
+  try {
+    kinds = info_value(info, "mpi_memory_alloc_kinds");
+  } catch (...) {
+    MPI_Info_free(&info);
+    throw;
+  }
   MPI_Info_free(&info);
   if (kinds && has_device_memory(*kinds, kind))
     return {true, "mpi_memory_alloc_kinds has " + *kinds};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <ostream>
@@ -36,17 +37,26 @@ class FaultElsewhere : public Error {
   int origin_;
 };
 
-/// Sends a notice to other ranks. What cannot be sent is left: there is a fault to report already.
+/// Sends a notice to other ranks, who may wait for nothing else. What MPI does not send is left: there is a fault to report already.
 inline void give_notice(Communicator& communicator, ConversationKey key, int origin,
                         const std::set<int>& ranks) noexcept {
   communicator.keep_for_good();
   for (const int rank : ranks) {
     try {
-      communicator.mailbox().post({key.graph, key.sequence, 0}, notice, {rank, {origin}}, true);
+      with_memory([&] {
+        communicator.mailbox().post({key.graph, key.sequence, 0}, notice, {rank, {origin}}, true);
+      });
     } catch (const std::exception&) {
       // The others tell of it, too.
     }
   }
+}
+/// The same, to those that a function finds.
+template <std::invocable Find>
+void give_notice(Communicator& communicator, ConversationKey key, int origin, Find find) noexcept {
+  std::set<int> ranks;
+  with_memory([&] { ranks = find(); });
+  give_notice(communicator, key, origin, ranks);
 }
 
 /// Throws FaultElsewhere where there is such a notice of this conversation, or one that its graph

@@ -91,9 +91,10 @@ class Turned {
     job_ = gpu.memory().prepare_copy(runs, 8, {});
   }
   void begin() {
-    target_.fill(numbers(static_cast<Index>(turned_.size()), 7));
+    forget();
     begin_at_once();
   }
+  void forget() { target_.fill(numbers(static_cast<Index>(turned_.size()), 7)); }
   /// Whatever is there.
   void begin_at_once() {
     CHECK(!job_->begin(reinterpret_cast<const std::byte*>(source_.data()),

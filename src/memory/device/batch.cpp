@@ -15,16 +15,25 @@ std::shared_ptr<const Words> Batches::words(MemoryKind& memory) {
   const Lock lock(mutex_);
   std::shared_ptr<const Words> words = words_.lock();
   if (words != nullptr) return words;
-  try {
-    const Device::Current current(device_);
-    // Where kernels cannot tell there is none of that name.
-    static_cast<void>(device_.kernel(telling_kernel));
-    words = std::make_shared<const Words>(memory);
-  } catch (const Error&) {
-    return nullptr;
-  }
-  words_ = words;
+  const Device::Current current(device_);
+  if (device_.find_kernel(telling_kernel) == nullptr) return nullptr;
+  words_ = words = std::make_shared<const Words>(memory);
   return words;
+}
+
+/// Of kernels that have told and that nobody has looked at since.
+void Batches::reclaim_words() {
+  for (const auto& batch : busy_) {
+    if (batch->end.word == nullptr || !batch->end.is_told()) continue;
+    batch->over = true;
+    give_back_word(*batch);
+  }
+}
+
+void Batches::give_back_word(Batch& batch) {
+  if (batch.words != nullptr) free_words_ |= std::uint64_t{1} << batch.word;
+  batch.words = nullptr;
+  batch.end = {};
 }
 
 Batches::Batch& Batches::open_batch() {
@@ -136,6 +145,7 @@ bool Batches::launch_one(Batch& batch) noexcept {
   try {
     const Device::Current current(device_);
     const NoWaitBegins no_wait_begins;
+    if (free_words_ == 0) reclaim_words();
     if (free_words_ == 0 && Gate::any_may_hold()) return false;
     batch.stream = device_.stream();
     if (batch.stream == nullptr) return false;
@@ -230,9 +240,7 @@ void Batches::forget(Batch& batch) noexcept {
   batch.moves.count = 0;
   batch.events = {};
   batch.launched = batch.over = false;
-  if (batch.words != nullptr) free_words_ |= std::uint64_t{1} << batch.word;
-  batch.words = nullptr;
-  batch.end = {};
+  give_back_word(batch);
   batch.looks = 0;
   batch.fault = nullptr;
   const auto found = std::find_if(busy_.begin(), busy_.end(),

@@ -63,8 +63,9 @@ class Batches {
     std::exception_ptr fault;
   };
 
-  /// What kernels write to who tell by a word; null where there are none, and events tell. Whoever adds moves keeps them as long as
-  /// that, so that nothing is allocated when one is launched; so does who has streams wait, beside which no event tells.
+  /// What kernels write to who tell by a word; null where they cannot, and events tell. Whoever adds moves keeps them as long as
+  /// that, so that nothing is allocated when one is launched; so does who has streams wait, beside which no event tells. Throws what
+  /// the driver fails with.
   [[nodiscard]] std::shared_ptr<const Words> words(MemoryKind& memory);
 
   struct Place {
@@ -87,6 +88,8 @@ class Batches {
   void launch_open() noexcept VICINAL_REQUIRES(mutex_);
   /// Whether there was a stream for it, and a word where one is needed, or nobody is left who wants it.
   bool launch_one(Batch& batch) noexcept VICINAL_REQUIRES(mutex_);
+  void reclaim_words() VICINAL_REQUIRES(mutex_);
+  void give_back_word(Batch& batch) VICINAL_REQUIRES(mutex_);
   void put(Batch& batch) VICINAL_REQUIRES(mutex_);
   void launch_kernel(Batch& batch) VICINAL_REQUIRES(mutex_);
   /// Whether it has ended, well or not. What a word does not tell is asked the driver for now and then, or at once.

@@ -280,17 +280,23 @@ bool Device::kernels_reach(const std::byte* address) const {
 
 void Device::load_kernels() {
   for (const std::string& name : kernel_names()) static_cast<void>(kernel(name));
-  try {
-    static_cast<void>(kernel(telling_kernel));
-  } catch (const Error&) {
-    // Not all architectures have it.
-  }
+  static_cast<void>(find_kernel(telling_kernel));
+}
+
+void* Device::find_kernel(const std::string& name) {
+  const auto& find = driver_.calls.find_function;
+  const Lock lock(mutex_);
+  void*& found = kernels_[name];
+  if (found != nullptr) return found;
+  const Status status = find.function(&found, module_, name.c_str());
+  if (status != success) found = nullptr;
+  if (status != success && status != not_found) driver_.refuse(find.name, status);
+  return found;
 }
 
 void* Device::kernel(const std::string& name) {
-  const Lock lock(mutex_);
-  void*& found = kernels_[name];
-  if (found == nullptr) driver_.call(driver_.calls.find_function, &found, module_, name.c_str());
+  void* const found = find_kernel(name);
+  if (found == nullptr) driver_.refuse(driver_.calls.find_function.name, not_found);
   return found;
 }
 

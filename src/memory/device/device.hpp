@@ -117,6 +117,8 @@ class Device {
   [[nodiscard]] bool has_kernels();
   /// A kernel, of those in kernels.cu.
   [[nodiscard]] void* kernel(const std::string& name);
+  /// Null where its code has none of that name.
+  [[nodiscard]] void* find_kernel(const std::string& name);
   /// Runs one in the order of a stream, with threads for so many pieces of work.
   void launch(void* kernel, std::size_t threads, void** arguments, void* stream) const;
   /// Waits until a stream has done all that was put on it, whatever has failed before.

@@ -73,7 +73,7 @@ bool Gate::await_passing() const {
 bool Gate::is_passed() const {
   const Lock lock(mutex_);
   if (captured_) return opened().load(std::memory_order_acquire) == 0;
-  return passed().load(std::memory_order_acquire) == held_for_;
+  return passed().load(std::memory_order_acquire) == holds_so_far_;
 }
 
 bool Gate::any_may_hold() { return may_hold.load() > 0; }
@@ -215,7 +215,8 @@ bool Gate::hold(std::uintptr_t stream, std::uint32_t number) {
     hold_in_graph(held);
     return true;
   }
-  if (!reserve(held, number)) return false;
+  const std::optional<std::uint32_t> hold = reserve(held, number);
+  if (!hold) return false;
   // Whoever has seen that no stream may wait puts what that allows before this one does; whoever looks now sees that it may.
   while (putting.load() > 0) std::this_thread::yield();
   const Calls& calls = device_.driver().calls;
@@ -226,7 +227,7 @@ bool Gate::hold(std::uintptr_t stream, std::uint32_t number) {
     throw;
   }
   // The stream is held, whatever becomes of this.
-  const Status status = calls.write_word.function(held, &passed(), number, 0U);
+  const Status status = calls.write_word.function(held, &passed(), *hold, 0U);
   if (status != success) tells_passing_ = false;
   return true;
 }
@@ -240,26 +241,28 @@ void Gate::hold_in_graph(void* stream) {
   driver.call(driver.calls.write_word, stream, word, 0U, 0U);
 }
 
-bool Gate::reserve(const void* stream, std::uint32_t number) {
+std::optional<std::uint32_t> Gate::reserve(const void* stream, std::uint32_t number) {
   const Lock lock(mutex_);
   // The last one's word that it has passed would be lost; and if it has not, it still looks at these.
-  if (stream != held_ && passed().load(std::memory_order_acquire) != held_for_) return false;
+  if (stream != held_ && passed().load(std::memory_order_acquire) != holds_so_far_)
+    return std::nullopt;
   if (!holds_ && static_cast<std::int32_t>(openings_ - number) < 0) {
     if (++holding + captured > most_waiting()) {
       --holding;
-      return false;
+      return std::nullopt;
     }
     holds_ = true;
   }
   held_ = stream;
   held_before_ = std::exchange(held_for_, number);
   note_state();
-  return true;
+  return ++holds_so_far_;
 }
 
 void Gate::take_back() noexcept {
   const Lock lock(mutex_);
   held_for_ = held_before_;
+  --holds_so_far_;
   if (holds_ && static_cast<std::int32_t>(openings_ - held_for_) >= 0) {
     holds_ = false;
     --holding;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/guarded.hpp"
 #include "memory/device/words.hpp"
@@ -46,8 +47,9 @@ class Gate final : public StreamGate {
   /// Whether the stream is being captured. Throws a request fault where the gate is part of a graph already, and it is not.
   bool look_at(void* stream);
   void hold_in_graph(void* stream);
-  /// Counts it among those that hold a stream, where it will, unless there would be too many.
-  [[nodiscard]] bool reserve(const void* stream, std::uint32_t number);
+  /// Counts it among those that hold a stream, where it will, unless there would be too many, or another stream has not passed. Which
+  /// of its holds this is.
+  [[nodiscard]] std::optional<std::uint32_t> reserve(const void* stream, std::uint32_t number);
   /// Of the last reservation.
   void take_back() noexcept;
   void leave_graph() VICINAL_REQUIRES(mutex_);
@@ -76,6 +78,8 @@ class Gate final : public StreamGate {
   std::uint32_t openings_ VICINAL_GUARDED_BY(mutex_) = 0;
   std::uint32_t held_for_ VICINAL_GUARDED_BY(mutex_) = 0;  ///< the last that a stream waits for
   std::uint32_t held_before_ VICINAL_GUARDED_BY(mutex_) = 0;
+  /// Which streams tell that they have passed.
+  std::uint32_t holds_so_far_ VICINAL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace vicinal::device

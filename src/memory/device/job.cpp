@@ -27,13 +27,22 @@ bool is_a_copy_by_a_kernel(const Step& step) {
   return transfer->by_kernel && static_cast<std::int64_t>(transfer->bytes) <= most_by_kernel;
 }
 
+/// Without, events tell.
+std::shared_ptr<const Words> words_or_none(Device& device, DeviceMemory& memory) {
+  try {
+    return device.batches().words(memory);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 Job::Job(Device& device, DeviceMemory& memory, Script script)
     : device_(device),
       steps_(std::move(script.steps)),
       joins_batches_(steps_.size() == 1 && is_a_copy_by_a_kernel(steps_.front())),
-      words_(joins_batches_ ? device.batches().words(memory) : nullptr),
+      words_(joins_batches_ ? words_or_none(device, memory) : nullptr),
       pinned_kind_(memory.staging()),
       pinned_(pinned_kind_, script.pinned_bytes),
       scratch_(memory, script.scratch_bytes + script.tables.size()),

@@ -13,6 +13,7 @@ namespace vicinal::device {
 using Status = int;
 inline constexpr Status success = 0;
 inline constexpr Status out_of_memory = 2;
+inline constexpr Status not_found = 500;
 inline constexpr Status not_ready = 600;
 
 /// A function of a library, with its name for messages.

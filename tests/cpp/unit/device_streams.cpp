@@ -137,6 +137,22 @@ TEST(no_stream_waits_where_kernels_cannot_tell_that_they_are_over) {
   const DriverDouble gpu;
   gpu.set("no_words", 1);
   CHECK(gpu.memory().prepare_gate() == nullptr);
+  gpu.set("no_words", 0);
+  // A driver that fails is another matter, told of as its fault.
+  const long held = gpu.held();
+  bool failed = true;
+  for (long ahead = 1; failed; ++ahead) {
+    const long at = gpu.get("calls") + ahead;
+    gpu.set("fail_at", at);
+    try {
+      CHECK(gpu.memory().prepare_gate() != nullptr);
+      failed = gpu.get("calls") >= at;
+    } catch (const Error& error) {
+      CHECK(error.fault() == Fault::device || error.fault() == Fault::memory);
+    }
+    gpu.set("fail_at", 0);
+    CHECK_EQUAL(gpu.held(), held);
+  }
 }
 
 TEST(another_stream_waits_at_a_gate_when_the_last_has_passed) {
