@@ -58,9 +58,11 @@ def test_the_first_objects_of_a_process_may_fail(mpi: str, first: int) -> None:
     assert "right" in result.output.splitlines()
 
 
+@pytest.mark.parametrize("in_a_row", [1, 2])
 @pytest.mark.parametrize("strategy", ["direct", "aggregate"])
-def test_calls_may_have_no_memory_for_any_of_their_objects(mpi: str, strategy: str) -> None:
-    environment = preloaded(IN_CALLS="1", VICINAL_REGIONS="blocks:2", VICINAL_STRATEGY=strategy)
+def test_calls_may_have_no_memory_for_any_of_their_objects(mpi: str, strategy: str, in_a_row: int) -> None:
+    """Nor for what comes next, with which the others are told of it."""
+    environment = preloaded(IN_CALLS=str(in_a_row), VICINAL_REGIONS="blocks:2", VICINAL_STRATEGY=strategy)
     result = run_ranks(mpi, 4, [program("out_of_memory", mpi)], env=environment, timeout=120)
     assert "right" in result.output.splitlines()
 

@@ -246,7 +246,10 @@ const Planner& Graph::planner(const Settings& settings, PlanOptions& options, Na
 }
 
 void Graph::refuse_plan(const Error& fault) {
-  plan({}, find_planner("direct"), {}, fault);
+  const auto planning = begin_or_tell(
+      [&] { return Planning::begin(task({}, find_planner("direct"), {}, fault, 1)); });
+  planning->wait();
+  static_cast<void>(planning->plan());
   throw fault;  // of a rank that plans with nobody
 }
 

@@ -331,13 +331,16 @@ std::int64_t Arena::allocate(std::size_t bytes, std::size_t alignment) {
       if (end > hole_end) continue;
       static_cast<void>(at(begin));  // has an address
       back_zeroed(begin, end);
-      if (end < hole_end) free_.emplace(end, hole_end - end);
+      // All that takes memory before anything is changed.
+      Stretches taken{{begin, wanted}}, behind;
+      if (end < hole_end) behind.emplace(end, hole_end - end);
       if (begin > hole_begin) {
         hole->second = begin - hole_begin;
       } else {
         free_.erase(hole);
       }
-      live_.emplace(begin, wanted);
+      free_.merge(behind);
+      live_.merge(taken);
       return begin;
     }
   }
@@ -351,9 +354,9 @@ void Arena::release(std::int64_t offset) {
   const auto found = live_.find(offset);
   require(found != live_.end(), Fault::internal, "shared memory at offset ", offset,
           " was released, but is not allocated");
-  std::int64_t begin = found->first;
-  std::int64_t end = begin + found->second;
-  live_.erase(found);
+  auto stretch = live_.extract(found);
+  std::int64_t begin = stretch.key();
+  std::int64_t end = begin + stretch.mapped();
   auto next = free_.lower_bound(begin);
   if (next != free_.end() && next->first == end) {
     end += next->second;
@@ -366,7 +369,9 @@ void Arena::release(std::int64_t offset) {
       free_.erase(previous);
     }
   }
-  free_.emplace(begin, end - begin);
+  stretch.key() = begin;
+  stretch.mapped() = end - begin;
+  free_.insert(std::move(stretch));
   if (end - begin >= largest_chunk && is_own()) give_back(begin, end);
 }
 

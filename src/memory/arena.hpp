@@ -67,7 +67,7 @@ class Arena {
   /// out of memory; nothing has changed then.
   std::int64_t allocate(std::size_t bytes, std::size_t alignment = 64);
 
-  /// Gives back what allocate returned. Freed stretches of 1 MiB and more go back to the system.
+  /// Gives back what allocate returned. Freed stretches of 1 MiB and more go back to the system. Takes no memory.
   void release(std::int64_t offset);
 
   /// What any member has allocated, in this process. Throws a memory fault where the system has no
@@ -91,6 +91,8 @@ class Arena {
     [[nodiscard]] std::int64_t of(int member) const { return begin + member * window; }
   };
 
+  using Stretches = std::map<std::int64_t, std::int64_t>;  ///< offset -> bytes
+
   Arena(const Invitation& invitation, int index, int descriptor, std::byte* base);
   static std::vector<Level> levels_of(std::int64_t members, std::int64_t size);
   [[nodiscard]] std::byte* at_later_level(std::int64_t offset) const;
@@ -110,9 +112,8 @@ class Arena {
   std::int64_t pid_ = 0;  ///< of the process whose arena it is
 
   mutable Mutex books_;
-  std::map<std::int64_t, std::int64_t> free_
-      VICINAL_GUARDED_BY(books_);  ///< offset -> bytes, never adjacent
-  std::map<std::int64_t, std::int64_t> live_ VICINAL_GUARDED_BY(books_);  ///< offset -> bytes
+  Stretches free_ VICINAL_GUARDED_BY(books_);  ///< never adjacent
+  Stretches live_ VICINAL_GUARDED_BY(books_);
   std::vector<std::vector<bool>> backed_
       VICINAL_GUARDED_BY(books_);  ///< per level, per chunk of this member's window
   bool named_ = false;             ///< the name is still there, and ours to remove

@@ -121,9 +121,9 @@ std::vector<std::vector<std::int64_t>> gather_in_world(std::span<const std::int6
   const auto ranks = static_cast<std::size_t>(rank == 0 ? size : 0);
   std::vector<int> counts, places;
   std::vector<std::int64_t> all;
-  const auto make = [](auto& list, auto size) {
+  const auto make = [](auto& list, auto length) {
     const Inside inside;
-    with_memory([&] { list.resize(static_cast<std::size_t>(size)); });
+    with_memory([&] { list.resize(static_cast<std::size_t>(length)); });
   };
   make(counts, ranks);
   make(places, ranks);

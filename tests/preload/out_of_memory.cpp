@@ -191,7 +191,6 @@ void exchange_without_objects(Form form) {
     exchange_on(comm, 9);
     fill(&it, object);
     failing = rank == poor ? object : 0;
-    if (getenv("TRACE") != nullptr && rank == poor) fprintf(stderr, "form %d object %d\n", form, object);
     const int code = exchange_by(form, &it, comm);
     int was_wanted = failing == 0;
     failing = 0;
