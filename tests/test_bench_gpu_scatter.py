@@ -16,8 +16,8 @@ from vicinal import _core
 
 from commanding import HERE, described, is_ratio, refused, vicinal
 from launching import BUILD, run_ranks
-from vicinal_command.benchmarks.gpu_scatter import APPLICATION, gpu_note, routines
-from vicinal_command.ranks.gpu_scatter import COPY, POINT_TO_POINT, is_served
+from vicinal_command.benchmarks.gpu_scatter import gpu_note, routines
+from vicinal_command.ranks.gpu_scatter import APPLICATION, COPY, OWN_WAYS, is_served
 
 BENCH = ("bench", "gpu-scatter")
 KEYS = [
@@ -52,7 +52,7 @@ def test_all_deliver_the_same_and_are_timed_in_two_parts(mpi: str, tmp_path: Pat
     content = content_of(files[0])
     rows = content["rows"]
     contestants = [
-        APPLICATION, POINT_TO_POINT, "vicinal, lent", "vicinal, shared", "vicinal, staged", "vicinal, automatic", COPY, f"{APPLICATION} again",
+        APPLICATION, *OWN_WAYS, "vicinal, lent", "vicinal, shared", "vicinal, staged", "vicinal, automatic", COPY, f"{APPLICATION} again",
     ]
     cases = [(routine, size, each) for routine in ROUTINES for size in (8, 4096) for each in contestants]
     assert [(row["workload"], row["message_bytes"], row["strategy"]) for row in rows] == cases
@@ -88,7 +88,7 @@ def test_a_stream_begins_and_ends_them(mpi: str, tmp_path: Path) -> None:
     result = vicinal(*BENCH, *options, env=with_double(tmp_path))
     assert result.returncode == 0, result.stderr
     ways = ["vicinal, shared", "vicinal, shared, by a stream", "vicinal, staged", "vicinal, staged, by a stream"]
-    contestants = [APPLICATION, POINT_TO_POINT, *ways, COPY, f"{APPLICATION} again"]
+    contestants = [APPLICATION, *OWN_WAYS, *ways, COPY, f"{APPLICATION} again"]
     assert [row["strategy"] for row in content_of(file)["rows"]] == len(ROUTINES) * contestants
 
 
@@ -106,7 +106,7 @@ def test_kernels_and_profile_are_told(mpi: str, tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     content = content_of(file)
-    assert [row["strategy"] for row in content["rows"]][2:4] == ["vicinal, staged", "vicinal, direct"]
+    assert [row["strategy"] for row in content["rows"]][3:5] == ["vicinal, staged", "vicinal, direct"]
     assert (content["gpu"]["kernels"], content["gpu"]["ranks_on_each"]) == ("none", 1)
     assert (content["profile"], content["regions"]) == ("a machine", "blocks:1")
     printed = " ".join(result.stdout.split())
@@ -151,7 +151,7 @@ import vicinal
 from mpi4py import MPI
 from vicinal._scatters import Vectors, gpu
 vectors = Vectors(MPI.COMM_WORLD, gpu(0), np.array([0]), np.array([0]), 3, 2, 0, np.array([0, 2, 4]))
-for contestant in (vectors.application(False), vectors.application(True), vectors.copy(), vectors.halo()):
+for contestant in (*map(vectors.application, ("collective", "point to point", "whole vectors")), vectors.copy(), vectors.halo()):
     vectors.fill(1)
     assert not vectors.right(1)
     contestant.run(1)
@@ -167,7 +167,7 @@ for contestant in (vectors.application(False), vectors.application(True), vector
     else:
         raise AssertionError
 misled = Vectors(MPI.COMM_WORLD, gpu(0), np.array([0]), np.array([0]), 3, 2, 0, np.array([0, 2, 5]))
-contestant = misled.application(False)
+contestant = misled.application("collective")
 misled.fill(1)
 contestant.run(1)
 assert not misled.right(1)

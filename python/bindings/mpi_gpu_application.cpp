@@ -125,7 +125,7 @@ ScatterApplication::ScatterApplication(const ScatterVectors& vectors, Way way)
       way_(way),
       places_(vectors.gpu, places_of(vectors.scatter)),
       packed_(vectors.gpu.memory, vectors.scatter.sent()),
-      whole_(vectors.gpu.memory.staging(), vectors.gpu.packs() ? 0 : vectors.scatter.length()),
+      whole_(vectors.gpu.memory.staging(), host_packs() ? vectors.scatter.length() : 0),
       sent_(vectors.gpu.memory.staging(), vectors.scatter.sent()),
       came_(vectors.gpu.memory.staging(), vectors.scatter.received()) {
   const Scatter& scatter = vectors.scatter;
@@ -166,7 +166,7 @@ void ScatterApplication::end() {
 void ScatterApplication::stage() {
   ApplicationGpu& gpu = vectors_.gpu;
   const Numbers<double>& from = vectors_.from;
-  if (gpu.packs()) {
+  if (!host_packs()) {
     gpu.pack(from.data(), packed_.data(), places_.data(), sent_.size());
     gpu.copy(sent_.data(), packed_.data(), sent_.bytes());
     return gpu.wait();

@@ -135,6 +135,7 @@ class ScatterApplication final : public ScatterContestant {
   enum class Way : std::uint8_t {
     collective,      ///< MPI_Ineighbor_alltoallv
     point_to_point,  ///< one message to each
+    whole_vectors,   ///< MPI_Ineighbor_alltoallv, of what the host packs
   };
 
   /// Collective. The vectors must outlive it.
@@ -145,6 +146,9 @@ class ScatterApplication final : public ScatterContestant {
   void end() override;
 
  private:
+  [[nodiscard]] bool host_packs() const {
+    return way_ == Way::whole_vectors || !vectors_.gpu.packs();
+  }
   void stage();
   void post();
 

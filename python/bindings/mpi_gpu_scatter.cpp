@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -128,6 +129,16 @@ std::unique_ptr<PythonContestant> contestant(const ScatterVectors& vectors,
   return std::make_unique<PythonContestant>(std::make_unique<Contestant>(vectors, arguments...));
 }
 
+ScatterApplication::Way way_called(const std::string& name) {
+  using Way = ScatterApplication::Way;
+  if (name == "collective") return Way::collective;
+  if (name == "point to point") return Way::point_to_point;
+  require(
+      name == "whole vectors", Fault::argument, "'", name,
+      "' is no way of an application; they are 'collective', 'point to point' and 'whole vectors'");
+  return Way::whole_vectors;
+}
+
 const char* text_of(ApplicationGpu::Kernels kernels) {
   switch (kernels) {
     case ApplicationGpu::Kernels::none: return "none";
@@ -167,12 +178,10 @@ void bind_gpu_scatter(nb::module_& module) {
       .def("right", &ScatterVectors::right, "round"_a)
       .def(
           "application",
-          [](const ScatterVectors& it, bool point_to_point) {
-            using Way = ScatterApplication::Way;
-            return contestant<ScatterApplication>(
-                it, point_to_point ? Way::point_to_point : Way::collective);
+          [](const ScatterVectors& it, const std::string& way) {
+            return contestant<ScatterApplication>(it, way_called(way));
           },
-          "point_to_point"_a, nb::keep_alive<0, 1>())
+          "way"_a, nb::keep_alive<0, 1>())
       .def("halo", &contestant<ScatterHalo, GivenSettings>, "settings"_a, nb::keep_alive<0, 1>())
       .def("by_stream", &contestant<ScatterByStream, GivenSettings>, "settings"_a,
            nb::keep_alive<0, 1>())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ._load import address_of_comm, native
 from ._settings import given_settings
@@ -10,6 +10,9 @@ from ._settings import given_settings
 if TYPE_CHECKING:
     from mpi4py import MPI
     from numpy.typing import NDArray
+
+
+ApplicationWay = Literal["collective", "point to point", "whole vectors"]
 
 
 class Gpu(Protocol):
@@ -54,9 +57,10 @@ class Vectors:
         right: bool = self._vectors.right(round_)
         return right
 
-    def application(self, point_to_point: bool) -> Contestant:
-        """By MPI_Ineighbor_alltoallv, or one message to each, of what the application stages itself.  Collective."""
-        made: Contestant = self._vectors.application(point_to_point)
+    def application(self, way: ApplicationWay) -> Contestant:
+        """Of what the application stages itself, by MPI_Ineighbor_alltoallv, or one message to each; or, with whole vectors, of
+        what the host packs of them.  Collective."""
+        made: Contestant = self._vectors.application(way)
         return made
 
     def halo(self, **settings: Any) -> Contestant:

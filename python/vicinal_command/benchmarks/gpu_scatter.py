@@ -17,13 +17,12 @@ import numpy as np
 
 from ..outputs import CommandError
 from ..prices import profile_of
-from ..ranks.gpu_scatter import BY_STREAM, COPY, POINT_TO_POINT, VICINAL
+from ..ranks.gpu_scatter import APPLICATION, BY_STREAM, COPY, OWN_WAYS, VICINAL
 from ..tables import Column, ratio, size, timed
 from .competition import Results, Terms, compete, conclude
 from .tables import CONTESTANT, VERDICT, WORKLOAD, Timed
 from .workloads import Workload
 
-APPLICATION = "application"
 WAYS = ("lent", "shared", "staged", "automatic")
 """Those looked at where none is named."""
 KNOWN_WAYS = ("staged", "direct", "shared", "direct-shared", "lent", "direct-lent", "automatic")
@@ -88,7 +87,7 @@ class Case:
 def contestants_of(ways: Sequence[str], by_stream: bool = False) -> list[str]:
     """Those beside the application, which has its turns at both ends of the row."""
     forms = ("", BY_STREAM) if by_stream else ("",)
-    return [POINT_TO_POINT, *(f"{VICINAL}{way}{form}" for way in ways for form in forms), COPY]
+    return [*OWN_WAYS, *(f"{VICINAL}{way}{form}" for way in ways for form in forms), COPY]
 
 
 def gpu_scatter(request: Request) -> int:
@@ -113,7 +112,8 @@ def gpu_scatter(request: Request) -> int:
     notes = [
         gpu_note(gpu),
         f"MPI: {mpi['name']} {mpi['version']}; profile: {profile.name}{priced}",
-        f"{APPLICATION}: packs {_which(request.stride)} of its vector {_packs(gpu)}, sends, and copies what has come to the GPU",
+        f"{APPLICATION}: packs {_which(request.stride)} of its vector {_packs(gpu)}, sends, and copies what has come to the GPU; "
+        "whole vectors: copies all of it to the host, and packs there",
         *terms.notes("exchange", "with MPI_Ineighbor_alltoallv"),
         "begin, end: the two parts of it for the slowest rank, each its median, so that they need not add up",
         f"{COPY}: what arrives, by one copy from another place there; set-up: the best of {BUILDS}",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal._scatters import Contestant, Gpu, Vectors, count_gpus, gpu
+from vicinal._scatters import ApplicationWay, Contestant, Gpu, Vectors, count_gpus, gpu
 
 from .competition import Exchange, compete
 from .process import RankProcess, run
@@ -19,8 +19,12 @@ from .process import RankProcess, run
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-POINT_TO_POINT, COPY, VICINAL = "application, point to point", "copy on the GPU", "vicinal, "
-"""Contestants; those of vicinal's have a way after the comma."""
+APPLICATION, COPY, VICINAL = "application", "copy on the GPU", "vicinal, "
+"""Contestants; those of vicinal's have a way after the comma, and so have some of the application's."""
+OWN_WAYS: dict[str, ApplicationWay] = {
+    f"{APPLICATION}, point to point": "point to point", f"{APPLICATION}, whole vectors": "whole vectors",
+}
+"""The application's beside its own."""
 BY_STREAM = ", by a stream"
 """After the way: what a stream of the GPU begins and waits for."""
 MPS = "nvidia-cuda-mps"
@@ -86,8 +90,10 @@ def main(process: RankProcess) -> None:
 
     def set_up(case: Scatter, contestant: str | None) -> Exchange:
         vectors = case.vectors
-        if contestant is None or contestant == POINT_TO_POINT:
-            made = vectors.application(contestant is not None)
+        if contestant is None:
+            made = vectors.application("collective")
+        elif contestant in OWN_WAYS:
+            made = vectors.application(OWN_WAYS[contestant])
         elif contestant == COPY:
             made = vectors.copy()
         else:
