@@ -58,7 +58,7 @@ def test_the_first_objects_of_a_process_may_fail(mpi: str, first: int) -> None:
     assert "right" in result.output.splitlines()
 
 
-@pytest.mark.parametrize("in_a_row", [1, 2])
+@pytest.mark.parametrize("in_a_row", [1, 12])
 @pytest.mark.parametrize("strategy", ["direct", "aggregate"])
 def test_calls_may_have_no_memory_for_any_of_their_objects(mpi: str, strategy: str, in_a_row: int) -> None:
     """Nor for what comes next, with which the others are told of it."""

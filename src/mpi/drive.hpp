@@ -3,9 +3,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <ostream>
 #include <set>
 #include <string>
@@ -37,13 +39,29 @@ class FaultElsewhere : public Error {
   int origin_;
 };
 
-/// Sends a notice to other ranks, who may wait for nothing else. What MPI does not send is left: there is a fault to report already.
+/// Does a step that takes memory, again for a second if there is none; whether it was done. Who gives notice may be in the middle of
+/// something, and progresses nothing meanwhile.
+template <class Step>
+bool is_done_with_memory(Step step) {
+  constexpr auto patience = std::chrono::seconds(1);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (Backoff backoff;; backoff.pause()) {
+    try {
+      step();
+      return true;
+    } catch (const std::bad_alloc&) {
+      if (std::chrono::steady_clock::now() > end) return false;
+    }
+  }
+}
+
+/// Sends a notice to other ranks, who may wait for nothing else. What cannot be sent is left: there is a fault to report already.
 inline void give_notice(Communicator& communicator, ConversationKey key, int origin,
                         const std::set<int>& ranks) noexcept {
   communicator.keep_for_good();
   for (const int rank : ranks) {
     try {
-      with_memory([&] {
+      is_done_with_memory([&] {
         communicator.mailbox().post({key.graph, key.sequence, 0}, notice, {rank, {origin}}, true);
       });
     } catch (const std::exception&) {
@@ -55,8 +73,7 @@ inline void give_notice(Communicator& communicator, ConversationKey key, int ori
 template <std::invocable Find>
 void give_notice(Communicator& communicator, ConversationKey key, int origin, Find find) noexcept {
   std::set<int> ranks;
-  with_memory([&] { ranks = find(); });
-  give_notice(communicator, key, origin, ranks);
+  if (is_done_with_memory([&] { ranks = find(); })) give_notice(communicator, key, origin, ranks);
 }
 
 /// Throws FaultElsewhere where there is such a notice of this conversation, or one that its graph

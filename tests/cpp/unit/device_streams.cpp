@@ -172,6 +172,12 @@ TEST(another_stream_waits_at_a_gate_when_the_last_has_passed) {
     CHECK(gate->hold(stream->handle(), number));
     gpu.set("hold", 0);
     stream->await();
+    // Also where it waits for the same once more.
+    gpu.set("hold", 1);
+    CHECK(gate->hold(stream->handle(), number));
+    CHECK(!gate->hold(next.handle(), number + 1));
+    gpu.set("hold", 0);
+    stream->await();
   }
   CHECK_EQUAL(gpu.get("misuses"), 0);
 }
