@@ -85,7 +85,7 @@ void CountedCall::go_straight() {
     make(std::move(data_));
   } catch (...) {
     refused_ = std::current_exception();
-    mpi::with_memory([&] { make(std::nullopt); });
+    mpi::with_memory([&] { make(std::nullopt); }, mpi::Meanwhile::nothing);
   }
 }
 
@@ -198,7 +198,7 @@ void CountedCall::read_word(std::size_t edge) {
     } catch (...) {
       if (!refused_) refused_ = std::current_exception();
     }
-    mpi::with_memory([this] { strays_.reserve(route_->sources.size()); });
+    mpi::with_memory([this] { strays_.reserve(route_->sources.size()); }, mpi::Meanwhile::nothing);
     strays_.emplace_back(route_->communicator->handle(), peer, tags_.departed);
     if (piece != nullptr && !is_awaited) {
       fail(Fault::count, "rank ", peer, " has sent more than ", plan_->in.capacities[edge],

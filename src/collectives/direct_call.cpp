@@ -127,7 +127,7 @@ void DirectCall::post_receive(std::size_t edge, int peer) {
   } catch (...) {
     if (!refused_) refused_ = std::current_exception();
   }
-  mpi::with_memory([this] { strays_.reserve(route_->sources.size()); });
+  mpi::with_memory([this] { strays_.reserve(route_->sources.size()); }, mpi::Meanwhile::nothing);
   strays_.emplace_back(route_->communicator->handle(), peer, tag_);
 }
 

@@ -25,7 +25,8 @@ void PlannedCall::begin() {
            "duplicate of the communicator");
     }
     mpi::with_memory(
-        [&] { turn_->execution = std::make_unique<Execution>(plan, false, turn_->channel); });
+        [&] { turn_->execution = std::make_unique<Execution>(plan, false, turn_->channel); },
+        mpi::Meanwhile::nothing);
   }
   if (!blocks_ || blocks_->bytes == 0) {
     // Where blocks have no bytes nothing is due, and whoever expects some must hear of it.

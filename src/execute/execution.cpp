@@ -13,7 +13,7 @@
 namespace vicinal {
 
 Execution::Execution(const std::shared_ptr<AgreedPlan>& plan, bool reverse, int channel) try {
-  mpi::with_memory([&] { turns_ = Turns::of(plan, reverse, channel); });
+  mpi::with_memory([&] { turns_ = Turns::of(plan, reverse, channel); }, mpi::Meanwhile::nothing);
 } catch (...) {
   // All have agreed on the plan, and count on this rank.
   abandon_plan(plan, plan->communicator().rank());

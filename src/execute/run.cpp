@@ -56,7 +56,7 @@ void Run::start_at_fault() {
   announced_ = true;
   for (OwnedSlot& slot : bound_.owned_slots()) slot.announce_fault(generation_, graph_->plan.rank);
   for (FarSlot& slot : bound_.far_slots()) slot.close();
-  mpi::with_memory([this] { strays_.reserve(graph_->messages.size()); });
+  mpi::with_memory([this] { strays_.reserve(graph_->messages.size()); }, mpi::Meanwhile::nothing);
   // Messages wait for nothing, so that nobody far away waits for what this rank still has to hear of.
   for (const CompiledGraph::Message& message : graph_->messages) {
     const Operation& operation = graph_->operation_of(message);

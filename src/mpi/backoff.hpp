@@ -150,9 +150,12 @@ void poll_until(Done&& done, Reason reason = "the other ranks of its communicato
   }
 }
 
+/// What goes on while a step waits for memory. Who has a claim must not progress what may want the same claim.
+enum class Meanwhile : std::uint8_t { progress, nothing };
+
 /// Does a step that takes memory, and on which others count: again until there is some. What it throws otherwise goes on.
 template <class Step>
-void with_memory(Step step) {
+void with_memory(Step step, Meanwhile meanwhile = Meanwhile::progress) {
   try {
     return step();
   } catch (const std::bad_alloc&) {
@@ -166,7 +169,10 @@ void with_memory(Step step) {
       return false;
     }
   };
-  poll_until(is_done, "memory for its part in what others wait for; this process has none left");
+  constexpr const char* reason =
+      "memory for its part in what others wait for; this process has none left";
+  if (meanwhile == Meanwhile::progress) return poll_until(is_done, reason);
+  for (Wait wait(reason); !is_done();) wait.pause();
 }
 
 }  // namespace vicinal::mpi

@@ -158,40 +158,52 @@ void make_first_without_objects(int object) {
 
 enum Form { counts, counts_later, blocks, blocks_later, persistent, forms };
 
-/// An exchange from its beginning to its end.
-int exchange_by(Form form, Exchange* it, MPI_Comm comm) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  int code = MPI_SUCCESS;
-  switch (form) {
-    case counts: return MPI_Neighbor_alltoallv(SENT((*it)), GOT((*it)), comm);
-    case blocks: return MPI_Neighbor_alltoall(it->source, 7, MPI_INT, it->target, 7, MPI_INT, comm);
-    case counts_later:
-      code = MPI_Ineighbor_alltoallv(SENT((*it)), GOT((*it)), comm, &request);
-      break;
-    case blocks_later:
-      code = MPI_Ineighbor_alltoall(it->source, 7, MPI_INT, it->target, 7, MPI_INT, comm, &request);
-      break;
-    default:
-      code = MPI_Neighbor_alltoallv_init(SENT((*it)), GOT((*it)), comm, MPI_INFO_NULL, &request);
-      if (code == MPI_SUCCESS) code = MPI_Start(&request);
+/// Of calls that go on at once, each of as much.
+enum { most_at_once = 2 };
+
+/// Exchanges from their beginnings to their ends: one, or, of those that may, some at once. What the first has failed with.
+int exchange_by(Form form, Exchange* them, MPI_Comm comm) {
+  const bool later = form == counts_later || form == blocks_later;
+  MPI_Request requests[most_at_once];
+  int codes[most_at_once];
+  for (int i = 0; i < (later ? most_at_once : 1); ++i) {
+    Exchange& it = them[i];
+    MPI_Request& request = requests[i] = MPI_REQUEST_NULL;
+    int& code = codes[i];
+    switch (form) {
+      case counts: return MPI_Neighbor_alltoallv(SENT(it), GOT(it), comm);
+      case blocks: return MPI_Neighbor_alltoall(it.source, 7, MPI_INT, it.target, 7, MPI_INT, comm);
+      case counts_later: code = MPI_Ineighbor_alltoallv(SENT(it), GOT(it), comm, &request); break;
+      case blocks_later:
+        code = MPI_Ineighbor_alltoall(it.source, 7, MPI_INT, it.target, 7, MPI_INT, comm, &request);
+        break;
+      default:
+        code = MPI_Neighbor_alltoallv_init(SENT(it), GOT(it), comm, MPI_INFO_NULL, &request);
+        if (code == MPI_SUCCESS) code = MPI_Start(&request);
+    }
   }
-  if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
-  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
-  return code;
+  int first = MPI_SUCCESS;
+  for (int i = 0; i < (later ? most_at_once : 1); ++i) {
+    if (codes[i] == MPI_SUCCESS) codes[i] = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    if (requests[i] != MPI_REQUEST_NULL) MPI_Request_free(&requests[i]);
+    if (first == MPI_SUCCESS) first = codes[i];
+  }
+  return first;
 }
 
 /// Exchanges again and again while a rank, each in turn, has no memory for one of the objects that it takes; until it has for all
 /// of them. All come to its end, well or not, and to that of the next, of which some fail, too, where a plan was lost.
 void exchange_without_objects(Form form) {
-  Exchange it = make_exchange();
+  Exchange them[most_at_once] = {make_exchange(), make_exchange()};
+  Exchange& it = them[0];
   for (int object = 1, spared = 0; spared < ranks; ++object) {
     const int poor = object % ranks;
     MPI_Comm comm = all_with_all();
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     exchange_on(comm, 9);
-    fill(&it, object);
+    for (Exchange& each : them) fill(&each, object);
     failing = rank == poor ? object : 0;
-    const int code = exchange_by(form, &it, comm);
+    const int code = exchange_by(form, them, comm);
     int was_wanted = failing == 0;
     failing = 0;
     if (code != MPI_SUCCESS) {
@@ -213,7 +225,7 @@ void exchange_without_objects(Form form) {
     if (exchange_by(counts, &it, comm) == MPI_SUCCESS) check_exchange(&it, object + 1);
     MPI_Comm_free(&comm);
   }
-  free_exchange(&it);
+  for (Exchange& each : them) free_exchange(&each);
 }
 
 /// Exchanges what lies in a GPU's memory by MPI itself, for comparison, while a rank, each in turn, has no memory for one of the
