@@ -177,7 +177,7 @@ def test_command_uses_what_programs_may(name: str) -> None:
     """Besides, it plans on virtual ranks and measures machines, which programs have no use for."""
     public = {f"vicinal.{each}" for each in (*vicinal.__all__, "__version__", "_core")}
     public |= {f"vicinal._calibration.{each}" for each in ("Pair", "calibrator", "effort")}
-    public |= {f"vicinal._scatters.{each}" for each in ("Contestant", "Gpu", "Vectors", "count_gpus", "gpu")}
+    public |= {f"vicinal._scatters.{each}" for each in ("ApplicationWay", "Contestant", "Gpu", "Vectors", "count_gpus", "gpu")}
     of_library = {each for each in imports_of(name) if each.partition(".")[0] == "vicinal"}
     internal = {each for each in of_library - public if not each.startswith("vicinal._core.")}
     assert not internal, f"{', '.join(sorted(internal))}: not for programs, nor for the command"
