@@ -10,6 +10,7 @@
 #include "mpi/communicator.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/own_progress.hpp"
 
 namespace vicinal::mpi {
 namespace {
