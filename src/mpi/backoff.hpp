@@ -150,25 +150,25 @@ void poll_until(Done&& done, Reason reason = "the other ranks of its communicato
   }
 }
 
+/// Does a step that takes memory; whether there was enough. What it throws otherwise goes on.
+template <class Step>
+bool has_memory_for(Step& step) {
+  try {
+    step();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 /// What goes on while a step waits for memory. Who has a claim must not progress what may want the same claim.
 enum class Meanwhile : std::uint8_t { progress, nothing };
 
 /// Does a step that takes memory, and on which others count: again until there is some. What it throws otherwise goes on.
 template <class Step>
 void with_memory(Step step, Meanwhile meanwhile = Meanwhile::progress) {
-  try {
-    return step();
-  } catch (const std::bad_alloc&) {
-    // Then below.
-  }
-  const auto is_done = [&] {
-    try {
-      step();
-      return true;
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-  };
+  const auto is_done = [&] { return has_memory_for(step); };
+  if (is_done()) return;
   constexpr const char* reason =
       "memory for its part in what others wait for; this process has none left";
   if (meanwhile == Meanwhile::progress) return poll_until(is_done, reason);

@@ -7,7 +7,6 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
-#include <new>
 #include <ostream>
 #include <set>
 #include <string>
@@ -45,14 +44,10 @@ template <class Step>
 bool is_done_with_memory(Step step) {
   constexpr auto patience = std::chrono::seconds(1);
   const auto end = std::chrono::steady_clock::now() + patience;
-  for (Backoff backoff;; backoff.pause()) {
-    try {
-      step();
-      return true;
-    } catch (const std::bad_alloc&) {
-      if (std::chrono::steady_clock::now() > end) return false;
-    }
+  for (Backoff backoff; !has_memory_for(step); backoff.pause()) {
+    if (std::chrono::steady_clock::now() > end) return false;
   }
+  return true;
 }
 
 /// Sends a notice to other ranks, who may wait for nothing else. What cannot be sent is left: there is a fault to report already.
