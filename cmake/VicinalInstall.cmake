@@ -14,9 +14,6 @@ foreach(abi IN LISTS VICINAL_ABIS)
   get_target_property(mpi_include vicinal_mpi_${abi} INTERFACE_INCLUDE_DIRECTORIES)
   get_target_property(mpi_library vicinal_mpi_${abi} INTERFACE_LINK_LIBRARIES)
   get_target_property(mpi_definitions vicinal_mpi_${abi} INTERFACE_COMPILE_DEFINITIONS)
-  if(NOT mpi_definitions)
-    set(mpi_definitions "")
-  endif()
   string(APPEND mpi_records
          "vicinal_import_mpi(${abi} \"${mpi_include}\" \"${mpi_library}\" \"${mpi_definitions}\")\n")
 

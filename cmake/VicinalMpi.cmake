@@ -15,10 +15,13 @@ function(vicinal_libmpi prefix result)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
+#
+# Some MPIs' mpi.h brings in their C++ bindings, whose symbols are in a library that C programs do not link.
 function(vicinal_import_mpi abi include_dirs library)
   add_library(vicinal_mpi_${abi} INTERFACE IMPORTED GLOBAL)
   set_target_properties(vicinal_mpi_${abi} PROPERTIES
                         INTERFACE_INCLUDE_DIRECTORIES "${include_dirs}"
+                        INTERFACE_COMPILE_DEFINITIONS "OMPI_SKIP_MPICXX;MPICH_SKIP_MPICXX;${ARGN}"
                         INTERFACE_LINK_LIBRARIES "${library}")
   set(VICINAL_ABIS ${VICINAL_ABIS} ${abi} PARENT_SCOPE)
   message(STATUS "vicinal: ${abi} from ${library}")
@@ -49,8 +52,7 @@ function(vicinal_import_standard_abi include_dirs folder)
     return()
   endif()
   list(GET library 0 library)
-  vicinal_import_mpi(abi "${include_dirs}" "${library}")
-  set_target_properties(vicinal_mpi_abi PROPERTIES INTERFACE_COMPILE_DEFINITIONS MPI_ABI)
+  vicinal_import_mpi(abi "${include_dirs}" "${library}" MPI_ABI)
 endfunction()
 
 function(vicinal_use_prefix name)

@@ -1,7 +1,8 @@
 """Install vicinal the ways users do, into a scratch folder, and use it from there.
 
-find_package from a project that enables C alone, pkg-config with nothing but a C compiler, and a
-wheel as `pip install .` makes it; each for every MPI of the build folder given.
+For every MPI of the build folder given: find_package from a project that enables C alone, pkg-config with
+nothing but a C compiler, each MPI's own mpicc, mpicxx and mpifort, and a wheel as `pip install .` makes it.
+Then a build with VICINAL_MPI=system for each of Debian's MPIs that is installed: its compilers, and the preload library.
 
     python tools/check_install.py build/release
 """
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +29,12 @@ from vicinal_command.launch import Mpi, command, find_mpi  # noqa: E402
 
 QUICKLY_BUILT = "-O0 -DNDEBUG"
 """For a wheel of which nothing is timed."""
+COMPILERS = {"mpicc": "halo.c", "mpicxx": "linked.cpp", "mpifort": "linked.f90"}
+"""What each compiler of an MPI builds: an example, and programs of tests/install."""
+DEBIAN = ("openmpi", "mpich")
+"""Debian has a command `mpicc.NAME` for each of these."""
+FOREIGN = re.compile(r"^(_?Py|_ITM_|__gmon_start__$|__cxa_|__tls_get_addr)")
+"""What no MPI defines, and whoever loads a library does."""
 EXAMPLES = sorted((ROOT / "examples").glob("*.c"))
 IMPORT = """
 import importlib, sys
@@ -86,6 +94,65 @@ def check_pkgconfig(prefix: Path, scratch: Path, mpi: Mpi) -> None:
     print(f"pkg-config vicinal-{mpi.abi}: {len(EXAMPLES)} programs built and run")
 
 
+def symbols(library: Path, *which: str) -> set[str]:
+    """Names in a library's dynamic table; those of a version belong to the system's libraries, and are left out."""
+    lines = subprocess.run(["nm", "-D", *which, library], check=True, text=True, capture_output=True).stdout.splitlines()
+    return {name for name in (line.split()[-1] for line in lines) if "@" not in name}
+
+
+def unresolved(library: Path, libmpi: Path) -> list[str]:
+    """What a library needs and neither its MPI nor the system defines: a program linked with it cannot be built or run."""
+    wanted = symbols(library, "--undefined-only") - symbols(libmpi, "--defined-only")
+    return sorted(name for name in wanted if not FOREIGN.match(name))
+
+
+def check_compilers(prefix: Path, scratch: Path, mpi: Mpi, suffix: str = "") -> None:
+    """Link as somebody does who knows of no tool but the MPI's compilers."""
+    [folder] = {path.parent for path in prefix.glob("lib*/**/libvicinal-*.so")}
+    built = []
+    for compiler, source in COMPILERS.items():
+        tool = mpi.prefix / "bin" / f"{compiler}{suffix}"
+        if not tool.exists():
+            continue
+        [path] = [path for path in (ROOT / "examples" / source, ROOT / "tests" / "install" / source) if path.exists()]
+        program = scratch / f"{compiler}{suffix}-{mpi.abi}"
+        # Open MPI's wheel was built elsewhere, and would say so of itself.
+        run([tool, path, f"-I{prefix / 'include'}", f"-L{folder}", f"-lvicinal-{mpi.abi}", f"-Wl,-rpath,{folder}", "-lm",
+             "-o", program], env={**os.environ, "OPAL_PREFIX": str(mpi.prefix)} if not suffix else None)
+        run_ranks(mpi, [program])
+        built.append(tool.name)
+    print(f"{', '.join(built) or 'no compiler'} of {mpi.prefix}: programs built and run")
+
+
+def check_debian(name: str, scratch: Path) -> None:
+    """The library and the preload library for an MPI of the system's."""
+    launcher, compiler = (shutil.which(f"{tool}.{name}") for tool in ("mpiexec", "mpicc"))
+    if launcher is None or compiler is None:
+        print(f"Debian's {name}: not on this machine, not checked")
+        return
+    build, prefix = scratch / f"build-{name}", scratch / f"prefix-{name}"
+    run([BIN / "cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}",
+         "-DVICINAL_MPI=system", f"-DMPI_C_COMPILER={compiler}", "-DVICINAL_TESTS=OFF", "-DVICINAL_PYTHON=OFF",
+         "-DVICINAL_PRECOMPILED_KERNELS=OFF", f"-DCMAKE_CXX_FLAGS_RELEASE={QUICKLY_BUILT}"])
+    run([BIN / "cmake", "--build", build, "--parallel", os.environ.get("JOBS", "2")])
+    run([BIN / "cmake", "--install", build, "--prefix", prefix])
+    mpi = replace(find_mpi(str(Path(launcher).parent.parent)), abi=name, mpiexec=Path(launcher))
+    linked = subprocess.run(["ldd", *(build / "lib").glob(f"libvicinal-{name}.so")], text=True, capture_output=True).stdout
+    [libmpi] = re.findall(r"=> (\S*/libmpi\w*\.so\S*)", linked)
+    for library in sorted((build / "lib").glob("libvicinal*.so")):
+        if strange := unresolved(library, Path(libmpi)):
+            sys.exit(f"vicinal: {library.name} needs what {libmpi} does not define: {', '.join(strange)}")
+    check_compilers(prefix, scratch, mpi, f".{name}")
+    program = scratch / f"unmodified-{name}"
+    log = scratch / f"log-{name}"
+    run([compiler, ROOT / "tests" / "preload" / "topologies.c", "-o", program])
+    run_ranks(mpi, [program], LD_PRELOAD=str(build / "lib" / "libvicinal_mpi.so"), VICINAL_REGIONS="blocks:1", WITH_VICINAL="1",
+              VICINAL_LOG=f"info:{log}")
+    if ": plan " not in log.read_text():
+        sys.exit(f"vicinal: the preload library for {libmpi} has made no plan: {log.read_text()}")
+    print(f"Debian's {name}: an unmodified program run with the preload library")
+
+
 def check_wheel(scratch: Path, mpis: Sequence[Mpi]) -> None:
     """For the standard's own ABI the module is there, but mpi4py's wheels have none that it could be imported beside."""
     run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", scratch,
@@ -118,6 +185,10 @@ def main(build: Path) -> None:
         for mpi in mpis:
             check_cmake(prefix, scratch, mpi)
             check_pkgconfig(prefix, scratch, mpi)
+            if mpi.abi != "abi":
+                check_compilers(prefix, scratch, mpi)
+        for name in DEBIAN:
+            check_debian(name, scratch)
         check_wheel(scratch, mpis)
 
 
