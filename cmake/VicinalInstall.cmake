@@ -8,7 +8,9 @@ install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
 file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 set(mpi_records "")
+add_custom_target(vicinal_installed DEPENDS vicinal_preload)
 foreach(abi IN LISTS VICINAL_ABIS)
+  add_dependencies(vicinal_installed vicinal_${abi})
   install(TARGETS vicinal_${abi} EXPORT vicinal-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT development)
   get_target_property(mpi_include vicinal_mpi_${abi} INTERFACE_INCLUDE_DIRECTORIES)

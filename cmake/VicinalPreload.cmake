@@ -3,6 +3,7 @@
 # Such a build is the library's own objects, with the calls of MPI_X in them turned into calls of PMPI_X, and what is in
 # src/interpose. It is linked to no MPI: it finds the one that the program has loaded.
 set(vicinal_preload_targets "")
+add_custom_target(vicinal_preload)
 if(APPLE OR NOT CMAKE_OBJCOPY)
   message(STATUS "vicinal: no preload library (it needs ELF and objcopy)")
   return()
@@ -44,3 +45,4 @@ foreach(abi IN LISTS VICINAL_ABIS)
                         LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/interposed.map)
   list(APPEND vicinal_preload_targets vicinal_preload_${abi})
 endforeach()
+add_dependencies(vicinal_preload ${vicinal_preload_targets})

@@ -50,21 +50,20 @@ endforeach()
 
 # In development the package is imported from the source tree.  The modules are copied there by
 # every build rather than linked there, because build folders with different MPIs share that place.
-set(vicinal_copies "")
+# A copy of each is a target of its own, for builds of a part; all together are vicinal_python.
+add_custom_target(vicinal_python ALL DEPENDS ${python_modules} ${python_stubs})
 foreach(module IN LISTS python_modules)
-  list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:${module}>
-                                     "${PROJECT_SOURCE_DIR}/python/vicinal")
-endforeach()
-if(python_modules AND NOT SKBUILD)
-  if(python_stubs)
-    list(APPEND vicinal_copies COMMAND ${CMAKE_COMMAND} -E copy_if_different ${python_stubs}
-                                       "${PROJECT_SOURCE_DIR}/python/vicinal")
+  set(files $<TARGET_FILE:${module}>)
+  if(module STREQUAL "_core")
+    list(APPEND files ${python_stubs})
   endif()
-  add_custom_target(vicinal_python ALL ${vicinal_copies} DEPENDS ${python_modules} ${python_stubs}
-                    COMMENT "Copying the Python modules into python/vicinal" VERBATIM)
-else()
-  add_custom_target(vicinal_python ALL DEPENDS ${python_modules} ${python_stubs})
-endif()
+  set(copies "")
+  if(NOT SKBUILD)
+    set(copies COMMAND ${CMAKE_COMMAND} -E copy_if_different ${files} "${PROJECT_SOURCE_DIR}/python/vicinal")
+  endif()
+  add_custom_target(vicinal_python${module} ${copies} DEPENDS ${module} ${files} VERBATIM)
+  add_dependencies(vicinal_python vicinal_python${module})
+endforeach()
 
 # Beside that, since most of what uses the modules has no use for it.
 set(vicinal_copies "")

@@ -23,9 +23,14 @@ endfunction()
 set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp")
 function(vicinal_add_tests name)
   vicinal_add_program(${name} ${ARGN} INCLUDE "${tests_dir}")
-  target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>
+  target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O0>
                          $<$<STREQUAL:${VICINAL_SANITIZE},short>:-fno-sanitize=undefined>)
-  vicinal_unite(${name} UNITY_BUILD_BATCH_SIZE 8)
+  # A file takes least to compile among many, but not with the sanitizers.
+  set(batch 32)
+  if(VICINAL_SANITIZE)
+    set(batch 8)
+  endif()
+  vicinal_unite(${name} UNITY_BUILD_BATCH_SIZE ${batch})
 endfunction()
 
 # A GPU's driver without a GPU, of either vendor's interface. Tests find it by its path.
@@ -45,6 +50,10 @@ function(vicinal_use_doubles target)
   target_compile_definitions(${target} PRIVATE "DRIVER_DOUBLE_CUDA=\"$<TARGET_FILE:vicinal_driver_double_cuda>\""
                              "DRIVER_DOUBLE_HIP=\"$<TARGET_FILE:vicinal_driver_double_hip>\"")
 endfunction()
+
+# The MPI standard's own ABI is one of the MPIs again: `make test`, the fuzzer and the benchmarks go without it.
+set(own_abis ${VICINAL_ABIS})
+list(REMOVE_ITEM own_abis abi)
 
 vicinal_add_tests(vicinal_unit_tests SOURCES ${unit_sources} LINK vicinal_core)
 vicinal_use_doubles(vicinal_unit_tests)
@@ -72,9 +81,6 @@ foreach(abi IN LISTS VICINAL_ABIS)
   endforeach()
 endforeach()
 
-# What looks for faults at random and what takes times need not do so for the standard's ABI too: that is one of the MPIs again.
-set(own_abis ${VICINAL_ABIS})
-list(REMOVE_ITEM own_abis abi)
 foreach(abi IN LISTS own_abis)
   # The fuzzer stands for a user, in C++.
   vicinal_add_program(vicinal_fuzz_${abi} SOURCES ${fuzz_sources} LINK vicinal_${abi} Threads::Threads)
@@ -108,3 +114,28 @@ foreach(abi IN LISTS VICINAL_ABIS)
     set_target_properties(${name}_${abi} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
   endforeach()
 endforeach()
+
+# What `make test` runs, and no more: targets by their names.
+set(run_by_tests vicinal_unit_tests)
+if(TARGET vicinal_python_core)
+  list(APPEND run_by_tests vicinal_python_core)
+endif()
+foreach(abi IN LISTS own_abis)
+  list(APPEND run_by_tests vicinal_engine_tests_${abi} vicinal_${abi})
+  foreach(target vicinal_python_mpi_${abi} vicinal_preload_${abi} vicinal_mpi)
+    if(TARGET ${target})
+      list(APPEND run_by_tests ${target})
+    endif()
+  endforeach()
+  foreach(source IN LISTS c_tests examples)
+    cmake_path(GET source STEM name)
+    list(APPEND run_by_tests ${name}_${abi})
+  endforeach()
+  foreach(source IN LISTS preload_programs)
+    cmake_path(GET source STEM name)
+    list(APPEND run_by_tests ${name}_preload_${abi})
+  endforeach()
+endforeach()
+add_custom_target(vicinal_test_programs DEPENDS ${run_by_tests})
+list(TRANSFORM own_abis PREPEND vicinal_fuzz_ OUTPUT_VARIABLE fuzzers)
+add_custom_target(vicinal_fuzz DEPENDS ${fuzzers} vicinal_preload)

@@ -1,5 +1,8 @@
 """What all tests share: the MPIs to loop over, the totals of the programs at the end, and no process left behind.
 
+VICINAL_TEST_TIER says which tests there are: `quick` (`make test`, the default), `full` (`make test-full`), which has those
+marked so, too, or `all` (`make check-all`), which has those marked `check_all`, too.
+
 Under pytest-xdist several workers run tests at a time. A test that keeps all cores busy, or looks at times or at what the
 whole machine has, is marked `alone`: nothing else runs meanwhile. What workers found out is put together by whom they work for.
 """
@@ -27,6 +30,9 @@ from launching import QUIET, kill, processes_with, requested_mpis, wait_until  #
 
 SESSION = "VICINAL_TEST_SESSION"
 """Names this run of the tests in the environment of all that it starts."""
+TIER = "VICINAL_TEST_TIER"
+TIERS = {"quick": ["full", "check_all"], "full": ["check_all"], "all": []}
+"""Which marks of tests each leaves out."""
 RANKS_BESIDE_OTHERS = 4
 """A test of more ranks than these runs alone."""
 TOTALS = pytest.StashKey[Totals]()
@@ -77,11 +83,23 @@ def pytest_testnodedown(node: Any, error: object) -> None:
     add_up(node.config.stash[TOTALS], getattr(node, "workeroutput", {}).get("totals", {}))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that run alone, also for their number of an MPI's ranks, come last: others do not wait for them in between."""
+def left_out() -> list[str]:
+    """The marks of tests that are not run."""
+    tier = os.environ.get(TIER, "quick")
+    if tier not in TIERS:
+        raise pytest.UsageError(f"{TIER} is '{tier}', but it is one of {', '.join(TIERS)}")
+    return TIERS[tier]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Those of other tiers are left out. Those that run alone, also for their number of an MPI's ranks, come last: others do not wait for them in between."""
+    marks = left_out()
+    others = [item for item in items if any(item.get_closest_marker(mark) for mark in marks)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in others]
     for item in items:
         given = item.callspec.params if hasattr(item, "callspec") else {}
-        if "mpi" in given and given.get("ranks", 0) > RANKS_BESIDE_OTHERS:
+        if {"mpi", "name"} & given.keys() and given.get("ranks", 0) > RANKS_BESIDE_OTHERS:
             item.add_marker(pytest.mark.alone)
     items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
 
@@ -101,8 +119,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that names `mpi` runs once on each MPI asked for."""
-    if "mpi" in metafunc.fixturenames:
+    """A test that names `mpi` runs once on each MPI asked for, unless it says itself on which."""
+    given = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "mpi" in metafunc.fixturenames and not any("mpi" in names for names in given if not isinstance(names, str)):
         metafunc.parametrize("mpi", requested_mpis())
 
 

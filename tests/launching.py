@@ -21,18 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allpairspy import AllPairs
 from vicinal_command.launch import Mpi, command, find_mpi
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")
 TOKEN = "VICINAL_TEST_RUN"
-ALL = "VICINAL_TEST_ALL"
-"""Set to 1, numbers of ranks are run on each MPI; else most on one of them."""
 RANKS = (1, 2, 3, 4, 7)
 MANY_RANKS = (8, 16)
 """On MPIs whose waiting ranks give way to others: where they spin, a few cores are busy with little else."""
-SOME_WHERE_RANKS_SPIN, SOME_WHERE_THEY_GIVE_WAY = (1, 2, 7), (1, 3, 4, 16)
-"""Of all of these but 8, which differs from 16 least. On 4 the tests of the standard's ABI run with the former."""
 PATIENCE = float(os.environ.get("VICINAL_TEST_PATIENCE", "3"))
 """How many times what a quiet machine needs at most a run may take; it costs time only where one hangs."""
 QUIET = {"OMPI_MCA_osc": "^ucx", "OMPI_MCA_btl": "^ofi"}
@@ -74,19 +71,25 @@ def mpis_that_give_way() -> list[str]:
 
 def numbers_of_ranks(name: str) -> tuple[int, ...]:
     """For long tests on the MPI called `name`."""
-    gives_way = name in mpis_that_give_way()
-    if os.environ.get(ALL) == "1" or len(mpis_that_give_way()) in (0, len(requested_mpis())):
-        return RANKS + MANY_RANKS if gives_way else RANKS
-    return SOME_WHERE_THEY_GIVE_WAY if gives_way else SOME_WHERE_RANKS_SPIN
+    return RANKS + MANY_RANKS if name in mpis_that_give_way() else RANKS
 
 
-def mpis_and_ranks() -> list[Any]:
-    """Parameters of long tests that keep all cores busy, or take gigabytes: where waiting ranks spin, four took eight times as
-    long beside others."""
-    return [
-        pytest.param(name, ranks, id=f"{name}-{ranks}", marks=[pytest.mark.alone] * (ranks > 1))
-        for name in requested_mpis() for ranks in numbers_of_ranks(name)
-    ]
+def quick_runs() -> list[tuple[str, int]]:
+    """On how many ranks of which MPI long tests run in `make test`."""
+    return [(name, 4 if name in mpis_that_give_way() else 3) for name in requested_mpis()]
+
+
+def pairs(quick: Sequence[Sequence[Any]], values: Sequence[Sequence[Any]],
+          allowed: Callable[[list[Any]], bool] = lambda row: True) -> list[Any]:
+    """Parameters of a test: rows of one of each parameter's values, in which any two values of two parameters meet, unless a
+    row that starts with them is not allowed.  `make test` has those in `quick`, `make test-full` the others too."""
+    more = AllPairs([list(each) for each in values], filter_func=allowed, previously_tested=[list(row) for row in quick])
+    return [pytest.param(*row) for row in quick] + [pytest.param(*row, marks=pytest.mark.full) for row in more]
+
+
+def in_turn(values: Sequence[Any], number: int) -> Any:
+    """The value for the test of that number, where each has one of them."""
+    return values[number % len(values)]
 
 
 def abi_of(name: str) -> str:

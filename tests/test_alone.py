@@ -10,6 +10,8 @@ from launching import BUILD, Result, abi_of, requested_mpis, run_command, run_ra
 from test_python_mpi import PATH
 from vicinal_command.launch import find_mpi
 
+pytestmark = pytest.mark.full
+
 CODE = """
 import vicinal
 from mpi4py import MPI

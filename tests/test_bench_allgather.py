@@ -12,6 +12,8 @@ from commanding import described, is_ratio, refused, vicinal
 from vicinal_command.benchmarks.allgather import BY_HAND, planners
 from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
 
+pytestmark = pytest.mark.full
+
 BENCH = ("bench", "allgather")
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import numpy as np
 
 from commanding import described, is_ratio, refused, vicinal
 from vicinal_command.benchmarks.alltoallv import MOST, USUAL, drawn
 from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
 from vicinal_command.ranks.alltoallv import CALLS
+
+pytestmark = pytest.mark.full
 
 BENCH = ("bench", "alltoallv")
 

@@ -14,6 +14,8 @@ from vicinal_command.benchmarks import hierarchy
 from vicinal_command.benchmarks.amg_run import STRATEGIES, sum_up
 from vicinal_command.benchmarks.amg_levels import CONTESTANTS, machine_of, sum_levels
 
+pytestmark = pytest.mark.full
+
 BENCH = ("bench", "amg")
 NO_MPI = {"VICINAL_MPI": "none"}
 

@@ -20,6 +20,8 @@ from vicinal_command.inputs import ALLTOALLV
 from vicinal_command.matrices import block_starts, read_matrix
 from vicinal_command.ranks.competition import compete
 
+pytestmark = pytest.mark.full
+
 BENCH = ("bench", "choice")
 STRATEGIES = [name for name, _ in _core.strategies(**ALLTOALLV)]
 

@@ -19,6 +19,8 @@ from launching import BUILD, run_ranks
 from vicinal_command.benchmarks.gpu_scatter import gpu_note, routines
 from vicinal_command.ranks.gpu_scatter import APPLICATION, COPY, OWN_WAYS, is_served
 
+pytestmark = pytest.mark.full
+
 BENCH = ("bench", "gpu-scatter")
 KEYS = [
     "workload", "ranks", "message_bytes", "stride", "strategy", "setup_us", "begin_us", "end_us", "exchange_us", "exchange_median_us",

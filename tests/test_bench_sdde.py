@@ -15,6 +15,8 @@ from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
 from vicinal_command.benchmarks.sdde import METHODS, PUBLISHED
 from vicinal_command.benchmarks.workloads import few_requests, random_requests
 
+pytestmark = pytest.mark.full
+
 BENCH = ("bench", "sdde")
 TIMED_KEYS = [
     "workload", "ranks", "messages", "bytes", "strategy", "exchange_us", "exchange_median_us", "ratio_to_mpi",

@@ -15,6 +15,8 @@ from launching import BUILD
 from vicinal_command import calibrate, gpus, measured
 from vicinal_command.fits import Piece
 
+pytestmark = pytest.mark.full
+
 TASK: dict[str, Any] = {
     "ranks": 4, "sizes": [0, *(1 << power for power in range(21))], "small": 8, "counts": [1, 8, 16, 32],
     "few": [1, 4, 8], "handled": [1 << 12, 1 << 18], "queues": [0, 100, 200], "stream": 1 << 18, "copied": 1 << 17, "repetitions": 5,

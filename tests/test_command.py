@@ -20,6 +20,8 @@ from launching import ROOT
 from vicinal_command.matrices import block_starts, needed_pairs, read_matrix
 from vicinal_command.options import regions_are_known
 
+pytestmark = pytest.mark.full
+
 COUNTS = [key for key in KEYS if "bytes" in key or "messages" in key]
 RELAYS = ["direct", "nearest-first", "aggregate", "aggregate-plain", "two-step", "split", "automatic"]
 STRATEGIES = [*RELAYS, "distance-halving-pruned", "cascade", "common-neighbor"]

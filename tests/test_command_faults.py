@@ -150,6 +150,7 @@ def test_missing_temporary_folder_is_refused(matrix_file: Path) -> None:
     refused(result, "/no/such/folder")
 
 
+@pytest.mark.full
 def test_a_failing_rank_is_one_line(mpi: str, matrix_file: Path, tmp_path: Path) -> None:
     """All ranks read the setting, all refuse it, one line is shown."""
     output = tmp_path / "rows.json"
@@ -159,6 +160,7 @@ def test_a_failing_rank_is_one_line(mpi: str, matrix_file: Path, tmp_path: Path)
     assert not output.exists()
 
 
+@pytest.mark.full
 def test_ranks_that_cannot_load_mpi_are_one_line(mpi: str, matrix_file: Path) -> None:
     refused(vicinal("spmv", matrix_file, "--ranks", 2, "--mpi", mpi, env={"MPI4PY_MPIABI": "none"}),
             "mpi4py cannot load MPI")
@@ -216,6 +218,7 @@ def nothing_runs(folder: Path) -> None:
     assert gone, "ranks were left behind"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("sign", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupting_leaves_nothing_behind(
     mpi: str, sign: signal.Signals, status: int, matrix_file: Path, tmp_path: Path
@@ -225,6 +228,7 @@ def test_interrupting_leaves_nothing_behind(
     assert ended(process, tmp_path)[0] == status
 
 
+@pytest.mark.full
 def test_killing_leaves_nothing_behind(mpi: str, matrix_file: Path, tmp_path: Path) -> None:
     """The command has no time to end its ranks; they see that it is gone, and clear up."""
     process = start_endless(mpi, matrix_file, tmp_path)
@@ -234,6 +238,7 @@ def test_killing_leaves_nothing_behind(mpi: str, matrix_file: Path, tmp_path: Pa
     assert not list(tmp_path.glob("vicinal-*"))
 
 
+@pytest.mark.full
 def test_a_killed_rank_is_one_line(mpi: str, matrix_file: Path, tmp_path: Path) -> None:
     process = start_endless(mpi, matrix_file, tmp_path)
     os.kill(ranks_of(tmp_path)[-1], signal.SIGKILL)

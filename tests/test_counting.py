@@ -10,6 +10,8 @@ import pytest
 from counting import Totals, check_cases, check_program, closing_lines
 from launching import BUILD, ROOT, Result, abi_of, run_ranks
 
+pytestmark = pytest.mark.check_all
+
 PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
 
 

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from counting import Totals, check_cases, check_program
-from launching import BUILD, ROOT, abi_of, mpis_and_ranks, mpis_that_give_way, requested_mpis, run_command, run_ranks
+from launching import (
+    BUILD,
+    MANY_RANKS,
+    RANKS,
+    ROOT,
+    abi_of,
+    in_turn,
+    mpis_that_give_way,
+    numbers_of_ranks,
+    pairs,
+    quick_runs,
+    requested_mpis,
+    run_command,
+    run_ranks,
+)
 
 # The sanitizers see the MPI library's own leaks, which are not ours to mend.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -28,49 +43,43 @@ def run_engine(mpi: str, ranks: int, totals: Totals, cases: str = "", **variable
     check_cases(run_ranks(mpi, ranks, command, env={**SANITIZERS, **variables}, timeout=280, check=False), name, totals)
 
 
-@pytest.mark.parametrize(("name", "ranks"), mpis_and_ranks())
-def test_engine(name: str, ranks: int, totals: Totals) -> None:
-    run_engine(name, ranks, totals)
+# What plans move between the user's memory and their own goes by jobs that finish later, but for the host's.
+MEMORIES = ["host", "device", "delayed", "device-direct-shared"]
+HAS_DELAYED = (mpis_that_give_way() or requested_mpis())[0]
 
 
-@pytest.mark.parametrize("ranks", [5, 12])
-@pytest.mark.parametrize("cases", ["sparse_", "allgather", "alltoallv"])
-def test_collectives_of_all_ranks(mpi: str, cases: str, ranks: int, totals: Totals) -> None:
+def is_engine_run(row: list[Any]) -> bool:
+    """Two threads of a rank, and memory of jobs, take long on many ranks."""
+    given = dict(zip(("name", "ranks", "threads", "memory"), row, strict=False))
+    ranks = given.get("ranks", 1)
+    plain = not given.get("threads") and given.get("memory", "host") == "host"
+    return ranks in numbers_of_ranks(given["name"]) and (plain or ranks <= 4)
+
+
+@pytest.mark.parametrize(("name", "ranks", "threads", "memory"), pairs(
+    [*((name, ranks, "", "host") for name, ranks in quick_runs()), (HAS_DELAYED, 2, "", "delayed")],
+    [requested_mpis(), [*RANKS, *MANY_RANKS], ["", "1"], MEMORIES], is_engine_run))
+def test_engine(name: str, ranks: int, threads: str, memory: str, totals: Totals) -> None:
+    run_engine(name, ranks, totals, VICINAL_PROGRESS_THREAD=threads or "0", ENGINE_TESTS_MEMORY=memory)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("cases", "ranks", "name"), pairs([], [["sparse_", "allgather", "alltoallv"], [5, 12], requested_mpis()]))
+def test_collectives_of_all_ranks(cases: str, ranks: int, name: str, totals: Totals) -> None:
     """Numbers of ranks that leave uneven regions, and rounds in which not all have something to pass on."""
-    run_engine(mpi, ranks, totals, cases)
+    run_engine(name, ranks, totals, cases)
 
 
-@pytest.mark.alone  # 4 ranks of 2 threads
-def test_engine_with_a_progress_thread(mpi: str, totals: Totals) -> None:
-    run_engine(mpi, 4, totals, VICINAL_PROGRESS_THREAD="1")
+@pytest.mark.parametrize(("program", "ranks", "name"), pairs(
+    [(program, 4, in_turn(requested_mpis(), number)) for number, program in enumerate(C_TESTS)],
+    [C_TESTS, [1, 4], requested_mpis()]))
+def test_c(program: str, ranks: int, name: str, totals: Totals) -> None:
+    binary = f"{program}_{abi_of(name)}"
+    check_program(run_ranks(name, ranks, [BUILD / "c_tests" / binary], env=SANITIZERS, check=False), binary, totals)
 
 
-# All that plans move between the user's memory and their own goes by jobs that finish later.
-KINDS_OF_JOBS = ["device", "delayed", "device-direct-shared"]
-
-
-@pytest.mark.parametrize("memory", KINDS_OF_JOBS)
-def test_engine_with_memory_of_jobs(mpi: str, memory: str, totals: Totals) -> None:
-    run_engine(mpi, 1, totals, ENGINE_TESTS_MEMORY=memory)
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("memory", KINDS_OF_JOBS)
-@pytest.mark.parametrize("name", (mpis_that_give_way() or requested_mpis())[:1])
-def test_engine_with_memory_of_jobs_on_ranks(name: str, memory: str, totals: Totals) -> None:
-    """With one MPI, which has no part in it: where ranks spin, it takes twice as long."""
-    run_engine(name, 4, totals, ENGINE_TESTS_MEMORY=memory)
-
-
-@pytest.mark.parametrize("ranks", [1, 4])
-@pytest.mark.parametrize("program", C_TESTS)
-def test_c(mpi: str, program: str, ranks: int, totals: Totals) -> None:
-    name = f"{program}_{abi_of(mpi)}"
-    result = run_ranks(mpi, ranks, [BUILD / "c_tests" / name], env=SANITIZERS, check=False)
-    check_program(result, name, totals)
-
-
-@pytest.mark.parametrize("program", EXAMPLES)
-def test_example(mpi: str, program: str, totals: Totals) -> None:
-    name = f"{program}_{abi_of(mpi)}"
-    check_program(run_ranks(mpi, 4, [BUILD / "examples" / name], env=SANITIZERS, check=False), name, totals)
+@pytest.mark.parametrize(("program", "name"), pairs(
+    [(program, in_turn(requested_mpis(), number)) for number, program in enumerate(EXAMPLES)], [EXAMPLES, requested_mpis()]))
+def test_example(program: str, name: str, totals: Totals) -> None:
+    binary = f"{program}_{abi_of(name)}"
+    check_program(run_ranks(name, 4, [BUILD / "examples" / binary], env=SANITIZERS, check=False), binary, totals)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from launching import ROOT, Result, run_command
 
+pytestmark = pytest.mark.check_all
+
 GET_MPI = ROOT / "tools" / "get_mpi.py"
 
 

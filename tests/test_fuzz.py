@@ -11,7 +11,7 @@ from launching import BUILD, abi_of, run_ranks
 from preloading import needs_library, preloaded
 from test_cpp import SANITIZERS, check_cases
 
-pytestmark = pytest.mark.alone  # a number of seconds is to bring as many cases as it can
+pytestmark = [pytest.mark.full, pytest.mark.alone]  # a number of seconds is to bring as many cases as it can
 FRESH = random.SystemRandom().randrange(10**9)
 
 

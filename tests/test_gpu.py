@@ -13,6 +13,8 @@ import pytest
 from counting import Totals, check_cases
 from launching import BUILD, ROOT, Result, abi_of, run_command, run_ranks
 
+pytestmark = pytest.mark.full
+
 PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
 
 

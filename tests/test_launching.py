@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from launching import ROOT, processes_with, run_apart, run_command, wait_until
 
+pytestmark = pytest.mark.check_all
+
 MARK = "VICINAL_TEST_MARK"
 SLEEPERS = ["sh", "-c", "sleep 1000 & sleep 1000"]
 PYTEST = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "xdist", "-p", "no:cacheprovider"]

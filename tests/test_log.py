@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from launching import BUILD, abi_of, run_ranks
 
+pytestmark = pytest.mark.full
+
 LINE = re.compile(r"vicinal: rank (\d+): (.*)")
 STRICT = "vicinal_strategy is 'aggregate', but vicinal_progress is 'strict' and no progress thread runs"
 HALVING = "vicinal_strategy is 'distance-halving', but it serves allgathers only: it passes on all that"

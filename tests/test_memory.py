@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from launching import BUILD, abi_of, run_ranks
 
+pytestmark = pytest.mark.full
+
 CALLS = {"halo": 100_000, "nonblocking": 100_000, "init": 2_000}
 """A persistent request is planned each time: much more work, and more memory if it is lost."""
 

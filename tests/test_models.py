@@ -17,6 +17,7 @@ MODELS = ROOT / "tests" / "models"
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 pytestmark = [
+    pytest.mark.check_all,
     pytest.mark.skipif(shutil.which("spin") is None, reason="needs spin (Debian, Ubuntu: apt install spin)"),
     pytest.mark.skipif(COMPILER is None, reason="needs a C compiler"),
 ]

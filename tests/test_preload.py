@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
-from launching import BUILD, QUIET, ROOT, abi_of, run_ranks
+from launching import BUILD, QUIET, ROOT, abi_of, in_turn, pairs, requested_mpis, run_ranks
 from preloading import needs_library, preloaded, program
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "preload").glob("*.c*"))
@@ -30,15 +31,20 @@ def plans_in(log: Path) -> list[str]:
     return [line for line in log.read_text().splitlines() if ": plan " in line]
 
 
-# One takes as long as many others, and has each of its calls fail in turn on any number of ranks.
 PLACES = [(3, "blocks:2"), (4, "blocks:2"), (7, "round-robin:3")]
-PLACED = [(name, *place) for name in PROGRAMS for place in PLACES if name != "out_of_memory" or place[0] == 4]
+QUICK = [(name, (4, "blocks:2"), "", in_turn(requested_mpis(), number))
+         for number, name in enumerate(PROGRAMS) if name != "out_of_memory"]
 
 
-@pytest.mark.parametrize("threads", ["", "1"], ids=["", "threads"])
-@pytest.mark.parametrize(("name", "ranks", "regions"), PLACED)
-def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tmp_path: Path) -> None:
+def is_run(row: list[Any]) -> bool:
+    """One program takes as long as many others, and has each of its calls fail in turn on any number of ranks."""
+    return len(row) < 2 or row[0] != "out_of_memory" or row[1][0] == 4
+
+
+@pytest.mark.parametrize(("name", "place", "threads", "mpi"), pairs(QUICK, [PROGRAMS, PLACES, ["", "1"], requested_mpis()], is_run))
+def test_program(name: str, place: tuple[int, str], threads: str, mpi: str, tmp_path: Path) -> None:
     """By leaders, on which other ranks depend wherever they wait."""
+    ranks, regions = place
     if abi_of(mpi) == "mpich" and ranks == 7 and threads:
         ranks, regions = 3, "round-robin:2"  # its ranks and our threads do not give the core to each other
     environment = logging(tmp_path / "log", VICINAL_REGIONS=regions, WITH_VICINAL="1", **LEADERS)
@@ -51,6 +57,7 @@ def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tm
     assert any("through shared memory" in plan for plan in plans)
 
 
+@pytest.mark.check_all
 @pytest.mark.parametrize("first", range(1, 16, 3))
 def test_the_first_objects_of_a_process_may_fail(mpi: str, first: int) -> None:
     """Three of them, each on a rank of its own that waits for the fourth."""
@@ -58,6 +65,7 @@ def test_the_first_objects_of_a_process_may_fail(mpi: str, first: int) -> None:
     assert "right" in result.output.splitlines()
 
 
+@pytest.mark.check_all
 @pytest.mark.parametrize("in_a_row", [1, 12])
 @pytest.mark.parametrize("strategy", ["direct", "aggregate"])
 def test_calls_may_have_no_memory_for_any_of_their_objects(mpi: str, strategy: str, in_a_row: int) -> None:
@@ -67,6 +75,7 @@ def test_calls_may_have_no_memory_for_any_of_their_objects(mpi: str, strategy: s
     assert "right" in result.output.splitlines()
 
 
+@pytest.mark.check_all
 def test_what_is_noted_for_a_report_may_have_no_memory(mpi: str, tmp_path: Path) -> None:
     """Whose turn a call is, all ranks count alike; and all give what they have noted to the first."""
     report = tmp_path / "report"
@@ -77,6 +86,7 @@ def test_what_is_noted_for_a_report_may_have_no_memory(mpi: str, tmp_path: Path)
     assert {"MPI_Dist_graph_create_adjacent", "MPI_Cart_sub"} <= made_by
 
 
+@pytest.mark.check_all
 def test_what_mpi_is_given_for_comparison_may_have_no_memory(mpi: str, tmp_path: Path) -> None:
     """What lies on a device is brought to the host for it; the other ranks are in the call already."""
     environment = preloaded(
@@ -91,6 +101,7 @@ def test_what_mpi_is_given_for_comparison_may_have_no_memory(mpi: str, tmp_path:
     assert "right" in result.output.splitlines()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_standard_abi(name: str, tmp_path: Path) -> None:
     """MPICH's build of it calls nobody from inside its progress: a thread of the library's own brings things on."""
@@ -103,6 +114,7 @@ def test_standard_abi(name: str, tmp_path: Path) -> None:
     assert plans_in(tmp_path / "log")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_strict_progress_is_left_to_mpi(mpi: str, name: str, tmp_path: Path) -> None:
     if (name, abi_of(mpi)) in WRONG_ALONE:
@@ -113,6 +125,7 @@ def test_strict_progress_is_left_to_mpi(mpi: str, name: str, tmp_path: Path) -> 
     assert not plans_in(tmp_path / "log")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_one_region_is_left_to_mpi(mpi: str, name: str, tmp_path: Path) -> None:
     """Nothing is to be gained there; but what the MPI does wrong is mended."""
@@ -126,6 +139,7 @@ def test_one_region_is_left_to_mpi(mpi: str, name: str, tmp_path: Path) -> None:
     assert bool(plans) == ((name, abi_of(mpi)) == ("topologies", "openmpi"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_is_right_alone(mpi: str, name: str) -> None:
     """The programs are legal: the MPI by itself does the same, where it does not have the faults that they show."""
@@ -134,6 +148,7 @@ def test_program_is_right_alone(mpi: str, name: str) -> None:
     assert "right" in run_ranks(mpi, 4, [program(name, mpi)], env=QUIET, timeout=120).output.splitlines()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("compared", [False, True], ids=["", "compared"])
 @pytest.mark.parametrize(("ranks", "strategy"), [(3, "automatic"), (4, "aggregate"), (4, "direct")])
 def test_buffers_on_a_device(mpi: str, ranks: int, strategy: str, compared: bool, tmp_path: Path) -> None:
@@ -144,6 +159,7 @@ def test_buffers_on_a_device(mpi: str, ranks: int, strategy: str, compared: bool
     assert "right" in result.output.splitlines()
 
 
+@pytest.mark.full
 def test_persistent_allgathers_set_up_a_communicator(mpi: str, tmp_path: Path) -> None:
     environment = logging(tmp_path / "log", WITH_VICINAL="1", PERSISTENT_FIRST="1", **LEADERS)
     result = run_ranks(mpi, 4, [program("allgathers", mpi)], env=environment, timeout=120)

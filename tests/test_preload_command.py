@@ -17,7 +17,7 @@ from vicinal import _core
 from vicinal_command import preload
 from vicinal_command.launch import command, find_mpi
 
-pytestmark = needs_library
+pytestmark = [needs_library, pytest.mark.full]
 
 
 def vicinal(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -22,6 +22,8 @@ from vicinal_command.reproduce.exchanges import Algorithm, gather_patterns, mach
 from vicinal_command.reproduce.paper import Figure, Found, Outcome, Paper, Point, Published
 from vicinal_command.reproduce.run import PAPERS, as_csv, results
 
+pytestmark = pytest.mark.full
+
 NO_MPI = {"VICINAL_MPI": "none"}
 SMALL: dict[str, tuple[object, ...]] = {
     "collom2023": (32,), "sharifian2024": (30,), "geyko2023": (16,), "bienz2022": (8,),

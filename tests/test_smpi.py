@@ -17,6 +17,8 @@ import confirm_library  # noqa: E402  (found through the path set above)
 import smpi  # noqa: E402
 from vicinal import _core  # noqa: E402
 
+pytestmark = pytest.mark.check_all
+
 with_simgrid = pytest.mark.skipif(
     not smpi.installed(), reason=f"needs SimGrid (Debian, Ubuntu: apt install {smpi.PACKAGE})"
 )

@@ -13,6 +13,8 @@ from test_cpp import C_TESTS, EXAMPLES
 from vicinal._load import abi_of
 from vicinal_command.launch import LauncherError, find_mpi
 
+pytestmark = pytest.mark.full
+
 LIBRARY = BUILD / "lib" / "libvicinal-abi.so"
 needs_library = pytest.mark.skipif(
     not LIBRARY.exists(), reason="no MPI of the standard ABI was there when vicinal was built"

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from launching import BUILD, ROOT, abi_of, run_ranks
 
+pytestmark = pytest.mark.full
+
 SHARED_MEMORY = Path("/dev/shm")
 
 

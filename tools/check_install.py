@@ -18,13 +18,13 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 sys.path.insert(0, str(ROOT / "python"))
 
+from integration_runs import NotRunError, debian_mpi  # noqa: E402
 from vicinal_command.launch import Mpi, command, find_mpi  # noqa: E402
 
 QUICKLY_BUILT = "-O0 -DNDEBUG"
@@ -126,17 +126,18 @@ def check_compilers(prefix: Path, scratch: Path, mpi: Mpi, suffix: str = "") -> 
 
 def check_debian(name: str, scratch: Path) -> None:
     """The library and the preload library for an MPI of the system's."""
-    launcher, compiler = (shutil.which(f"{tool}.{name}") for tool in ("mpiexec", "mpicc"))
-    if launcher is None or compiler is None:
-        print(f"Debian's {name}: not on this machine, not checked")
+    try:
+        mpi = debian_mpi(name)
+    except NotRunError as missing:
+        print(f"Debian's {name}: not checked, {missing}")
         return
+    compiler = shutil.which(f"mpicc.{name}")
     build, prefix = scratch / f"build-{name}", scratch / f"prefix-{name}"
     run([BIN / "cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}",
          "-DVICINAL_MPI=system", f"-DMPI_C_COMPILER={compiler}", "-DVICINAL_TESTS=OFF", "-DVICINAL_PYTHON=OFF",
          "-DVICINAL_PRECOMPILED_KERNELS=OFF", f"-DCMAKE_CXX_FLAGS_RELEASE={QUICKLY_BUILT}"])
     run([BIN / "cmake", "--build", build, "--parallel", os.environ.get("JOBS", "2")])
     run([BIN / "cmake", "--install", build, "--prefix", prefix])
-    mpi = replace(find_mpi(str(Path(launcher).parent.parent)), abi=name, mpiexec=Path(launcher))
     linked = subprocess.run(["ldd", *(build / "lib").glob(f"libvicinal-{name}.so")], text=True, capture_output=True).stdout
     [libmpi] = re.findall(r"=> (\S*/libmpi\w*\.so\S*)", linked)
     for library in sorted((build / "lib").glob("libvicinal*.so")):

@@ -228,7 +228,7 @@ def fortran(part: Part, needs: Needs, preload: Path) -> None:
 PARTS: dict[str, Callable[[Part, Needs, Path], None]] = {
     "mpi4py": mpi4py, "dolfinx": dolfinx, "petsc": petsc, "fortran": fortran, "standard-abi": integration_abi.standard_abi,
 }
-SHORT = ("petsc", "fortran", "standard-abi")
+SHORT = ("petsc", "fortran")
 
 
 def main(given: argparse.Namespace) -> int:

@@ -53,10 +53,10 @@ inline void skip_if_sanitized() {
 #endif
 }
 
-/// Whether all is tried that could be (VICINAL_TEST_ALL=1), or less of the same kind, where that tells most of it.
+/// Whether a case tries all that it could (VICINAL_TEST_TIER=all, `make check-all`), or less of the same kind.
 inline bool everything() {
-  const char* const said = std::getenv("VICINAL_TEST_ALL");
-  return said != nullptr && std::string_view(said) == "1";
+  const char* const tier = std::getenv("VICINAL_TEST_TIER");
+  return tier != nullptr && std::string_view(tier) == "all";
 }
 
 template <class... Parts>
