@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 Value = TypeVar("Value")
 
 SENDER, LEADER, RECEIVER = RANKS = range(3)

@@ -21,6 +21,8 @@ from vicinal_command.fits import (
     typical,
 )
 
+pytestmark = pytest.mark.full
+
 SIZES = np.unique(np.concatenate([[0], 2 ** np.arange(21), 3 * 2 ** np.arange(19)])).astype(float)
 
 
