@@ -20,6 +20,8 @@ namespace vicinal::python {
 struct ValueType {
   char kind = 'V';         ///< NumPy's letter: i, u, f, c, b (bool), or V for anything else
   std::int64_t bytes = 0;  ///< of one value
+  char paired =
+      0;  ///< the struct module's letter of what comes before an int in one of MPI's pairs; 0: no pair
   friend bool operator==(const ValueType&, const ValueType&) = default;
 };
 
