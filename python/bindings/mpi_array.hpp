@@ -20,8 +20,7 @@ namespace vicinal::python {
 struct ValueType {
   char kind = 'V';         ///< NumPy's letter: i, u, f, c, b (bool), or V for anything else
   std::int64_t bytes = 0;  ///< of one value
-  char paired =
-      0;  ///< the struct module's letter of what comes before an int in one of MPI's pairs; 0: no pair
+  char paired = 0;         ///< what precedes the int of one of MPI's pairs, as struct's letter
   friend bool operator==(const ValueType&, const ValueType&) = default;
 };
 

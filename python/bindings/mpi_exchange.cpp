@@ -18,14 +18,14 @@ namespace vicinal::python {
 
 namespace {
 
-/// MPI says whether a predefined operator goes with a type only when it is applied, and then in several lines.
-void try_operator(MPI_Op op, nb::handle given, MPI_Datatype type, const ValueType& values) {
+/// MPI says whether a predefined operator goes with a type only when it is applied.
+void try_operator(MPI_Op op, MPI_Datatype type, const ValueType& values) {
   alignas(64) std::byte one[64]{}, other[64]{};
   try {
     mpi::reduce_local(one, other, 1, type, op);
-  } catch (const Error&) {
-    fail(Fault::operation, "op is ", nb::repr(given).c_str(), ", which MPI does not define for ",
-         name(values), "; give another, or one of your own by mpi4py.MPI.Op.Create");
+  } catch (const Error& error) {
+    fail(Fault::operation, "this operator of MPI cannot combine ", name(values), ": ",
+         error.what());
   }
 }
 
@@ -148,7 +148,7 @@ Combine read_operator(nb::handle op, const ValueType& type, Index values) {
   const Combine combine = combine_of(handle, datatype, values);
   if (combine.user_op == MPI_OP_NULL) return combine;
   const bool is_foreign = !word && !nb::cast<bool>(op.attr("is_predefined"));
-  if (!is_foreign) try_operator(handle, op, datatype, type);
+  if (!is_foreign) try_operator(handle, datatype, type);
   return combine;
 }
 

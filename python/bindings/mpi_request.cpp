@@ -60,6 +60,7 @@ bool PythonRequest::has_arrived(int neighbor, int partition) {
 }
 
 void PythonRequest::free() {
+  if (request_ != nullptr && request_->in_flight()) require_running();
   {
     const nb::gil_scoped_release released;
     if (request_ != nullptr) request_->wait();

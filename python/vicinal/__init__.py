@@ -70,7 +70,7 @@ def wait_any(pending: Sequence[Exchange | Request]) -> int | None:
     given = [getattr(each, "_request", each) for each in pending]
     for each in given:
         if not isinstance(each, (module.Pending, type(None))):
-            raise TypeError(f"pending holds {shown(each)}; give what start has returned, and requests of vicinal")
+            raise TypeError(f"an entry of pending is {shown(each)}; give what start has returned, and requests of vicinal")
     return module.wait_any(given)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,7 +78,7 @@ def read_typed_side(spec: Any, degree: int, what: str) -> Side:
     if len(rest) == 1 and isinstance(rest[0], tuple) and len(rest[0]) == 2:
         rest = list(rest[0])
     counts, displacements = [*rest, None, None][:2]
-    if not isinstance(given, Sequence) or isinstance(given, str):
+    if isinstance(given, str) or not isinstance(given, Iterable):
         given = [given] * degree
     types = [_read_type(each, what, MPI.Datatype) for each in given]
     if len(types) != degree:

@@ -28,7 +28,7 @@ class Halo:
     comm
         An mpi4py communicator.  It may be freed before the halo.
     owned
-        What this rank owns: a tuple `(first, last)` for the indices first to last - 1, or any array of
+        What this rank owns: a tuple `(first, last)` for the indices first to last - 1, or any list or array of
         indices, in any order; position i of an exchanged array belongs to owned[i] (or first + i).
     needed
         The indices whose values this rank wants from their owners, in the order in which its ghosts
@@ -114,7 +114,7 @@ class Halo:
         a GPU's memory, with `__cuda_array_interface__` or DLPack, such as CuPy's, PyTorch's or Numba's
         (docs/gpu.md), for which the ghosts are given or at the end of `x`.  The first dimension is that of indices; what an index has in the others is
         its block of values.  Arrays are in C order; a two-dimensional one in Fortran order is a set of
-        vectors.
+        vectors.  One without dimensions has one value.  NumPy's masked arrays are refused, unless their mask is nomask.
 
         - `x` with an entry for each owned index, and `ghosts` with one for each needed index;
         - or `x` with the ghosts at its end, and no `ghosts`;
@@ -157,7 +157,8 @@ class Halo:
     ) -> Exchange:
         """Begin to bring the ghosts' values back to their owners, where `op` combines them with `x`.
 
-        `op` is "sum", "min", "max", "replace" (the last in order stays), or an mpi4py.MPI.Op.  The
+        `op` is "sum", "min", "max", "replace" (the last in order stays), or an mpi4py.MPI.Op.  MPI.MINLOC and MPI.MAXLOC
+        take pairs of a number and an int, of a type such as numpy.dtype("f8,i4", align=True).  The
         contributions to an index are combined in the same order in each execution: results are
         reproducible to the bit.  Arrays and `stream` are as for `start`, with the ghosts given or at the
         end of `x`.

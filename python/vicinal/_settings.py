@@ -68,8 +68,8 @@ def check_names(settings: Mapping[str, Any], kind: type) -> None:
     for name in settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            meant = f"did you mean '{near[0]}'? " if near else ""
-            raise TypeError(f"there is no argument '{name}'; {meant}The settings are {', '.join(known)}")
+            meant = f" (did you mean '{near[0]}'?)" if near else ""
+            raise TypeError(f"there is no argument '{name}'{meant}; the settings are {', '.join(known)}")
 
 
 def plan_settings(settings: PlanSettings) -> dict[str, Any]:

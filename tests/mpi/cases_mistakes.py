@@ -56,12 +56,12 @@ def settings_of_other_kinds(comm: MPI.Intracomm) -> None:
     owned = (comm.rank, comm.rank + 1)
     graph = vicinal.Graph(comm, [comm.rank], [comm.rank])
     for name, meant in {"strateg": "strategy", "region": "regions", "inflight": "in_flight"}.items():
-        told = f"there is no argument '{name}'; did you mean '{meant}'? The settings are"
+        told = f"there is no argument '{name}' (did you mean '{meant}'?); the settings are"
         expect_type_error(told, lambda name=name: vicinal.Halo(comm, owned, [], **{name: "direct"}))
         expect_type_error(told, lambda name=name: vicinal.Graph(comm, [], [], **{name: "direct"}))
     one = np.zeros(1)
     expect_type_error("did you mean 'allgather'", lambda: graph.Neighbor_allgather_init(one, one, algather="ring"))
-    expect_type_error("'zzz'; The settings", lambda: graph.Neighbor_allgather_init(one, one, zzz=1))
+    expect_type_error("'zzz'; the settings", lambda: graph.Neighbor_allgather_init(one, one, zzz=1))
     for words, setting in {
         "regions is a set": {"regions": {0, 1}},
         "regions is {0: 0}": {"regions": {0: 0}},
@@ -131,17 +131,17 @@ def arrays_of_a_halo(comm: MPI.Intracomm) -> None:
         "the array of ghosts has a mask": lambda: halo.start(x, np.ma.masked_array([0.0], [0])),
         "view('int64')": lambda: halo.start(np.zeros(4, "M8[s]")),
         "the array of ghosts is the text 'sum'; give the operator by name, as in op='sum'": lambda: halo.reverse(whole, "sum"),
-        "op is 'max', which MPI does not define for complex128": lambda: halo.reverse(np.zeros(5, complex), op="max"),
-        "which MPI does not define for bool; give another": lambda: halo.reverse(np.zeros(5, bool)),
         "pairs of numpy.dtype": lambda: halo.reverse(np.zeros(5, "f8,i4"), op=MPI.MINLOC),
     }.items():
         expect_error(ANY_KIND, words, action)
+        halo.exchange(x)
+        halo.reverse(whole)
     assert len(halo.exchange(np.ma.masked_array(x))) == 1, "without a mask it is an array as any"
     expect_type_error("exchange is 7; give what start", lambda: halo.wait(7))  # type: ignore[arg-type]
     exchange = halo.start(x)
     wait_any: Any = vicinal.wait_any
     expect_type_error("give a list of exchanges and requests", lambda: wait_any(exchange))
-    expect_type_error("pending holds <vicinal.Halo:", lambda: wait_any([halo]))
+    expect_type_error("an entry of pending is of type Halo", lambda: wait_any([halo]))
     assert wait_any([exchange]) == 0
 
 
@@ -212,4 +212,4 @@ def pairs_with_an_index(comm: MPI.Intracomm) -> None:
             ghosts["value"], ghosts["index"] = rank, 100 + rank
             halo.reverse(x, ghosts, op)
             assert x["value"] == best and x["index"] == (rank if rank == best else 100 + best), (pair, op, x)
-        expect_error("operation", "op is 'sum', which MPI does not define for pairs of", lambda x=x, g=ghosts, halo=halo: halo.reverse(x, g))
+        expect_error("operation", "pairs of ", lambda x=x, g=ghosts, halo=halo: halo.reverse(x, g))
