@@ -21,6 +21,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/difference.hpp"
+#include "mpi/environment.hpp"
 #include "plan/checks.hpp"
 
 namespace nb = nanobind;
@@ -30,6 +31,12 @@ namespace vicinal::python {
 
 Address address_of(nb::handle object) {
   return nb::cast<Address>(nb::module_::import_("mpi4py.MPI").attr("_addressof")(object));
+}
+
+void require_running() {
+  require(!mpi::is_finalized(), Fault::communicator,
+          "MPI has been finalized; call MPI.Finalize() after all use of vicinal, or leave it to "
+          "mpi4py, which does so when the program ends");
 }
 
 Settings read_given(const GivenSettings& given) {
@@ -51,6 +58,7 @@ std::optional<Error> to_error(const GivenFault& fault) {
 
 AgreedSettings agree_on_settings(MPI_Comm user, const GivenSettings& given,
                                  const GivenFault& given_fault, std::array<std::int64_t, 2> mine) {
+  require_running();
   const auto communicator = mpi::Communicator::of(user);
   AgreedSettings agreed;
   std::optional<Finding> finding;
@@ -80,11 +88,13 @@ std::string text_of(const Plan& plan) {
 namespace {
 
 void set_regions(Address comm, const std::string& text) {
+  require_running();
   const nb::gil_scoped_release released;
   mpi::Communicator::of(handle_at<MPI_Comm>(comm))->set_regions(text);
 }
 
 nb::ndarray<nb::numpy, int> get_regions(Address comm) {
+  require_running();
   std::shared_ptr<const Machine> machine;
   {
     const nb::gil_scoped_release released;
@@ -95,7 +105,13 @@ nb::ndarray<nb::numpy, int> get_regions(Address comm) {
   return new_array(std::move(regions));
 }
 
+void progress() {
+  require_running();
+  vicinal::progress();
+}
+
 std::optional<int> wait_any_of(const std::vector<Pending*>& pending) {
+  require_running();
   std::vector<vicinal::Request*> requests;
   for (Pending* each : pending) requests.push_back(each == nullptr ? nullptr : each->request());
   Found found;
@@ -126,7 +142,7 @@ NB_MODULE(VICINAL_MODULE, m) {
   m.def("set_regions", &py::set_regions, "comm"_a, "text"_a);
   m.def("get_regions", &py::get_regions, "comm"_a);
   m.def("wait_any", &py::wait_any_of, "pending"_a);
-  m.def("progress", &vicinal::progress, nb::call_guard<nb::gil_scoped_release>());
+  m.def("progress", &py::progress, nb::call_guard<nb::gil_scoped_release>());
   m.def(
       "stop_threads", [] { vicinal::mpi::stop_threads_hook(); },
       nb::call_guard<nb::gil_scoped_release>());

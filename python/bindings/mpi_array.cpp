@@ -1,8 +1,10 @@
 // Reading the buffer protocol's, DLPack's and the device interface's descriptions.
 #include "mpi_array.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <typeinfo>
 
@@ -33,6 +35,49 @@ std::optional<char> type_kind_of(std::string_view format) {
   if (std::string_view("BHILQN").find(letter) != std::string_view::npos) return 'u';
   if (std::string_view("efdg").find(letter) != std::string_view::npos) return 'f';
   return letter == '?' ? 'b' : 'V';
+}
+
+template <class First>
+struct Paired {
+  First first;
+  int second;
+};
+
+struct PairRow {
+  char letter;  ///< of the struct module, for what comes before the int
+  std::size_t bytes;
+  MPI_Datatype type;
+};
+
+/// MPI's pairs, which lie in memory as C's structures do.
+std::span<const PairRow> pair_rows() {
+  static const PairRow rows[] = {
+      {'h', sizeof(Paired<short>), MPI_SHORT_INT},
+      {'i', sizeof(Paired<int>), MPI_2INT},
+      {'l', sizeof(Paired<long>), MPI_LONG_INT},
+      {'f', sizeof(Paired<float>), MPI_FLOAT_INT},
+      {'d', sizeof(Paired<double>), MPI_DOUBLE_INT},
+      {'g', sizeof(Paired<long double>), MPI_LONG_DOUBLE_INT},
+  };
+  return rows;
+}
+
+/// The letter of the pair that "T{d:NAME:i:NAME:}", with padding before the int, describes; 0 where it is none.
+char pair_of(std::string_view format, std::int64_t bytes) {
+  if (!format.starts_with("T{") || format.size() < 4 || format[3] != ':') return 0;
+  std::string_view second = format.substr(std::min(format.find(':', 4), format.size() - 1) + 1);
+  second.remove_prefix(std::min(second.find_first_not_of('x'), second.size()));
+  if (!second.starts_with("i:") || second.find(':', 2) + 2 != second.size()) return 0;
+  for (const PairRow& row : pair_rows()) {
+    if (row.letter == format[2] && static_cast<std::int64_t>(row.bytes) == bytes) return row.letter;
+  }
+  return 0;
+}
+
+/// Of MaskedArray, which shows what it masks to the buffer protocol. Only a class that is made when a program runs can be one.
+bool has_mask(nb::handle object) {
+  if ((PyType_GetFlags(Py_TYPE(object.ptr())) & Py_TPFLAGS_HEAPTYPE) == 0) return false;
+  return nb::cast<bool>(nb::module_::import_("vicinal._arrays").attr("is_masked")(object));
 }
 
 /// On which the owner of an array may still be writing to it that names no other: Numba does, and PyTorch's arrays name none.
@@ -70,11 +115,16 @@ std::string name(const ValueType& type) {
     case 'f': return "float" + bits;
     case 'c': return "complex" + bits;
     case 'b': return "bool";
-    default: return "values of " + std::to_string(type.bytes) + " bytes";
+    default:
+      return (type.paired != 0 ? "pairs of " : "values of ") + std::to_string(type.bytes) +
+             " bytes";
   }
 }
 
 MPI_Datatype datatype_of(const ValueType& type) {
+  for (const PairRow& row : pair_rows()) {
+    if (row.letter == type.paired) return row.type;
+  }
   const auto by_size = [&](MPI_Datatype one, MPI_Datatype two, MPI_Datatype four,
                            MPI_Datatype eight) {
     switch (type.bytes) {
@@ -110,11 +160,14 @@ void Array::view(nb::handle object, const char* what) {
     found = from_buffer(nb::module_::import_("numpy").attr("asarray")(object), what);
   }
   require(
-      found, Fault::buffer, what, " is a ", Py_TYPE(object.ptr())->tp_name,
+      found, Fault::buffer, what, " is of type ", Py_TYPE(object.ptr())->tp_name,
       ", which is no array that can be exchanged; give one that has the buffer protocol, DLPack, "
-      "__array_interface__ or __cuda_array_interface__, such as a NumPy or a CuPy array");
-  require(dimensions_ >= 1, Fault::buffer, what,
-          " is a single value; give an array with an entry for each index");
+      "__array_interface__ or __cuda_array_interface__, such as a NumPy or a CuPy array "
+      "(numpy.array makes one of a list)");
+  if (dimensions_ == 0) shape_[0] = 1;  // a single value
+  require(!has_mask(object), Fault::buffer, what,
+          " has a mask, which would be ignored; give its filled(...), or its data where the mask "
+          "does not matter");
 }
 
 void Array::release() {
@@ -130,7 +183,8 @@ bool Array::from_buffer(nb::handle object, const char* what) {
     const nb::python_error reason;
     // CuPy's arrays have one, which says that the processor does not reach their memory.
     if (nb::hasattr(object, "__cuda_array_interface__")) return false;
-    fail(Fault::type, what, " gives no access to its memory: ", reason.what());
+    fail(Fault::type, what, " gives no access to its memory (", reason.what(),
+         "); give an array of numbers, which view('int64') makes of one of dates");
   }
   holds_buffer_ = true;
   const std::string_view format = buffer_.format == nullptr ? "B" : buffer_.format;
@@ -141,6 +195,7 @@ bool Array::from_buffer(nb::handle object, const char* what) {
           " dimensions; at most ", most_dimensions, " are possible");
   data_ = static_cast<std::byte*>(buffer_.buf);
   type_ = {*kind, static_cast<std::int64_t>(buffer_.itemsize)};
+  type_.paired = pair_of(format, type_.bytes);
   read_only_ = buffer_.readonly != 0;
   dimensions_ = buffer_.ndim;
   for (int i = 0; i < dimensions_; ++i) {

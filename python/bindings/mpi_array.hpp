@@ -20,6 +20,7 @@ namespace vicinal::python {
 struct ValueType {
   char kind = 'V';         ///< NumPy's letter: i, u, f, c, b (bool), or V for anything else
   std::int64_t bytes = 0;  ///< of one value
+  char paired = 0;         ///< what precedes the int of one of MPI's pairs, as struct's letter
   friend bool operator==(const ValueType&, const ValueType&) = default;
 };
 

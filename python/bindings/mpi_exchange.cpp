@@ -2,6 +2,7 @@
 // checks are on the way of every exchange, so what only a message needs is worked out in refusals.
 #include "mpi_exchange.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 
@@ -39,10 +40,10 @@ MPI_Op predefined(std::string_view word) {
 
 }  // namespace
 
-void Operands::check(Index owned_count, Index ghost_count) {
+void Operands::check(Index owned_count, Index ghost_count, const char* ghosts_apart) {
   appended = !ghosts.given();
   if (owned.rows() != owned_count + (appended ? ghost_count : 0)) {
-    refuse_length(owned_count, ghost_count);
+    refuse_length(owned_count, ghost_count, ghosts_apart);
   }
   if (!appended) check_ghosts(ghost_count);
 
@@ -98,15 +99,15 @@ void Operands::refuse_layout() const {
        "two-dimensional one in Fortran order (several vectors); numpy.ascontiguousarray makes one");
 }
 
-void Operands::refuse_length(Index owned_count, Index ghost_count) const {
+void Operands::refuse_length(Index owned_count, Index ghost_count, const char* ghosts_apart) const {
   if (appended) {
     fail(Fault::buffer, "x has shape ", owned.shape(), ", but this rank owns ", owned_count,
-         " indices and has ", ghost_count,
-         " ghosts: without an array of ghosts, its first dimension must be ",
-         owned_count + ghost_count, " (ghosts at the end)");
+         " indices and has ", ghost_count, " ghosts: its first dimension must be ",
+         owned_count + ghost_count, " (ghosts at the end), or ", owned_count, " (", ghosts_apart,
+         ")");
   }
   fail(Fault::buffer, "x has shape ", owned.shape(), ", but this rank owns ", owned_count,
-       " indices: its first dimension must be ", owned_count);
+       " indices: with an array of ghosts, its first dimension must be ", owned_count);
 }
 
 void Operands::check_ghosts(Index ghost_count) const {
@@ -114,7 +115,8 @@ void Operands::check_ghosts(Index ghost_count) const {
     fail(Fault::type, "x holds ", name(owned.type()), ", but the array of ghosts ",
          name(ghosts.type()), "; both must hold the same");
   }
-  bool fits = ghosts.dimensions() == owned.dimensions() && ghosts.rows() == ghost_count;
+  bool fits = std::max(ghosts.dimensions(), 1) == std::max(owned.dimensions(), 1) &&
+              ghosts.rows() == ghost_count;
   for (int i = 1; fits && i < owned.dimensions(); ++i) fits = ghosts.extent(i) == owned.extent(i);
   if (!fits) {
     fail(Fault::buffer, "x has shape ", owned.shape(), " and the array of ghosts ", ghosts.shape(),
@@ -140,7 +142,8 @@ Combine read_operator(nb::handle op, const ValueType& type, Index values) {
   const MPI_Datatype datatype = datatype_of(type);
   if (datatype == MPI_DATATYPE_NULL) {
     fail(Fault::type, "x holds ", name(type),
-         ", which MPI has no type for; only op='replace' is possible");
+         ", which MPI has no type for; give op='replace', or for MPI.MINLOC and MPI.MAXLOC pairs "
+         "of numpy.dtype('f8,i4', align=True)");
   }
   const Combine combine = combine_of(handle, datatype, values);
   if (combine.user_op == MPI_OP_NULL) return combine;

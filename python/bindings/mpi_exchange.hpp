@@ -20,14 +20,16 @@ struct Operands {
   ValueShape shape;  ///< from owned to ghosts
 
   /// Checks that `owned` has the owned entries or, with `ghosts` missing, that the ghosts follow
-  /// them, and finds the layout. Throws a buffer, type or argument fault.
-  void check(Index owned_count, Index ghost_count);
+  /// them, and finds the layout. Throws a buffer, type or argument fault; of an `x` without ghosts its message says what
+  /// becomes of them.
+  void check(Index owned_count, Index ghost_count, const char* ghosts_apart);
   /// Has the exchange come after what is on a stream so far; of None after nothing.
   void follow(nanobind::handle stream) const;
 
  private:
   void check_ghosts(Index ghost_count) const;
-  [[noreturn]] void refuse_length(Index owned_count, Index ghost_count) const;
+  [[noreturn]] void refuse_length(Index owned_count, Index ghost_count,
+                                  const char* ghosts_apart) const;
   [[noreturn]] void refuse_layout() const;
 };
 

@@ -232,6 +232,7 @@ std::shared_ptr<Graph> make_complete_graph(Address comm, const GivenSettings& gi
 }
 
 std::shared_ptr<Graph> kept_complete_graph(Address comm) {
+  require_running();
   const nb::gil_scoped_release released;
   return graph_of_all(handle_at<MPI_Comm>(comm));
 }
@@ -246,6 +247,7 @@ std::unique_ptr<NeighborRequest> neighbor(
     const std::optional<ArrayArgument<int>>& sendpartitions,
     const std::optional<ArrayArgument<int>>& recvpartitions,
     const std::optional<GivenSettings>& given, bool blocking, const GivenFault& fault) {
+  require_running();
   GivenSide send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtypes, {}};
   GivenSide receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtypes, {}};
   if (sendpartitions) send.partitions = vector_of(*sendpartitions);

@@ -17,6 +17,7 @@
 #include "arrays.hpp"
 #include "collectives/halo.hpp"
 #include "mpi.hpp"
+#include "mpi/environment.hpp"
 #include "mpi_exchange.hpp"
 #include "mpi_ghost_pool.hpp"
 #include "mpi_halo_request.hpp"
@@ -65,7 +66,7 @@ class HaloState {
       } else if (operands.owned.rows() == owned_count() && ghost_count() > 0) {
         operands.ghosts.view(pool_.get(operands.owned, ghost_count()), "the array of ghosts");
       }
-      operands.check(owned_count(), ghost_count());
+      operands.check(owned_count(), ghost_count(), "an array of ghosts is made");
       if (operands.appended) {
         if (ghost_count() > 0) operands.owned.require_writable("x, whose end holds the ghosts,");
       } else {
@@ -87,8 +88,12 @@ class HaloState {
     Combine combine;
     told_to_others(true, [&] {
       operands.owned.view(x, "x");
+      if (nb::isinstance<nb::str>(ghosts)) {
+        fail(Fault::argument, "the array of ghosts is the text '", nb::str(ghosts).c_str(),
+             "'; give the operator by name, as in op='sum'");
+      }
       if (!ghosts.is_none()) operands.ghosts.view(ghosts, "the array of ghosts");
-      operands.check(owned_count(), ghost_count());
+      operands.check(owned_count(), ghost_count(), "with the ghosts in an array of their own");
       operands.owned.require_writable("x");
       combine = read_operator(op, operands.owned.type(), operands.shape.values);
       operands.follow(stream);
@@ -103,6 +108,7 @@ class HaloState {
 
   bool test(const std::shared_ptr<Transfer>& transfer) {
     if (transfer->request == nullptr) return true;
+    require_running();
     guarded(transfer, [&] {
       // Another thread may be running this exchange's operator, and need the GIL for it; and a test may give the core to others.
       const nb::gil_scoped_release released;
@@ -115,6 +121,7 @@ class HaloState {
   nb::object wait(const std::shared_ptr<Transfer>& transfer,
                   std::optional<std::uintptr_t> stream = std::nullopt) {
     if (transfer->request != nullptr) {
+      require_running();
       guarded(transfer, [&] {
         const nb::gil_scoped_release released;
         if (stream) {
@@ -146,7 +153,7 @@ class HaloState {
     if (transfer->reverse) {
       transfer->result = operands.owned.object();
     } else if (operands.appended) {
-      transfer->result = tail_of(operands.owned.object());
+      transfer->result = tail_of(operands.owned);
     } else {
       transfer->result = operands.ghosts.object();
     }
@@ -186,6 +193,7 @@ class HaloState {
   /// Reads arguments. Where they cannot be right, the others, whose exchange it is as well, learn of it.
   template <class Read>
   void told_to_others(bool reverse, Read read) {
+    require_running();
     halo();
     try {
       read();
@@ -206,12 +214,13 @@ class HaloState {
   }
 
   /// The ghosts at the end of an array.
-  nb::object tail_of(const nb::object& array) {
-    if (!array.type().is(array_type_)) {
-      return nb::module_::import_("vicinal._arrays").attr("tail")(array, owned_count());
+  nb::object tail_of(const Array& array) {
+    const nb::object& object = array.object();
+    if (!object.type().is(array_type_) || array.dimensions() == 0) {
+      return nb::module_::import_("vicinal._arrays").attr("tail")(object, owned_count());
     }
     return nb::steal(
-        PySequence_GetSlice(array.ptr(), static_cast<Py_ssize_t>(owned_count()), PY_SSIZE_T_MAX));
+        PySequence_GetSlice(object.ptr(), static_cast<Py_ssize_t>(owned_count()), PY_SSIZE_T_MAX));
   }
 
   /// Takes it off the list; whether it was there.
@@ -332,11 +341,13 @@ void bind_halo(nb::module_& module) {
       .def(
           "persistent",
           [](const PythonHalo& it, nb::handle x, nb::handle ghosts, nb::handle op) {
+            require_running();
             return std::make_unique<HaloRequest>(it.state().halo(), x, ghosts, op);
           },
           "x"_a.none(), "ghosts"_a.none(), "op"_a.none())
       .def("wait_idle",
            [](const PythonHalo& it, bool reverse) {
+             if (mpi::is_finalized()) return;  // what start() has said
              Halo& halo = it.state().halo();
              const nb::gil_scoped_release released;
              halo.wait_idle(reverse);

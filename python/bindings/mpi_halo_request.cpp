@@ -15,7 +15,8 @@ HaloRequest::HaloRequest(Halo& halo, nb::handle x, nb::handle ghosts, nb::handle
   try {
     operands_.owned.view(x, "x");
     if (!ghosts.is_none()) operands_.ghosts.view(ghosts, "the array of ghosts");
-    operands_.check(halo.map().owned_count, halo.map().ghost_count);
+    operands_.check(halo.map().owned_count, halo.map().ghost_count,
+                    "with the ghosts in an array of their own");
     if (is_reverse_) {
       combine = read_operator(op, operands_.owned.type(), operands_.shape.values);
       std::swap(operands_.shape.source_stride, operands_.shape.target_stride);

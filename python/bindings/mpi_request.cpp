@@ -16,6 +16,7 @@ void PythonRequest::end() {
 }
 
 void PythonRequest::start(nb::handle stream) {
+  require_running();
   const auto handle = read_stream(stream);
   vicinal::Request& it = alive();
   if (!handle && !it.is_streamed()) return it.start();
@@ -29,11 +30,13 @@ void PythonRequest::start(nb::handle stream) {
 }
 
 bool PythonRequest::test() {
+  require_running();
   const nb::gil_scoped_release released;
   return request_ == nullptr || request_->test();
 }
 
 void PythonRequest::wait(nb::handle stream) {
+  require_running();
   const auto handle = read_stream(stream);
   const nb::gil_scoped_release released;
   if (request_ == nullptr) return;
@@ -45,16 +48,19 @@ void PythonRequest::wait(nb::handle stream) {
 }
 
 void PythonRequest::mark_ready(int neighbor, int first, int last) {
+  require_running();
   const nb::gil_scoped_release released;
   alive().mark_ready(neighbor, first, last);
 }
 
 bool PythonRequest::has_arrived(int neighbor, int partition) {
+  require_running();
   const nb::gil_scoped_release released;
   return alive().has_arrived(neighbor, partition);
 }
 
 void PythonRequest::free() {
+  if (request_ != nullptr && request_->in_flight()) require_running();
   {
     const nb::gil_scoped_release released;
     if (request_ != nullptr) request_->wait();

@@ -11,7 +11,7 @@ Importing this package needs neither MPI nor mpi4py; making a Halo or a Graph do
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ._allgather import Allgather, Allgather_init, Allgatherv, Allgatherv_init, Iallgather, Iallgatherv
 from ._alltoall import Alltoallv, Alltoallv_init, Ialltoallv
+from ._arrays import shown
 from ._errors import Error
 from ._graph import Graph
 from ._halo import Halo
@@ -63,7 +64,14 @@ def wait_any(pending: Sequence[Exchange | Request]) -> int | None:
     Returns its position; None where none is in flight.  Those that were found complete before are passed
     over.
     """
-    return native().wait_any([getattr(each, "_request", each) for each in pending])
+    if not isinstance(pending, Iterable):
+        raise TypeError(f"pending is {shown(pending)}; give a list of exchanges and requests")
+    module = native()
+    given = [getattr(each, "_request", each) for each in pending]
+    for each in given:
+        if not isinstance(each, (module.Pending, type(None))):
+            raise TypeError(f"an entry of pending is {shown(each)}; give what start has returned, and requests of vicinal")
+    return module.wait_any(given)
 
 
 def progress() -> None:
@@ -87,6 +95,8 @@ def set_regions(comm: MPI.Comm, regions: str | Sequence[int]) -> None:
     `regions` is a text ("node", "numa", "blocks:K", "round-robin:N", "list:0,0,1,...") or a label for each
     rank, the same on all ranks.  Local, but collective where it is the first use of the communicator.
     """
+    if regions is None:
+        raise TypeError("regions is None; give a text, such as 'node', or a label for each rank")
     text = given_settings(regions=regions)["vicinal_regions"]
     native().set_regions(address_of_comm(comm), text)
 

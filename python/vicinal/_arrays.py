@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,31 @@ from ._errors import Error
 LARGEST = np.iinfo(np.int64).max
 HOST_DEVICES = (1, 3, 11)
 """DLPack's numbers of the host's memory: as it is, and pinned for NVIDIA's or AMD's devices."""
+
+
+def shown(value: Any) -> str:
+    """A value in a message: itself where that is short, else its type."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"of type {type(value).__name__}"
+
+
+def is_masked(array: Any) -> bool:
+    """Whether it has a mask, which no exchange would move; one that masks nothing counts."""
+    return isinstance(array, np.ma.MaskedArray) and np.ma.getmask(array) is not np.ma.nomask
+
+
+def is_array(value: Any) -> bool:
+    """Whether exchanges can reach its memory."""
+    if isinstance(value, np.ndarray):
+        return True
+    names = ("__cuda_array_interface__", "__dlpack__", "__array_interface__", "__array_struct__")
+    if any(hasattr(value, name) for name in names):
+        return True
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
 
 
 def is_on_device(array: Any) -> bool:
@@ -80,21 +106,35 @@ def ghosts_like(owned: Any, count: int, by_columns: bool) -> NDArray[Any]:
 
 def tail(array: Any, first: int) -> NDArray[Any]:
     """The entries of `array` from `first` on, not copied."""
-    return array[first:] if is_on_device(array) else to_numpy(array)[first:]
+    return array[first:] if is_on_device(array) else np.atleast_1d(to_numpy(array))[first:]
 
 
 def read_indices(values: Any, what: str) -> NDArray[np.int64]:
     """Whole numbers as the library takes them; the argument is called `what` in messages."""
+    expected = "give a list or a one-dimensional array of whole numbers"
+    if is_masked(values):
+        raise Error(f"{what} has a mask, which would be ignored; {expected} without one", "argument")
+    if isinstance(values, Set):
+        raise Error(f"{what} is a {type(values).__name__}, which has no order; give a list, such as sorted(...) of it", "argument")
+    if isinstance(values, str):
+        raise Error(f"{what} is {values!r}; {expected}, and settings by name, as in strategy='direct'", "argument")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise Error(f"{what} is no array: {error}", "argument") from None
+    if array.ndim == 0:
+        raise Error(f"{what} is {shown(values)}; {expected}", "argument")
     if array.ndim != 1:
         raise Error(f"{what} has shape {array.shape}; give a one-dimensional array", "argument")
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu":
-        raise Error(f"{what} holds {array.dtype}; give whole numbers", "argument")
+        how = {"b": " (of a mask, numpy.flatnonzero makes them)", "f": " (astype(int) makes them)", "O": " below 2**63"}
+        raise Error(
+            f"{what} holds {array.dtype}, such as {shown(array[:1].tolist()[0])}; give whole numbers"
+            f"{how.get(array.dtype.kind, '')}",
+            "argument",
+        )
     if array.dtype.kind == "u" and array.max() > LARGEST:
         raise Error(f"{what} holds {array.max()}; numbers must be below 2**63", "argument")
     return np.ascontiguousarray(array, np.int64)
@@ -112,8 +152,14 @@ def read_owned(owned: Any) -> tuple[int, int] | NDArray[np.int64]:
     """What a rank owns: a tuple of two whole numbers is a range, anything else an array of indices."""
     if isinstance(owned, range) and owned.step == 1:
         owned = (owned.start, max(owned.start, owned.stop))
-    if not (isinstance(owned, tuple) and len(owned) == 2):
+    if not isinstance(owned, tuple):
         return read_indices(owned, "owned")
+    if len(owned) != 2:
+        raise Error(
+            f"owned is a tuple of {len(owned)} entries; give (first, last) for a range, or else a list or an array of "
+            "indices",
+            "argument",
+        )
     try:
         first, last = operator.index(owned[0]), operator.index(owned[1])
     except TypeError:

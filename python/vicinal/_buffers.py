@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import read_indices, type_and_bytes
+from ._arrays import is_array, read_indices, shown, type_and_bytes
 from ._errors import Error
+
+FORMS = "[array, counts, displs, type] or a shorter form that mpi4py knows"
 
 
 def _none() -> NDArray[np.int64]:
@@ -52,7 +55,7 @@ def read_blocks(spec: Any, blocks: int, what: str) -> Side:
     if count is None:
         count = _equal_share(buffer, blocks, datatype.extent, what)
     if np.ndim(count) != 0:
-        raise Error(f"{what} has an array of counts; give one count, that of each block", "argument")
+        raise Error(f"{what} has an array of counts; give [array, count, type] with one count, that of each block", "argument")
     return Side(buffer, read_indices([count], f"the count of {what}"), _none(), [datatype])
 
 
@@ -69,15 +72,16 @@ def read_typed_side(spec: Any, degree: int, what: str) -> Side:
     from mpi4py import MPI
 
     if not isinstance(spec, (list, tuple)) or not 2 <= len(spec) <= 4:
-        raise Error(f"{what} is no list; give [array, counts, displs, types] or [array, types]", "argument")
+        raise Error(f"{what} is {shown(spec)}; give [array, counts, displs, types] or [array, types]", "argument")
     buffer, *rest, given = spec
+    _check_buffer(buffer, what, f"{what} begins with")
     if len(rest) == 1 and isinstance(rest[0], tuple) and len(rest[0]) == 2:
         rest = list(rest[0])
     counts, displacements = [*rest, None, None][:2]
-    if isinstance(given, (str, MPI.Datatype)):
+    if isinstance(given, str) or not isinstance(given, Iterable):
         given = [given] * degree
-    types = [MPI.Datatype.fromcode(each) if isinstance(each, str) else each for each in given]
-    if len(types) != degree or not all(isinstance(each, MPI.Datatype) for each in types):
+    types = [_read_type(each, what, MPI.Datatype) for each in given]
+    if len(types) != degree:
         raise Error(
             f"{what} has {len(types)} datatypes for {degree} edges; give an mpi4py.MPI.Datatype for each", "datatype"
         )
@@ -98,27 +102,24 @@ def _parts_with_type(spec: Any, what: str) -> tuple[Any, Any, Any, Any]:
     from mpi4py import MPI
 
     buffer, counts, displacements, datatype = _parts(spec, what, MPI.Datatype)
-    if isinstance(datatype, str):
-        datatype = MPI.Datatype.fromcode(datatype)
-    elif datatype is None:
+    if datatype is not None:
+        datatype = _read_type(datatype, what, MPI.Datatype)
+    else:
         datatype = MPI.BYTE if buffer is None else _datatype_of(buffer, what, MPI.Datatype)
     return buffer, counts, displacements, datatype
 
 
 def _parts(spec: Any, what: str, datatype_class: type) -> tuple[Any, Any, Any, Any]:
     """Buffer, counts, displacements and datatype, None for what is left out."""
-    if isinstance(spec, int) or (isinstance(spec, (list, tuple)) and spec and isinstance(spec[0], int)):
-        raise Error(f"{what} is no array; MPI.IN_PLACE is not allowed in neighborhood collectives", "buffer")
     if not isinstance(spec, (list, tuple)):
+        _check_buffer(spec, what, f"{what} is")
         return spec, None, None, None
+    if spec:
+        _check_buffer(spec[0], what, f"{what} is a {type(spec).__name__} that begins with")
     if not 1 <= len(spec) <= 4:
-        raise Error(
-            f"{what} is a list of {len(spec)} entries; give [array, counts, displs, type] or a shorter form "
-            "that mpi4py knows",
-            "argument",
-        )
+        raise Error(f"{what} is a {type(spec).__name__} of {len(spec)} entries; give {FORMS}", "argument")
     buffer, *rest = spec
-    datatype = rest.pop() if rest and isinstance(rest[-1], (str, datatype_class)) else None
+    datatype = rest.pop() if rest and isinstance(rest[-1], (str, type, np.dtype, datatype_class)) else None
     if len(rest) == 3 and rest[-1] is None:
         rest.pop()
     if len(rest) == 2:
@@ -126,8 +127,34 @@ def _parts(spec: Any, what: str, datatype_class: type) -> tuple[Any, Any, Any, A
     if len(rest) == 1 and isinstance(rest[0], tuple) and len(rest[0]) == 2:
         return buffer, rest[0][0], rest[0][1], datatype
     if len(rest) > 2:
-        raise Error(f"the type in {what} is {rest[-1]!r}; give an mpi4py.MPI.Datatype or its letter", "datatype")
+        _read_type(rest[-1], what, datatype_class)
     return buffer, rest[0] if rest else None, None, datatype
+
+
+def _check_buffer(buffer: Any, what: str, begin: str) -> None:
+    """Refuse what has no memory to send or to fill; the message begins with `begin`."""
+    if isinstance(buffer, np.ndarray) or buffer is None:
+        return
+    if is_in_place(buffer):
+        raise Error(f"{begin} MPI.IN_PLACE, which only the whole of sendbuf can be; give an array", "buffer")
+    if not is_array(buffer):
+        raise Error(
+            f"{begin} {shown(buffer)}, which is no array; give one as {what} (numpy.array makes one of numbers), or {FORMS}",
+            "buffer",
+        )
+
+
+def _read_type(given: Any, what: str, datatype_class: Any) -> Any:
+    """A datatype, which may be given by mpi4py's letters for it."""
+    if isinstance(given, datatype_class):
+        return given
+    try:
+        return datatype_class.fromcode(given)
+    except (KeyError, TypeError, ValueError):
+        raise Error(
+            f"the type in {what} is {shown(given)}; give an mpi4py.MPI.Datatype, such as MPI.DOUBLE, or its letter",
+            "datatype",
+        ) from None
 
 
 def _datatype_of(buffer: Any, what: str, datatype_class: Any) -> Any:
@@ -141,7 +168,7 @@ def _datatype_of(buffer: Any, what: str, datatype_class: Any) -> Any:
     try:
         return datatype_class.fromcode(dtype.char)
     except (KeyError, ValueError):
-        raise Error(f"{what} holds {dtype}, for which MPI has no type of its own; give one", "datatype") from None
+        raise Error(f"{what} holds {dtype}, for which MPI has no type of its own; give one, or MPI.BYTE", "datatype") from None
 
 
 def _equal_share(buffer: Any, shares: int, extent: int, what: str) -> int:
@@ -151,7 +178,7 @@ def _equal_share(buffer: Any, shares: int, extent: int, what: str) -> int:
     if size % (extent * shares):
         raise Error(
             f"{what} has {size} bytes, which cannot be shared equally among {shares} edges in elements of "
-            f"{extent} bytes; give counts",
+            f"{extent} bytes; give a multiple of {extent * shares} bytes, or counts",
             "count",
         )
     return size // (extent * shares)

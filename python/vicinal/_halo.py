@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import read_indices, read_owned, read_ranks
+from ._arrays import read_indices, read_owned, read_ranks, shown
 from ._errors import Error, fault_of
 from ._load import address_of_comm, native
 from ._request import Request
-from ._settings import given_settings
+from ._settings import HaloSettings, check_names, given_settings
 from ._types import Exchange, Fault, Statistics
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 
 class Halo:
@@ -30,7 +28,7 @@ class Halo:
     comm
         An mpi4py communicator.  It may be freed before the halo.
     owned
-        What this rank owns: a tuple `(first, last)` for the indices first to last - 1, or any array of
+        What this rank owns: a tuple `(first, last)` for the indices first to last - 1, or any list or array of
         indices, in any order; position i of an exchanged array belongs to owned[i] (or first + i).
     needed
         The indices whose values this rank wants from their owners, in the order in which its ghosts
@@ -91,40 +89,23 @@ class Halo:
         owned: tuple[int, int] | range | ArrayLike,
         needed: ArrayLike,
         owners: ArrayLike | None = None,
-        *,
-        strategy: str | None = None,
-        regions: str | Sequence[int] | None = None,
-        local: str | None = None,
-        device_way: str | None = None,
-        in_flight: int | None = None,
-        split_bytes: int | None = None,
-        leader_shift: int | None = None,
-        idle_ranks: str | None = None,
-        choice: str | None = None,
-        bias: str | Mapping[str, float] | None = None,
-        wisdom: str | os.PathLike[str] | None = None,
-        progress: str | None = None,
-        profile: str | os.PathLike[str] | None = None,
-        verify: bool | None = None,
+        **settings: Unpack[HaloSettings],
     ) -> None:
+        check_names(settings, HaloSettings)
         module, address = native(), address_of_comm(comm)
         mine: tuple[int, int] | NDArray[np.int64] = (0, 0)
         wanted = np.empty(0, np.int64)
         ranks = None if owners is None else np.empty(0, np.int32)
-        settings: dict[str, str] = {}
+        given: dict[str, str] = {}
         fault: Fault | None = None
         try:
             mine = read_owned(owned)
             wanted = read_indices(needed, "needed")
             ranks = None if owners is None else read_ranks(owners, "owners")
-            settings = given_settings(
-                strategy=strategy, regions=regions, local=local, device_way=device_way, in_flight=in_flight,
-                split_bytes=split_bytes, leader_shift=leader_shift, idle_ranks=idle_ranks, choice=choice, bias=bias,
-                wisdom=wisdom, progress=progress, profile=profile, verify=verify,
-            )
+            given = given_settings(**settings)
         except Exception as error:  # raised where all ranks meet, so that the others learn of it
             fault = fault_of(error)
-        self._halo = module.make_halo(address, mine, wanted, ranks, settings, fault)
+        self._halo = module.make_halo(address, mine, wanted, ranks, given, fault)
 
     def start(self, x: Any, ghosts: Any = None, *, stream: Any = None) -> Exchange:
         """Begin to bring the owned values of all ranks to their ghosts.
@@ -133,7 +114,7 @@ class Halo:
         a GPU's memory, with `__cuda_array_interface__` or DLPack, such as CuPy's, PyTorch's or Numba's
         (docs/gpu.md), for which the ghosts are given or at the end of `x`.  The first dimension is that of indices; what an index has in the others is
         its block of values.  Arrays are in C order; a two-dimensional one in Fortran order is a set of
-        vectors.
+        vectors.  One without dimensions has one value.  NumPy's masked arrays are refused, unless their mask is nomask.
 
         - `x` with an entry for each owned index, and `ghosts` with one for each needed index;
         - or `x` with the ghosts at its end, and no `ghosts`;
@@ -156,7 +137,11 @@ class Halo:
         Returns what `exchange`, or the last of them, has filled; None where none is in flight.  With a `stream` of the
         GPU, what is put on that from now on comes after the exchange, as `Exchange.wait` says.
         """
-        return self._halo.wait(stream) if exchange is None else exchange.wait(stream)
+        if exchange is None:
+            return self._halo.wait(stream)
+        if not hasattr(exchange, "wait"):
+            raise TypeError(f"exchange is {shown(exchange)}; give what start or start_reverse has returned")
+        return exchange.wait(stream)
 
     def exchange(self, x: Any, ghosts: Any = None, *, stream: Any = None) -> NDArray[Any]:
         """Start an exchange, wait for it and return the ghosts."""
@@ -172,7 +157,8 @@ class Halo:
     ) -> Exchange:
         """Begin to bring the ghosts' values back to their owners, where `op` combines them with `x`.
 
-        `op` is "sum", "min", "max", "replace" (the last in order stays), or an mpi4py.MPI.Op.  The
+        `op` is "sum", "min", "max", "replace" (the last in order stays), or an mpi4py.MPI.Op.  MPI.MINLOC and MPI.MAXLOC
+        take pairs of a number and an int, of a type such as numpy.dtype("f8,i4", align=True).  The
         contributions to an index are combined in the same order in each execution: results are
         reproducible to the bit.  Arrays and `stream` are as for `start`, with the ghosts given or at the
         end of `x`.

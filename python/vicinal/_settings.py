@@ -6,9 +6,13 @@ wins over the argument, so that a program can be tried out differently without t
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, cast
+
+from ._arrays import read_indices, shown
+from ._errors import Error
 
 
 class PlanSettings(TypedDict, total=False):
@@ -22,6 +26,25 @@ class PlanSettings(TypedDict, total=False):
     leader_shift: int | None
     group_size: int | None
     radix: int | None
+    choice: str | None
+    bias: str | Mapping[str, float] | None
+    wisdom: str | os.PathLike[str] | None
+    progress: str | None
+    profile: str | os.PathLike[str] | None
+    verify: bool | None
+
+
+class HaloSettings(TypedDict, total=False):
+    """What can be chosen for a halo."""
+
+    strategy: str | None
+    regions: str | Sequence[int] | None
+    local: str | None
+    device_way: str | None
+    in_flight: int | None
+    split_bytes: int | None
+    leader_shift: int | None
+    idle_ranks: str | None
     choice: str | None
     bias: str | Mapping[str, float] | None
     wisdom: str | os.PathLike[str] | None
@@ -44,7 +67,9 @@ def check_names(settings: Mapping[str, Any], kind: type) -> None:
     known = list(kind.__annotations__)
     for name in settings:
         if name not in known:
-            raise TypeError(f"there is no argument '{name}'; the settings are {', '.join(known)}")
+            near = difflib.get_close_matches(name, known, 1)
+            meant = f" (did you mean '{near[0]}'?)" if near else ""
+            raise TypeError(f"there is no argument '{name}'{meant}; the settings are {', '.join(known)}")
 
 
 def plan_settings(settings: PlanSettings) -> dict[str, Any]:
@@ -60,12 +85,21 @@ def given_settings(**settings: Any) -> dict[str, str]:
         if value is None:
             continue
         if name == "regions" and not isinstance(value, str) and isinstance(value, Iterable):
-            value = "list:" + ",".join(str(int(label)) for label in value)
+            value = "list:" + ",".join(map(str, read_indices(value, "regions").tolist()))
         if name == "bias" and isinstance(value, Mapping):
-            value = ",".join(f"{planner}:{float(factor)!r}" for planner, factor in sorted(value.items()))
+            value = ",".join(f"{planner}:{_factor(planner, factor)}" for planner, factor in sorted(value.items()))
         if name in ("wisdom", "profile"):
+            if not isinstance(value, (str, os.PathLike)):
+                raise Error(f"{name} is {shown(value)}; give the path of a file", "argument")
             value = os.fspath(value)
         if name == "verify" and isinstance(value, bool):
             value = int(value)
         given[f"vicinal_{name}"] = str(value)
     return given
+
+
+def _factor(planner: str, factor: Any) -> str:
+    try:
+        return repr(float(factor))
+    except (TypeError, ValueError):
+        raise Error(f"bias[{planner!r}] is {shown(factor)}; give a number above 0", "argument") from None

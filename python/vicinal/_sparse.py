@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import is_on_device, read_ranks, type_and_bytes
+from ._arrays import is_masked, is_on_device, read_ranks, shown, type_and_bytes
 from ._errors import Error, fault_of
 from ._load import address_of_comm, native
 from ._settings import given_settings
@@ -31,7 +31,7 @@ def sparse_exchange(
 ) -> dict[int, NDArray[Any]]:
     """Send an array to each of some ranks; return those that came, by the rank that sent them.
 
-    `messages` maps ranks to one-dimensional arrays, of one type on all ranks; empty ones are delivered,
+    `messages` maps ranks to one-dimensional arrays or single values, of one type on all ranks; empty ones are delivered,
     and so is one to the own rank.  They may lie on a GPU (see docs/gpu.md); what comes is NumPy's.  `method` is "automatic" (default), "personalized", "nonblocking",
     "locality" or "locality-personalized" (see vicinal.h); `regions` and `local` are as for `Halo`.
 
@@ -39,7 +39,7 @@ def sparse_exchange(
     agree on the type and on being without a fault, and the exchange.  Raises vicinal.Error on every rank
     where one is at fault, or where the types differ.
     """
-    ranks, arrays, code, settings, fault = _read(messages, method, regions, local)
+    ranks, arrays, code, settings, fault = _read(messages, "messages", method, regions, local)
     received = native().sparse_exchange(address_of_comm(comm), ranks, arrays, code, settings, fault)
     return dict(_split(received))
 
@@ -60,11 +60,13 @@ def sparse_query(
     `comm`.  What it raises is raised here, and as vicinal.Error on all other ranks.  Otherwise as
     `sparse_exchange`.
     """
-    ranks, arrays, code, settings, fault = _read(requests, method, regions, local)
+    ranks, arrays, code, settings, fault = _read(requests, "requests", method, regions, local)
     query = native().Query(address_of_comm(comm), ranks, arrays, code, settings, fault)
     replies: list[Any] = []
     raised: Exception | None = None
     try:
+        if not callable(answer):
+            raise TypeError(f"answer is {shown(answer)}; give a function of a rank and its request that returns the reply")
         replies = [answer(rank, request) for rank, request in _split(query.requests())]
         arrays, code = _read_arrays(replies, "the reply")
     except Exception as error:  # the others wait for this rank's replies
@@ -80,12 +82,14 @@ def sparse_query(
 
 
 def _read(
-    messages: Mapping[int, ArrayLike], method: str | None, regions: str | Sequence[int] | None, local: str | None
+    messages: Mapping[int, ArrayLike], what: str, method: str | None, regions: str | Sequence[int] | None, local: str | None
 ) -> tuple[NDArray[np.int32], list[Any], int, dict[str, str], Fault | None]:
     """The arguments as the compiled module takes them; what is wrong is raised where all ranks meet."""
     try:
         settings = given_settings(exchange=method, regions=regions, local=local)
-        ranks = read_ranks(list(messages.keys()), "messages")
+        if not isinstance(messages, Mapping):
+            raise TypeError(f"{what} is {shown(messages)}; give a dict that maps ranks to arrays, such as {{1: x}}")
+        ranks = read_ranks(list(messages.keys()), f"the list of ranks in {what}")
         arrays, code = _read_arrays(list(messages.values()), "the message")
     except Exception as error:
         return np.empty(0, np.int32), [], ANY_TYPE, {}, fault_of(error)
@@ -94,7 +98,7 @@ def _read(
 
 def _read_arrays(values: list[Any], what: str) -> tuple[list[Any], int]:
     """The bytes of arrays of one type, those on a GPU as they are, and a number for the type."""
-    arrays = [value if is_on_device(value) else _to_host(value) for value in values]
+    arrays = [value if is_on_device(value) else _to_host(value, what) for value in values]
     types = [type_and_bytes(array)[0] for array in arrays]
     for array, dtype in zip(arrays, types):
         if len(array.shape) != 1:
@@ -103,19 +107,22 @@ def _read_arrays(values: list[Any], what: str) -> tuple[list[Any], int]:
             raise Error(f"{what}s hold {types[0]} and {dtype}; all must hold the same", "datatype")
     if not arrays:
         return [], ANY_TYPE
-    code = _code_of(types[0])
+    code = _code_of(types[0], f"{what} is {shown(values[0])}: {types[0]}")
     return [array.view(np.uint8) if isinstance(array, np.ndarray) else array for array in arrays], code
 
 
-def _to_host(value: Any) -> NDArray[Any]:
-    return np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
+def _to_host(value: Any, what: str) -> NDArray[Any]:
+    """Without gaps; a single value is an array of one."""
+    if is_masked(value):
+        raise Error(f"{what} has a mask, which would be lost; give its filled(...) or its data", "buffer")
+    return np.ascontiguousarray(value)
 
 
-def _code_of(dtype: np.dtype[Any]) -> int:
+def _code_of(dtype: np.dtype[Any], begin: str) -> int:
     """NumPy's own name for a type, in the bytes of a number."""
     name = dtype.str.encode()
     if dtype.hasobject or dtype.names is not None or dtype.itemsize == 0 or len(name) > 8:
-        raise Error(f"{dtype} cannot be exchanged; give numbers, or texts of a fixed length", "datatype")
+        raise Error(f"{begin} cannot be exchanged; give an array of numbers, or of texts of a fixed length", "datatype")
     return int.from_bytes(name.ljust(8), "big")
 
 

@@ -55,7 +55,7 @@ def arguments_of_one_rank(comm: MPI.Intracomm) -> None:
     refused("info", "vicinal_choice is 'guess', but 'estimate'", {"choice": "guess"}, {})
     refused("info", "vicinal_bias is 'direct', but a list as", {"bias": "direct"}, {})
     refused("info", "vicinal_bias is 'fastest:1.0', but", {"bias": {"fastest": 1}}, {})
-    refused("argument", "int()", {"regions": ["here"]}, {})
+    refused("argument", "whole numbers", {"regions": ["here"]}, {})
 
 
 @case
@@ -99,9 +99,9 @@ def arrays_that_do_not_fit(comm: MPI.Intracomm) -> None:
         "type object": [np.zeros(4, object)],
         "both must hold the same": [x, np.zeros(3, np.float32)],
         "read-only": [x, read_only],
-        "single value": [np.zeros(())],
+        "x has shape (), but": [np.zeros(())],
         "no array": [[0.0] * 4],
-        "a NoneType": [None],
+        "of type NoneType": [None],
         "no value": [np.zeros((4, 0))],
         "overlap": [(whole := np.zeros(6))[:4], whole[3:]],
     }.items():
@@ -111,7 +111,7 @@ def arrays_that_do_not_fit(comm: MPI.Intracomm) -> None:
     frozen.flags.writeable = False
     expect_error("buffer", "read-only", lambda: halo.start(frozen))
     expect_error("buffer", "read-only", lambda: halo.reverse(frozen))
-    expect_error("buffer", "without an array of ghosts", lambda: halo.reverse(x))
+    expect_error("buffer", "ghosts in an array of their own", lambda: halo.reverse(x))
 
 
 @case

@@ -10,6 +10,7 @@ import cases_exchange  # noqa: F401
 import cases_family  # noqa: F401
 import cases_graph  # noqa: F401
 import cases_halo  # noqa: F401
+import cases_mistakes  # noqa: F401
 import cases_partitions  # noqa: F401
 import cases_refusals  # noqa: F401
 import cases_reverse  # noqa: F401
