@@ -7,6 +7,7 @@ the command out undoes it.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -93,10 +94,13 @@ def objections(command: Iterable[str], builds: Sequence[str]) -> list[str]:
 
 
 def environment_for(request: Request, path: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the command: what is preloaded already stays, after ours."""
+    """Return the environment of the command, in which the library comes after all that is preloaded already.
+
+    A profiler then sees the program's calls, and passes them on to PMPI_, which the library serves as well.
+    """
     environment = dict(given)
-    before = environment.get("LD_PRELOAD", "")
-    environment["LD_PRELOAD"] = f"{path}:{before}" if before else str(path)
+    tools = [each for each in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if each and Path(each).name != LIBRARY]
+    environment["LD_PRELOAD"] = ":".join([*tools, str(path)])
     if request.report is not None:
         environment["VICINAL_REPORT"] = str(Path(request.report).absolute())
     return environment
