@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ def test_runs_a_program_under_a_launcher(mpi: str, tmp_path: Path) -> None:
     more = {**environment, **QUIET, "VICINAL_REGIONS": "blocks:2", "WITH_VICINAL": "1"}
     result = vicinal("preload", "--report", report, "--", *line, **more)
     assert result.returncode == 0, result.stderr
-    assert "right" in result.stdout.splitlines()
+    assert "right" in result.stdout.splitlines() and "no report" not in result.stderr
     content = json.loads(report.read_text())
     assert content["ranks"] == 4 and content["format"] == 1
     assert any(each["plans"] for each in content["communicators"])
@@ -307,6 +308,34 @@ def test_no_build_for_the_mpi(mpi: str, tmp_path: Path) -> None:
 def test_a_library_that_is_missing(mpi: str) -> None:
     result = run_ranks(mpi, 2, [program("waiting", mpi), "barrier"], env={"LD_PRELOAD": "/no/libvicinal_mpi.so", **QUIET})
     assert "right" in result.output.splitlines()  # the loader says so by itself
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
+def test_a_program_without_mpi_leaves_no_report_and_a_line(script: str, status: int, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text("an older one")
+    for result in (
+        vicinal("preload", "--report", report, "--", "sh", "-c", script),
+        vicinal("preload", "--", "sh", "-c", script, VICINAL_REPORT=str(report)),
+    ):
+        assert (result.returncode, result.stdout) == (status, "")
+        assert result.stderr.count("\n") == 1, result.stderr
+        assert f"no report was written to {report}: the program never started MPI" in result.stderr
+        assert ("ended before MPI_Finalize" in result.stderr) == (status != 0)
+    missing = vicinal("preload", "--report", tmp_path / "no" / "report.json", "--", "echo", "started")
+    assert (missing.returncode, missing.stdout) == (2, "") and "cannot write" in missing.stderr
+
+
+def test_a_program_with_a_report_is_ended_with_the_command(tmp_path: Path) -> None:
+    words = ["preload", "--report", tmp_path / "report.json", "--", "sh", "-c", "echo started; exec sleep 1000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vicinal_command", *map(str, words)], env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )
+    assert process.stdout and process.stdout.readline() == "started\n"
+    process.terminate()
+    assert process.stdout.read() == ""  # nobody has it any more
+    assert process.wait() == 128 + signal.SIGTERM
 
 
 def test_static_binary(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
-from .outputs import CommandError
+from .outputs import CommandError, OutputFile
 
 LIBRARY = "libvicinal_mpi.so"
 ABIS = {"libmpi.so.12": "mpich", "libmpich.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so": "abi"}
@@ -124,7 +126,7 @@ def _is_openmpi_launcher(word: str) -> bool:
 
 
 def preload(request: Request) -> int:
-    """Become the command. Returns only where that cannot be started."""
+    """Become the command, or with a report its parent; return its exit status."""
     if not request.command:
         raise CommandError("no command given: `vicinal preload -- mpiexec -n 4 ./program`")
     path = library()
@@ -135,4 +137,34 @@ def preload(request: Request) -> int:
     environment = environment_for(request, path, os.environ)
     line = with_environment_passed_on(request.command, environment)
     sys.stdout.flush()
-    os.execvpe(line[0], line, environment)
+    report = environment.get("VICINAL_REPORT")
+    if report is None:
+        os.execvpe(line[0], line, environment)
+    OutputFile(report)  # before anything is computed in vain
+    return run_reported(line, environment, Path(report))
+
+
+def run_reported(line: Sequence[str], environment: Mapping[str, str], report: Path) -> int:
+    """Run the command to its end, and say so where it has left no report; return its exit status."""
+    before = _written(report)
+    process = subprocess.Popen(line, env=environment)
+    # A terminal interrupts the command as well, which decides what comes of that.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, lambda given, _: process.send_signal(given))
+    status = process.wait()
+    if _written(report) == before:
+        why = "the program never started MPI, or not one that vicinal serves"
+        if status != 0:
+            why += f", or ended before MPI_Finalize, with status {status}"
+        print(f"vicinal: no report was written to {report}: {why}", file=sys.stderr)
+    return status if status >= 0 else 128 - status
+
+
+def _written(report: Path) -> tuple[int, int] | None:
+    """Which file is there, and since when; None where there is none."""
+    try:
+        found = report.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
