@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from commanding import HERE, refused, vicinal, write_matrix
+from commanding import HERE, refused, vicinal, without_progress, write_matrix
 from launching import PATIENCE, as_from_a_terminal, requested_mpis, run_apart, wait_until
 from vicinal_command.cli import main
 
@@ -203,6 +203,7 @@ def ended(process: subprocess.Popen[str], folder: Path) -> tuple[int, str]:
         output, errors = process.communicate(timeout=60 * PATIENCE)
     finally:
         process.kill()
+    errors = without_progress(errors)
     assert (output, errors.count("\n")) == ("", 1), errors
     assert not list(folder.glob("vicinal-*"))
     nothing_runs(folder)
