@@ -90,6 +90,7 @@ def test_explain_fits_the_terminal() -> None:
     assert max(map(len, narrow)) <= 80
     assert any("predicted" in line and "verified" in line and "saved" not in line for line in narrow), narrow
     assert any(line.startswith("shown are 7 of 11 columns") for line in narrow), narrow
+    assert not any(line.startswith("saved:") for line in narrow), "of a column that is not there"
     for whole_table in (on_terminal(*words, "--wide", columns=80), on_terminal(*words, columns=130)):
         assert any("verified" in line and "saved" in line for line in whole_table), whole_table
         assert not any("--wide" in line for line in whole_table)

@@ -66,11 +66,17 @@ def show(
     console.print(table)
     console.width = width
     if len(shown) < len(columns):
-        notes = [f"shown are {len(shown)} of {len(columns)} columns, for the width of the terminal; --wide shows all", *notes]
+        left_out = {_in_a_line(column) for column in columns} - {_in_a_line(column) for column in shown}
+        notes = [note for note in notes if note.split(":")[0] not in left_out]
+        notes.insert(0, f"shown are {len(shown)} of {len(columns)} columns, for the width of the terminal; --wide shows all")
     for finding in findings:
         console.print(finding, style="bold", highlight=False, markup=False)
     for note in notes:
         console.print(note, style="dim", highlight=False, markup=False)
+
+
+def _in_a_line(column: Column) -> str:
+    return " ".join(column.heading.split())
 
 
 def _table(

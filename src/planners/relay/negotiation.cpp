@@ -85,7 +85,7 @@ std::string RelayNegotiation::reason() const {
     regions += pair.contributes ? 1 : 0;
     relayed += pair.contributes && pair.verdict == Verdict::relayed ? 1 : 0;
   }
-  if (regions == 0) return "has nothing to send to other regions";
+  if (regions == 0) return "has nothing of its own for other regions";
   const bool is_cheaper = policy_.decision == Decision::cheaper;
   std::ostringstream text;
   text << "goes by leaders to ";

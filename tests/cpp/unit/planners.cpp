@@ -275,7 +275,7 @@ TEST(aggregate_says_how_many_regions_it_reaches_by_leaders) {
     const auto patterns = testing::block_patterns(graph, [](int) { return Index{1}; });
     return plan_virtually(find_planner("aggregate"), machine, patterns, {}).front().reason;
   };
-  CHECK_EQUAL(reason({{1}, {}, {}, {}}), std::string("has nothing to send to other regions"));
+  CHECK_EQUAL(reason({{1}, {}, {}, {}}), std::string("has nothing of its own for other regions"));
   CHECK_EQUAL(
       reason({{2}, {}, {}, {}}),
       std::string("goes by leaders to none of 1 other regions, since that would save no messages"));
