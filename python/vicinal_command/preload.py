@@ -147,18 +147,30 @@ def preload(request: Request) -> int:
 def run_reported(line: Sequence[str], environment: Mapping[str, str], report: Path) -> int:
     """Run the command to its end, and say so where it has left no report; return its exit status."""
     before = _written(report)
-    process = subprocess.Popen(line, env=environment)
+    process: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
+
+    def pass_on(number: int, _: object) -> None:
+        if process is None:
+            early.append(number)
+        else:
+            process.send_signal(number)
+
     # A terminal interrupts the command as well, which decides what comes of that.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda number, _: None)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, lambda given, _: process.send_signal(given))
+        signal.signal(number, pass_on)
+    process = subprocess.Popen(line, env=environment)
+    for each in early:
+        process.send_signal(each)
     status = process.wait()
+    status = status if status >= 0 else 128 - status
     if _written(report) == before:
         why = "the program never started MPI, or not one that vicinal serves"
         if status != 0:
             why += f", or ended before MPI_Finalize, with status {status}"
         print(f"vicinal: no report was written to {report}: {why}", file=sys.stderr)
-    return status if status >= 0 else 128 - status
+    return status
 
 
 def _written(report: Path) -> tuple[int, int] | None:
