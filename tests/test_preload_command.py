@@ -338,6 +338,16 @@ def test_a_program_with_a_report_is_ended_with_the_command(tmp_path: Path) -> No
     assert process.wait() == 128 + signal.SIGTERM
 
 
+def test_a_program_with_a_report_ignores_what_the_command_ignores(tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "vicinal_command", "preload", "--report", str(tmp_path / "report.json"), "--"]
+    line += ["sh", "-c", "kill -HUP $$; kill -HUP $PPID; echo there"]
+    result = subprocess.run(
+        ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *line], env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True, text=True, timeout=120,
+    )
+    assert (result.returncode, result.stdout) == (0, "there\n")
+
+
 def test_static_binary(tmp_path: Path) -> None:
     source, binary = tmp_path / "hello.c", tmp_path / "hello"
     source.write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 3; }\n')

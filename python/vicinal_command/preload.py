@@ -156,10 +156,11 @@ def run_reported(line: Sequence[str], environment: Mapping[str, str], report: Pa
         else:
             process.send_signal(number)
 
-    # A terminal interrupts the command as well, which decides what comes of that.
-    signal.signal(signal.SIGINT, lambda number, _: None)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, pass_on)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            continue  # the program is to ignore it as well, as under nohup
+        # A terminal interrupts the program by itself.
+        signal.signal(number, pass_on if number != signal.SIGINT else lambda *_: None)
     process = subprocess.Popen(line, env=environment)
     for each in early:
         process.send_signal(each)
