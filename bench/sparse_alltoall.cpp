@@ -175,10 +175,6 @@ int main(int argc, char** argv) {
   report.verdict("aggregate / MPI_Neighbor_alltoallv", ratio(results[aggregate_place], results[0]),
                  0.125);
   report.verdict("aggregate / bare exchange", ratio(results[aggregate_place], results[2]), 2.5);
-  // The fastest turns are those in which the machine did nothing else.
-  const double fastest = results[aggregate_place].minimum();
-  report.verdict("aggregate / MPI_Neighbor_alltoallv, minima", fastest / results[0].minimum());
-  report.verdict("aggregate / bare exchange, minima", fastest / results[2].minimum());
   const double iteration = results[0].median();
   report.verdict("first plan, in iterations of the MPI's own", first.median() / iteration, 10);
   report.verdict("later plans, in iterations of the MPI's own", later.median() / iteration, 5);

@@ -160,7 +160,7 @@ def test_spmv_runs_checks_and_counts_as_explain_does(mpi: str, matrix_file: Path
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     machine = ["--ranks", 4, "--regions", "list:0,1,0,1"]
-    result = vicinal("spmv", f"{matrix_file}.gz", *machine, "--iterations", 5, "--repetitions", 2, "--mpi", mpi,
+    result = vicinal("spmv", f"{matrix_file}.gz", *machine, "--iterations", 5, "--repetitions", 4, "--mpi", mpi,
                      "--json", run, "--plot", plot, env={"TMPDIR": str(temporary)})
     assert result.returncode == 0, result.stderr
     assert vicinal("explain", matrix_file, *machine, "--json", virtual).returncode == 0
@@ -173,12 +173,14 @@ def test_spmv_runs_checks_and_counts_as_explain_does(mpi: str, matrix_file: Path
         assert row["exchange_us"] <= row["exchange_lower_quartile_us"] <= row["exchange_upper_quartile_us"]
         assert row["empty_call_us"] > 0
         assert is_ratio(row["ratio_to_mpi"], row["exchange_us"], own["exchange_us"])
+        assert is_ratio(row["median_ratio_to_mpi"], row["exchange_median_us"], own["exchange_median_us"])
+        assert is_ratio(row["median_ratio_to_direct"], row["exchange_median_us"], rows[0]["exchange_median_us"])
         assert (row["nonlocal_messages"] is None) == (row["strategy"] in WITHOUT)
     assert {key: rows[-1][key] for key in COUNTS} == {key: rows[0][key] for key in COUNTS}
     control = json.loads(run.read_text())["control"]
     assert control["strategy"] == "direct" and control["noisy"] == (control["spread"] > 0.1)
     assert ("too noisy to believe" in result.stdout) == control["noisy"]
-    assert "fastest: " in result.stdout and "of MPI_Neighbor_alltoallv's time" in result.stdout
+    assert ("fastest: " in result.stdout) != ("no difference beyond the noise between" in result.stdout)
     assert all(row["predicted_us"] is None for row in rows if row["strategy"] in WITHOUT)
     assert rows[-1]["predicted_us"] == rows[0]["predicted_us"]
     for row, expected in zip(rows[: len(STRATEGIES)], rows_of(virtual), strict=True):

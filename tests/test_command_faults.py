@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from commanding import HERE, refused, vicinal, write_matrix
+from commanding import HERE, refused, vicinal, without_progress, write_matrix
 from launching import PATIENCE, as_from_a_terminal, requested_mpis, run_apart, wait_until
 from vicinal_command.cli import main
 
@@ -49,13 +49,13 @@ BAD_MATRICES: dict[str, tuple[str | bytes, str]] = {
     "cut.mtx": (HEADER + "3 3 3\n1 1 1.0\n2 2 1.0\n", "runcated"),
     "cut.mtx.gz": (gzip.compress((HEADER + "3 3 1\n1 1 1.0\n").encode())[:-12], "truncated"),
     "promises.mtx": (HEADER + "3 3 900000000000\n1 1 1.0\n", "truncated"),
-    "text.mtx": ("once upon a time\n", "Not a Matrix Market file"),
-    "noise.mtx": (bytes(range(128, 256)) * 20, "Not a Matrix Market file"),
-    "nothing.mtx": ("", "Not a Matrix Market file"),
+    "text.mtx": ("once upon a time\n", "not a Matrix Market file"),
+    "noise.mtx": (bytes(range(128, 256)) * 20, "not a Matrix Market file"),
+    "nothing.mtx": ("", "not a Matrix Market file"),
     "plain.mtx.gz": (HEADER + "3 3 1\n1 1 1.0\n", "Not a gzipped file"),
     "outside.mtx": (HEADER + "3 3 2\n1 1 1.0\n2 9 1.0\n", "out of bounds"),
     "zero.mtx": (HEADER + "3 3 2\n1 1 1.0\n0 2 1.0\n", "out of bounds"),
-    "words.mtx": (HEADER + "3 3 2\n1 1 one\n2 2 1.0\n", "Line 3"),
+    "words.mtx": (HEADER + "3 3 2\n1 1 one\n2 2 1.0\n", "line 3, column 5: 'one'"),
     "empty.mtx": (HEADER + "0 0 0\n", "empty"),
 }
 
@@ -205,6 +205,7 @@ def ended(process: subprocess.Popen[str], folder: Path) -> tuple[int, str]:
         output, errors = process.communicate(timeout=60 * PATIENCE)
     finally:
         process.kill()
+    errors = without_progress(errors)
     assert (output, errors.count("\n")) == ("", 1), errors
     assert not list(folder.glob("vicinal-*"))
     nothing_runs(folder)

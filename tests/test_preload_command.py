@@ -6,12 +6,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from launching import QUIET, ROOT, abi_of, requested_mpis, run_ranks
+from launching import BUILD, QUIET, ROOT, abi_of, requested_mpis, run_ranks
 from preloading import LIBRARY, needs_library, preloaded, program
 from vicinal import _core
 from vicinal_command import preload
@@ -32,10 +33,52 @@ def test_runs_a_program_under_a_launcher(mpi: str, tmp_path: Path) -> None:
     more = {**environment, **QUIET, "VICINAL_REGIONS": "blocks:2", "WITH_VICINAL": "1"}
     result = vicinal("preload", "--report", report, "--", *line, **more)
     assert result.returncode == 0, result.stderr
-    assert "right" in result.stdout.splitlines()
+    assert "right" in result.stdout.splitlines() and "no report" not in result.stderr
     content = json.loads(report.read_text())
     assert content["ranks"] == 4 and content["format"] == 1
     assert any(each["plans"] for each in content["communicators"])
+
+
+TOOL = """
+#include <stdio.h>
+#define PASS(name, parameters, arguments)          \\
+  long PMPI_##name parameters;                     \\
+  static int count_of_##name;                      \\
+  long MPI_##name parameters {                     \\
+    ++count_of_##name;                             \\
+    return PMPI_##name arguments;                  \\
+  }
+#define NINE long a, long b, long c, long d, long e, long f, long g, long h, long i
+PASS(Neighbor_alltoallv, (NINE), (a, b, c, d, e, f, g, h, i))
+PASS(Ineighbor_alltoallv, (NINE, long j), (a, b, c, d, e, f, g, h, i, j))
+PASS(Dist_graph_create_adjacent, (NINE, long j), (a, b, c, d, e, f, g, h, i, j))
+long PMPI_Finalize(void);
+long MPI_Finalize(void) {
+  fprintf(stderr, "tool: %d %d %d\\n", count_of_Neighbor_alltoallv, count_of_Ineighbor_alltoallv, count_of_Dist_graph_create_adjacent);
+  return PMPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize("order", ["{tool}", "{tool}:{library}", "{library} {tool}"])
+def test_a_tool_sees_all_calls_of_the_program(mpi: str, order: str, tmp_path: Path) -> None:
+    """One that counts calls and passes them on to PMPI_, as profilers do, preloaded beside vicinal in any order."""
+    source, tool, report = tmp_path / "tool.c", tmp_path / "tool.so", tmp_path / "report.json"
+    source.write_text(TOOL)
+    compiler = re.search("CMAKE_C_COMPILER:.*=(.*)", (BUILD / "CMakeCache.txt").read_text())
+    assert compiler
+    # The launcher has no MPI_, which nobody then looks for.
+    subprocess.run([compiler[1], "-shared", "-fPIC", "-Wl,-z,lazy", str(source), "-o", str(tool)], check=True)
+    line, environment = command(find_mpi(mpi), 4, [str(program("waiting", mpi)), "barrier"])
+    before = order.format(tool=tool, library=preload.library())
+    more = {**environment, **QUIET, "VICINAL_REGIONS": "blocks:2", "LD_PRELOAD": before}
+    result = vicinal("preload", "--report", report, "--", *line, **more)
+    assert result.returncode == 0 and "right" in result.stdout.splitlines(), result.stderr
+    assert result.stderr.count("tool: 12 4 1\n") == 4, result.stderr
+    [used] = [each for each in json.loads(report.read_text())["communicators"] if each["calls"]]
+    assert {each["function"]: each["calls"] for each in used["calls"]} == {
+        "MPI_Neighbor_alltoallv": 12, "MPI_Ineighbor_alltoallv": 4,
+    }
 
 
 def test_report(mpi: str, tmp_path: Path) -> None:
@@ -267,6 +310,44 @@ def test_a_library_that_is_missing(mpi: str) -> None:
     assert "right" in result.output.splitlines()  # the loader says so by itself
 
 
+@pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
+def test_a_program_without_mpi_leaves_no_report_and_a_line(script: str, status: int, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text("an older one")
+    for result in (
+        vicinal("preload", "--report", report, "--", "sh", "-c", script),
+        vicinal("preload", "--", "sh", "-c", script, VICINAL_REPORT=str(report)),
+    ):
+        assert (result.returncode, result.stdout) == (status, "")
+        assert result.stderr.count("\n") == 1, result.stderr
+        assert f"no report was written to {report}: the program never started MPI" in result.stderr
+        assert ("ended before MPI_Finalize" in result.stderr) == (status != 0)
+    missing = vicinal("preload", "--report", tmp_path / "no" / "report.json", "--", "echo", "started")
+    assert (missing.returncode, missing.stdout) == (2, "") and "cannot write" in missing.stderr
+
+
+def test_a_program_with_a_report_is_ended_with_the_command(tmp_path: Path) -> None:
+    words = ["preload", "--report", tmp_path / "report.json", "--", "sh", "-c", "echo started; exec sleep 1000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vicinal_command", *map(str, words)], env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )
+    assert process.stdout and process.stdout.readline() == "started\n"
+    process.terminate()
+    assert process.stdout.read() == ""  # nobody has it any more
+    assert process.wait() == 128 + signal.SIGTERM
+
+
+def test_a_program_with_a_report_ignores_what_the_command_ignores(tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "vicinal_command", "preload", "--report", str(tmp_path / "report.json"), "--"]
+    line += ["sh", "-c", "kill -HUP $$; kill -HUP $PPID; echo there"]
+    result = subprocess.run(
+        ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *line], env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True, text=True, timeout=120,
+    )
+    assert (result.returncode, result.stdout) == (0, "there\n")
+
+
 def test_static_binary(tmp_path: Path) -> None:
     source, binary = tmp_path / "hello.c", tmp_path / "hello"
     source.write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 3; }\n')
@@ -293,8 +374,8 @@ def test_faults_of_the_command_line() -> None:
 
 def test_environment() -> None:
     request = preload.Request(["env"], "report")
-    made = preload.environment_for(request, LIBRARY, {"LD_PRELOAD": "/other.so", "HOME": "/"})
-    assert made["LD_PRELOAD"] == f"{LIBRARY}:/other.so" and made["HOME"] == "/"
+    made = preload.environment_for(request, LIBRARY, {"LD_PRELOAD": f"/one.so {LIBRARY}::/other.so", "HOME": "/"})
+    assert made["LD_PRELOAD"] == f"/one.so:/other.so:{LIBRARY}" and made["HOME"] == "/"
     assert made["VICINAL_REPORT"] == str(Path("report").absolute())
 
 

@@ -32,6 +32,7 @@ from .options import (
 )
 from .outputs import CommandError, OutputFile
 from .report import Report
+from .tables import Width
 
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
@@ -94,10 +95,12 @@ def _run(options: argparse.Namespace, line: str) -> int:
         raise CommandError("no command given: choose preload, spmv, explain, simulate, bench, reproduce, calibrate or strategies; see `vicinal --help`")
     known = dict(_core.strategies())
     if options.command == "strategies":
-        width = max(map(len, known))
-        for name, summary in known.items():
+        every = _core.strategies(complete=True)
+        width = max(len(name) for name, _ in every)
+        for name, summary in every:
             print(f"{name:<{width}}  {summary}")
         return 0
+    Width.is_wide = getattr(options, "wide", False)
 
     if options.command == "preload":
         from . import preload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .options import add_profile, positive
+from .options import add_profile, add_wide, positive
 from .report import Report
 
 NAMES = ("collom2023", "sharifian2024", "geyko2023", "bienz2022")
@@ -31,6 +31,7 @@ def add_reproduce(commands: Any) -> None:
         "--matrix", nargs="+", action="extend", default=[], metavar="MATRIX", help="matrices of geyko2023, given as for spmv"
     )
     add_profile(command)
+    add_wide(command)
     command.add_argument(
         "--json", metavar="FILE",
         help="write the table as JSON; - is standard output, and the tables then go to standard error",

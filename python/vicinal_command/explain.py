@@ -33,11 +33,10 @@ if TYPE_CHECKING:
 
 VERIFY_SECONDS = 30
 """Once this long has passed, plans are verified only where the user insists."""
-WIDTH = 125
 STRATEGY = Column("strategy", lambda row: str(row["strategy"]), left=True)
 COLUMNS = (
     STRATEGY,
-    Column("predicted", timed("predicted_us")),
+    Column("predicted", timed("predicted_us"), kept=True),
     Column("non-local\nmessages", whole("nonlocal_messages")),
     Column("most\nper rank", whole("nonlocal_messages_max")),
     Column("busiest\nrank's", whole("busiest_messages")),
@@ -46,7 +45,7 @@ COLUMNS = (
     Column("busiest\nrank's", in_bytes("busiest_bytes")),
     Column("saved", lambda row: f"{row['saved_percent']:.0f} %"),
     Column("local\nbytes", in_bytes("local_bytes")),
-    Column("verified", lambda row: VERIFIED[row["correct"]]),
+    Column("verified", lambda row: VERIFIED[row["correct"]], kept=True),
 )
 
 
@@ -165,13 +164,13 @@ class _Explanation:
         stream = tables_beside(request.json)
         best = next(row for row in self.rows if row["strategy"] == found["strategy"])
         show(
-            title, self.rows, COLUMNS, self._notes(), stream=stream, width=WIDTH, best=best, findings=[found["reason"]]
+            title, self.rows, COLUMNS, self._notes(), stream=stream, best=best, findings=[found["reason"]]
         )
         if request.phases:
             names = dict.fromkeys(name for row in self.rows for name in row["predicted_phases_us"])
             columns = (STRATEGY, *(Column(name, _phase(name)) for name in names))
             notes = ["phases: of the chain of events that ends last, so that they add up to the time predicted"]
-            show("predicted time by phase", self.rows, columns, notes, stream=stream, width=WIDTH, best=best)
+            show("predicted time by phase", self.rows, columns, notes, stream=stream, best=best)
         if request.rank is not None:
             print(self.text, file=stream)
 

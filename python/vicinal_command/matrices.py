@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .matrix_market import FormatError, MatrixMarketFile
 from .memory import available_memory
-from .outputs import Advance, CommandError, progress
+from .outputs import CommandError, progress
 
 Integers = npt.NDArray[np.int64]
 
@@ -119,60 +120,23 @@ def needed_pairs(matrix: Matrix, starts: Integers) -> tuple[npt.NDArray[np.int32
     return np.concatenate(needers), np.concatenate(needed)
 
 
-class _Stream:
-    """A file as bytes, unzipped where need be, that tells how far it has been read.
-
-    Nothing but `read`: SciPy's reader winds a stream back when it is done with it, and ends the process
-    where that fails.
-    """
-
-    def __init__(self, path: Path, advance: Advance) -> None:
-        self._ended = True
-        self._raw = path.open("rb")
-        self._unzipped = gzip.GzipFile(fileobj=self._raw) if path.suffix == ".gz" else self._raw
-        self._advance = advance
-
-    def read(self, count: int = -1) -> bytes:
-        data = self._unzipped.read(count)
-        self._advance(self._raw.tell())
-        if data:
-            self._ended = data.endswith(b"\n")
-        elif not self._ended:
-            # SciPy's reader runs past the end of a pattern that ends with blanks instead of a line's end.
-            self._ended = True
-            return b"\n"
-        return data
-
-    def __enter__(self) -> _Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._raw.close()
-
-
 def _read_file(path: Path) -> Any:
-    """What is in a Matrix Market file, checked as far as its header goes before the rest is read."""
-    from scipy.io import mminfo, mmread
-
+    """Read a Matrix Market file, checked as far as its header goes before the entries are read."""
     size = path.stat().st_size
     try:
-        with progress(f"reading {path.name}", size) as advance:
-            with _Stream(path, advance) as stream:
-                rows, columns, entries, _, field, symmetry = mminfo(stream)
-            _require_square(str(path), rows, columns)
-            stored = entries if symmetry == "general" else entries // 2
-            if stored * SHORTEST_ENTRY > size * (LONGEST_GZIP_RATIO if path.suffix == ".gz" else 1):
-                raise CommandError(
-                    f"matrix {path} is truncated: its header announces {entries} entries; {_REMEDY}"
-                )
-            _require_memory(str(path), rows, entries, 16 if field == "complex" else 8)
-            with _Stream(path, advance) as stream:
-                return mmread(stream)
+        with progress(f"reading {path.name}", size) as advance, MatrixMarketFile(path, advance) as file:
+            header = file.read_header()
+            _require_square(str(path), header.rows, header.columns)
+            if header.stored * SHORTEST_ENTRY > size * (LONGEST_GZIP_RATIO if path.suffix == ".gz" else 1):
+                raise EOFError(f"its header announces {header.stored:,} entries")
+            _require_memory(str(path), header.rows, header.entries, 16 if header.field == "complex" else 8)
+            return file.read_entries(header)
     except EOFError as error:
         raise CommandError(f"matrix {path} is truncated: {error}; {_REMEDY}") from error
-    except (ValueError, zlib.error, gzip.BadGzipFile) as error:
-        text = " ".join(str(error).split()).rstrip(".")
-        raise CommandError(f"matrix {path} cannot be read: {text}; {_REMEDY}") from error
+    except FormatError as error:
+        raise CommandError(f"matrix {path}, {error}") from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise CommandError(f"matrix {path} cannot be read: {error}; {_REMEDY}") from error
     except OSError as error:
         raise CommandError(f"matrix {path} cannot be read: {error.strerror or error}") from error
 

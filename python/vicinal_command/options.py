@@ -66,8 +66,14 @@ def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
     add_files(command)
 
 
+def add_wide(command: argparse.ArgumentParser) -> None:
+    """Add the option of every command that shows tables."""
+    command.add_argument("--wide", action="store_true", help="show all columns of tables, however narrow the terminal is")
+
+
 def add_files(command: argparse.ArgumentParser) -> None:
     """Where results go beside the tables."""
+    add_wide(command)
     command.add_argument(
         "--json", metavar="FILE",
         help="write the rows as JSON; - is standard output, and the tables then go to standard error",

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ Advance = Callable[[float], None]
 Result = TypeVar("Result")
 
 SIGNAL_CHECK_SECONDS = 0.2
+LINE_SECONDS = 10.0
+"""After so long comes each line that says how far the work is."""
 
 
 class CommandError(Exception):
@@ -103,12 +106,13 @@ def interruptible(call: Callable[[], Result]) -> Result:
 
 @contextmanager
 def progress(doing: str, total: float) -> Iterator[Advance]:
-    """Show how far the work is, once it has taken a second, where standard error is a terminal.
+    """Show how far the work is: by a bar once it has taken a second, or by lines where standard error is no terminal.
 
     Gives a function to be called with how much of `total` is done.
     """
     if not sys.stderr.isatty():
-        yield lambda done: None
+        with _lines(doing, total) as advance:
+            yield advance
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -127,3 +131,26 @@ def progress(doing: str, total: float) -> Iterator[Advance]:
         begin.cancel()
         begin.join()
         bar.stop()
+
+
+@contextmanager
+def _lines(doing: str, total: float) -> Iterator[Advance]:
+    begin = time.monotonic()
+    share = 0.0
+    is_over = threading.Event()
+
+    def advance(done: float) -> None:
+        nonlocal share
+        share = min(1.0, done / total) if total > 0 else 1.0
+
+    def tell() -> None:
+        while not is_over.wait(LINE_SECONDS):
+            print(f"vicinal: {doing}: {100 * share:.0f} % after {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield advance
+    finally:
+        is_over.set()
+        thread.join()

@@ -45,12 +45,12 @@ def plot_file(path: str) -> OutputFile:
 def plot_strategies(path: Path, kind: str, title: str, rows: Sequence[Row]) -> None:
     """Bars per strategy: time per exchange, and messages and bytes between regions."""
     figure = new_figure(title, width=15, height=1.8 + 0.45 * len(rows))
-    times = [row["exchange_us"] or 0.0 for row in rows]
+    times = [row["exchange_median_us"] or 0.0 for row in rows]
     panels: list[tuple[str, list[float], list[str]]] = [
         (
-            "time per exchange (µs), and its ratio to direct",
+            "median time per exchange (µs), and its ratio to direct",
             times,
-            [f"{duration(row['exchange_us'])}  (× {ratio(row['ratio_to_direct'])})" for row in rows],
+            [f"{duration(time)}  (× {ratio(time / times[0] if times[0] else None)})" for time in times],
         ),
         (
             "messages between regions per exchange",

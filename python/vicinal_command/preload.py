@@ -7,7 +7,10 @@ the command out undoes it.
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
-from .outputs import CommandError
+from .outputs import CommandError, OutputFile
 
 LIBRARY = "libvicinal_mpi.so"
 ABIS = {"libmpi.so.12": "mpich", "libmpich.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so": "abi"}
@@ -93,10 +96,13 @@ def objections(command: Iterable[str], builds: Sequence[str]) -> list[str]:
 
 
 def environment_for(request: Request, path: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the command: what is preloaded already stays, after ours."""
+    """Return the environment of the command, in which the library comes after all that is preloaded already.
+
+    A profiler then sees the program's calls, and passes them on to PMPI_, which the library serves as well.
+    """
     environment = dict(given)
-    before = environment.get("LD_PRELOAD", "")
-    environment["LD_PRELOAD"] = f"{path}:{before}" if before else str(path)
+    tools = [each for each in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if each and Path(each).name != LIBRARY]
+    environment["LD_PRELOAD"] = ":".join([*tools, str(path)])
     if request.report is not None:
         environment["VICINAL_REPORT"] = str(Path(request.report).absolute())
     return environment
@@ -120,7 +126,7 @@ def _is_openmpi_launcher(word: str) -> bool:
 
 
 def preload(request: Request) -> int:
-    """Become the command. Returns only where that cannot be started."""
+    """Become the command, or with a report its parent; return its exit status."""
     if not request.command:
         raise CommandError("no command given: `vicinal preload -- mpiexec -n 4 ./program`")
     path = library()
@@ -131,4 +137,47 @@ def preload(request: Request) -> int:
     environment = environment_for(request, path, os.environ)
     line = with_environment_passed_on(request.command, environment)
     sys.stdout.flush()
-    os.execvpe(line[0], line, environment)
+    report = environment.get("VICINAL_REPORT")
+    if report is None:
+        os.execvpe(line[0], line, environment)
+    OutputFile(report)  # before anything is computed in vain
+    return run_reported(line, environment, Path(report))
+
+
+def run_reported(line: Sequence[str], environment: Mapping[str, str], report: Path) -> int:
+    """Run the command to its end, and say so where it has left no report; return its exit status."""
+    before = _written(report)
+    process: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
+
+    def pass_on(number: int, _: object) -> None:
+        if process is None:
+            early.append(number)
+        else:
+            process.send_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            continue  # the program is to ignore it as well, as under nohup
+        # A terminal interrupts the program by itself.
+        signal.signal(number, pass_on if number != signal.SIGINT else lambda *_: None)
+    process = subprocess.Popen(line, env=environment)
+    for each in early:
+        process.send_signal(each)
+    status = process.wait()
+    status = status if status >= 0 else 128 - status
+    if _written(report) == before:
+        why = "the program never started MPI, or not one that vicinal serves"
+        if status != 0:
+            why += f", or ended before MPI_Finalize, with status {status}"
+        print(f"vicinal: no report was written to {report}: {why}", file=sys.stderr)
+    return status
+
+
+def _written(report: Path) -> tuple[int, int] | None:
+    """Which file is there, and since when; None where there is none."""
+    try:
+        found = report.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns

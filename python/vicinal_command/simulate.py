@@ -24,7 +24,6 @@ from .tables import Column, duration, show, timed, whole
 if TYPE_CHECKING:
     from vicinal._core import Machine, Profile
 
-WIDTH = 145
 STRATEGY = Column("strategy", lambda row: str(row["strategy"]), left=True)
 OF_RANKS = (
     Column("busiest\nrank", whole("busiest_rank")),
@@ -159,7 +158,7 @@ def _show(
     stream = tables_beside(request.json)
     names = dict.fromkeys(name for row in rows for name in row["simulated_phases_us"])
     phases = (Column(name, partial(_phase, name)) for name in names)
-    columns = (STRATEGY, Column("simulated", timed("simulated_us")), *phases, *OF_RANKS)
+    columns = (STRATEGY, Column("simulated", timed("simulated_us"), kept=True), *phases, *OF_RANKS)
     notes = [
         f"simulated: on the profile {profile.name}, until the last rank is done; nothing was run",
         "phases: of the chain of what waited for what that ends last, so that they add up to the time simulated",
@@ -168,12 +167,12 @@ def _show(
     if not found.chain.size:
         notes.append("no rank waits for another, for nothing is to be exchanged")
     best = next(row for row in rows if row["strategy"] == strategy)
-    show(problem.title(machine.regions), rows, columns, notes, stream=stream, width=WIDTH, best=best)
+    show(problem.title(machine.regions), rows, columns, notes, stream=stream, best=best)
     if not found.chain.size:
         return
     findings = [f"who waits for what under {strategy}, from the begin to the end:", *told(found)]
     title = f"where the ranks' time goes under {strategy}"
-    show(title, _phases(found), BY_PHASE, [], stream=stream, width=WIDTH, findings=findings)
+    show(title, _phases(found), BY_PHASE, [], stream=stream, findings=findings)
 
 
 def _phase(name: str, row: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ from .ranks.spmv import AGAIN
 from .report import Report, tables_beside
 from .rows import LOCAL_NOTE, Row, make_row
 from .runs import check_regions, find_launcher, run_folder, run_ranks, said_in, write_run
-from .tables import VERIFIED, Column, duration, in_bytes, ratio, show, timed, whole
+from .tables import VERIFIED, Column, duration, in_bytes, listed, ratio, show, timed, whole
 
 BUILDS = 3
 """How often each contestant is set up; the fastest counts."""
@@ -33,7 +33,8 @@ TOLERANCE = 1e-12
 """How far y may be off, per row, relative to |A| |x|."""
 NOISE = 0.1
 """Where one strategy's two turns differ by more than this share, the run is too noisy to believe."""
-WIDTH = 165
+LEAST_REPETITIONS = 4
+"""Quartiles of fewer say nothing."""
 
 
 class SpmvRow(Row):
@@ -43,6 +44,8 @@ class SpmvRow(Row):
     exchange_upper_quartile_us: float
     ratio_to_mpi: float
     """Of the best times: what share of the time of MPI's own collective this contestant takes."""
+    median_ratio_to_direct: float
+    median_ratio_to_mpi: float
     empty_call_us: float
     """What the same calls take where nobody needs anything."""
     predicted_us: float | None
@@ -54,7 +57,7 @@ class Control(TypedDict):
 
     strategy: str
     spread: float
-    """By which share the longer of its two times, best or median, exceeds the shorter."""
+    """By which share the longer of its two medians exceeds the shorter."""
     noisy: bool
 
 
@@ -88,11 +91,11 @@ def _quartiles(row: SpmvRow) -> str:
 COLUMNS = (
     Column("contestant", lambda row: str(row["strategy"]), left=True),
     Column("set-up", timed("setup_us")),
-    Column("exchange", timed("exchange_us")),
-    Column("median", timed("exchange_median_us")),
-    Column("quartiles", _quartiles),
-    Column("to\ndirect", lambda row: ratio(row["ratio_to_direct"])),
-    Column("to\nMPI", lambda row: ratio(row["ratio_to_mpi"])),
+    Column("median", timed("exchange_median_us"), kept=True),
+    Column("quartiles", _quartiles, kept=True),
+    Column("to\ndirect", lambda row: ratio(row["median_ratio_to_direct"]), kept=True),
+    Column("to\nMPI", lambda row: ratio(row["median_ratio_to_mpi"]), kept=True),
+    Column("best", timed("exchange_us")),
     Column("empty\ncall", timed("empty_call_us")),
     Column("pre-\ndicted", timed("predicted_us")),
     Column("non-local\nmessages", whole("nonlocal_messages")),
@@ -100,7 +103,7 @@ COLUMNS = (
     Column("non-local\nbytes", in_bytes("nonlocal_bytes")),
     Column("most\nper rank", in_bytes("nonlocal_bytes_max")),
     Column("local\nbytes", in_bytes("local_bytes")),
-    Column("verified", lambda row: VERIFIED[row["correct"]]),
+    Column("verified", lambda row: VERIFIED[row["correct"]], kept=True),
 )
 
 
@@ -141,9 +144,10 @@ def spmv(request: Request) -> int:
 
         plot = request.plot
         plot.write(lambda path: plot_strategies(path, plot.kind, title, rows))
+    fastest = _fastest(rows, control)
     show(
-        title, rows, COLUMNS, _notes(request, control), stream=tables_beside(request.json), width=WIDTH,
-        best=_fastest(rows), findings=findings(rows, control),
+        title, rows, COLUMNS, _notes(request, control), stream=tables_beside(request.json),
+        best=fastest[0] if len(fastest) == 1 else None, findings=findings(rows, control, request.repetitions),
     )
     wrong = [row["strategy"] for row in rows if not row["correct"]]
     if wrong:
@@ -151,12 +155,19 @@ def spmv(request: Request) -> int:
     return 0
 
 
-def findings(rows: Sequence[SpmvRow], control: Control) -> list[str]:
-    """What to take from the table: who is fastest, how the default does, and whether to believe it."""
-    best = _fastest(rows)
-    said = [f"fastest: {best['strategy']}, {duration(best['exchange_us'])}, {_share(best, rows)}"]
+def findings(rows: Sequence[SpmvRow], control: Control, repetitions: int) -> list[str]:
+    """Say who is fastest, how the default does, and whether to believe it, as far as medians and quartiles carry that."""
+    if repetitions < LEAST_REPETITIONS:
+        return [f"no verdict from {repetitions} repetitions; give --repetitions {LEAST_REPETITIONS} or more"]
+    best, *equals = _fastest(rows, control)
+    time = f"{duration(best['exchange_median_us'])}, {_share(best, rows, control)}"
+    if equals:
+        names = listed([row["strategy"] for row in (best, *equals)])
+        said = [f"no difference beyond the noise between {names}; least median: {best['strategy']}, {time}"]
+    else:
+        said = [f"fastest: {best['strategy']}, {time}"]
     said += [
-        f"automatic takes {_share(row, rows)}" for row in rows if row["strategy"] == "automatic" and row is not best
+        f"automatic: {_share(row, rows, control)}" for row in rows if row["strategy"] == "automatic" and row is not best
     ]
     if control["noisy"]:
         said.append(
@@ -168,29 +179,45 @@ def findings(rows: Sequence[SpmvRow], control: Control) -> list[str]:
 
 def compare_control(rows: Sequence[SpmvRow]) -> Control:
     """How far the control, the last row, lies from the same strategy's first turn, the first one."""
-    first, second = rows[0], rows[-1]
-    pairs = [(first[key] or 0.0, second[key] or 0.0) for key in ("exchange_us", "exchange_median_us")]
-    spread = max(max(pair) / min(pair) - 1 if min(pair) > 0 else 0.0 for pair in pairs)
-    return {"strategy": first["strategy"], "spread": round(spread, 4), "noisy": spread > NOISE}
+    pair = [row["exchange_median_us"] or 0.0 for row in (rows[0], rows[-1])]
+    spread = max(pair) / min(pair) - 1 if min(pair) > 0 else 0.0
+    return {"strategy": rows[0]["strategy"], "spread": round(spread, 4), "noisy": spread > NOISE}
 
 
-def _fastest(rows: Sequence[SpmvRow]) -> SpmvRow:
-    return min(rows[:-1], key=lambda row: row["exchange_us"] or 0.0)
+def _fastest(rows: Sequence[SpmvRow], control: Control) -> list[SpmvRow]:
+    """The contestant of the least median, then those that do not differ from it."""
+    best = min(rows[:-1], key=_median)
+    return [best, *(row for row in rows[:-1] if row is not best and not _differ(best, row, control))]
 
 
-def _share(row: SpmvRow, rows: Sequence[SpmvRow]) -> str:
+def _differ(one: SpmvRow, other: SpmvRow, control: Control) -> bool:
+    """Whether one takes less time than the other: their quartiles lie apart, and their medians further than the control's."""
+    less, more = sorted((one, other), key=_median)
+    apart = less["exchange_upper_quartile_us"] < more["exchange_lower_quartile_us"]
+    return apart and _median(more) > _median(less) * (1 + control["spread"])
+
+
+def _median(row: SpmvRow) -> float:
+    return row["exchange_median_us"] or 0.0
+
+
+def _share(row: SpmvRow, rows: Sequence[SpmvRow], control: Control) -> str:
     """Of the times without vicinal, other than its own."""
-    of = {each["strategy"]: each["exchange_us"] or 0.0 for each in rows}
-    mine, others = of[row["strategy"]], [(MPI_OWN, f"{MPI_OWN}'s time"), (BY_HAND, f"that {BY_HAND}")]
-    parts = [f"{mine / of[name]:.2f} of {text}" for name, text in others if name != row["strategy"] and of[name] > 0]
-    return " and ".join(parts)
+    parts, alike = [], []
+    for other, text in ((MPI_OWN, f"{MPI_OWN}'s time"), (BY_HAND, f"that {BY_HAND}")):
+        of = next(each for each in rows if each["strategy"] == other)
+        if of is not row and _differ(row, of, control):
+            parts.append(f"{_median(row) / _median(of):.2f} of {text}")
+        elif of is not row:
+            alike.append(other)
+    return " and ".join([*parts, *([f"no difference beyond the noise from {listed(alike)}"] if alike else [])])
 
 
 def _notes(request: Request, control: Control) -> list[str]:
     return [
-        f"exchange: the slowest rank's mean of {request.iterations} in a row, the best, the median and the quartiles "
-        f"of {request.repetitions} repetitions, contestants in turn; set-up: the best of {BUILDS}",
-        f"{request.strategies[0] + AGAIN}: a control, the same as {request.strategies[0]}; they differ by "
+        f"median, quartiles, best: the slowest rank's mean of {request.iterations} exchanges in a row, of {request.repetitions} repetitions, "
+        f"contestants in turn; ratios are those of medians; set-up: the best of {BUILDS}",
+        f"{request.strategies[0] + AGAIN}: a control, the same as {request.strategies[0]}; their medians differ by "
         f"{100 * control['spread']:.1f} %, and smaller differences between others mean nothing",
         f"{BY_HAND}: MPI_Startall and MPI_Waitall of requests set up once, a message for each pair of ranks, the "
         f"fastest way without vicinal from Python; it and {MPI_OWN} gather with NumPy what they send, and do not count it",
@@ -265,7 +292,7 @@ def _read_results(
     calls = by_rank("calls").max(axis=0).min(axis=1) * 1e6
     correct = by_rank("correct").min(axis=0)
     counts = by_rank("counts")
-    own = exchange[request.contestants.index(MPI_OWN)].min()
+    own = exchange[request.contestants.index(MPI_OWN)]
     rows = []
     for index, contestant in enumerate(request.contestants):
         kind = contestant if contestant in KINDS else "vicinal"
@@ -282,7 +309,9 @@ def _read_results(
                 **row,
                 exchange_lower_quartile_us=round(float(lower), 3),
                 exchange_upper_quartile_us=round(float(upper), 3),
-                ratio_to_mpi=round(float(times.min() / own), 4),
+                ratio_to_mpi=round(float(times.min() / own.min()), 4),
+                median_ratio_to_direct=round(float(np.median(times) / np.median(exchange[0])), 4),
+                median_ratio_to_mpi=round(float(np.median(times) / np.median(own)), 4),
                 empty_call_us=round(float(calls[KINDS.index(kind)]), 3),
                 predicted_us=predicted.get(contestant.removesuffix(AGAIN)),
             )

@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-LEAST_WIDTH = 110
+if TYPE_CHECKING:
+    from rich.table import Table
+
+NOTES_WIDTH = 110
+"""Of notes below a narrower table that goes to a file."""
 VERIFIED = {True: "[green]yes", False: "[bold red]NO", None: "skipped"}
 
 
@@ -21,20 +25,64 @@ class Column:
     of_case: bool = False
     """It belongs to the case, whose further rows leave it empty."""
     left: bool = False
+    """It names what the row is of, and is shown in any case."""
+    kept: bool = False
+    """It is shown in any case, too."""
+
+
+class Width:
+    """Whether tables have all their columns on a terminal that is too narrow for them."""
+
+    is_wide = False
 
 
 def show(
     title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], notes: Iterable[str], *,
-    stream: TextIO | None = None, width: int = LEAST_WIDTH, best: Mapping[str, Any] | None = None,
-    findings: Iterable[str] = (),
+    stream: TextIO | None = None, best: Mapping[str, Any] | None = None, findings: Iterable[str] = (),
 ) -> None:
     """Print a table of the rows to `stream` (standard output), a block for each case, with notes below.
 
-    `width` is the least that the table may have, whatever the terminal's; the row `best` stands out, and so do
+    On a terminal that is too narrow it has fewer columns: the last go first. The row `best` stands out, and so do
     the sentences of `findings`.
     """
-    from rich import box
     from rich.console import Console
+    from rich.measure import Measurement
+
+    stream = stream or sys.stdout
+    console = Console(file=stream)
+    is_narrow = stream.isatty() and not Width.is_wide
+    unlimited = console.options.update(max_width=sys.maxsize)
+    shown = list(columns)
+    while True:
+        table = _table(title, rows, shown, best)
+        needed = Measurement.get(console, unlimited, table).maximum
+        spare = [column for column in shown if not column.left and not column.kept]
+        if not is_narrow or needed <= console.width or not spare:
+            break
+        shown.remove(spare[-1])
+    # In fewer columns numbers would be cut off; a file has no width of its own.
+    width = console.width if stream.isatty() else max(NOTES_WIDTH, needed)
+    console.width = max(width, needed)
+    console.print(table)
+    console.width = width
+    if len(shown) < len(columns):
+        left_out = {_in_a_line(column) for column in columns} - {_in_a_line(column) for column in shown}
+        notes = [note for note in notes if note.split(":")[0] not in left_out]
+        notes.insert(0, f"shown are {len(shown)} of {len(columns)} columns, for the width of the terminal; --wide shows all")
+    for finding in findings:
+        console.print(finding, style="bold", highlight=False, markup=False)
+    for note in notes:
+        console.print(note, style="dim", highlight=False, markup=False)
+
+
+def _in_a_line(column: Column) -> str:
+    return " ".join(column.heading.split())
+
+
+def _table(
+    title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], best: Mapping[str, Any] | None
+) -> Table:
+    from rich import box
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
@@ -49,14 +97,7 @@ def show(
         before = case
         cells = [column.text(row) if first or not column.of_case else "" for column in columns]
         table.add_row(*cells, style="bold" if row is best else None)
-    # In fewer columns numbers would be cut off; a pipe has no width of its own.
-    console = Console(file=stream or sys.stdout)
-    console.width = max(console.width, width)
-    console.print(table)
-    for finding in findings:
-        console.print(finding, style="bold", highlight=False, markup=False)
-    for note in notes:
-        console.print(note, style="dim", highlight=False, markup=False)
+    return table
 
 
 def whole(key: str) -> Callable[[Any], str]:

@@ -18,7 +18,7 @@ from ..report import tables_beside
 from ..rows import Counts
 from ..tables import Column, in_bytes, show, size, timed, whole
 from .competition import MPI_AGAIN, MPI_OWN, Terms, compete, conclude
-from .tables import CONTESTANT, TIMES, VERDICT, WIDTH, WORKLOAD, Timed, per_rank
+from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Timed, per_rank
 
 BUILDS = 3
 """How often each contestant is set up; the fastest counts."""
@@ -162,7 +162,7 @@ def count(request: Request) -> int:
         "every region is taken to be a host",
     ]
     title = f"allgather on {request.ranks:,} virtual ranks in {machine.regions:,} regions, local: {request.local}"
-    show(title, rows, COUNTED_COLUMNS, notes, stream=tables_beside(terms.json), width=WIDTH)
+    show(title, rows, COUNTED_COLUMNS, notes, stream=tables_beside(terms.json))
     return 0
 
 

@@ -18,7 +18,7 @@ from ..outputs import CommandError, progress
 from ..prices import profile_of
 from ..ranks.alltoallv import CALLS, planner_and_radix
 from ..ranks.process import COUNTED
-from ..tables import Column, ratio, size, timed, whole
+from ..tables import Column, size, timed, whole
 from .competition import MPI_AGAIN, MPI_OWN, Terms, compete, conclude
 from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Timed
 
@@ -33,7 +33,6 @@ USUAL = (
 
 COLUMNS = (
     WORKLOAD, CONTESTANT, Column("set-up", timed("setup_us")), *TIMES,
-    Column("median\nto MPI", lambda row: ratio(row["median_ratio_to_mpi"])),
     Column("predicted", timed("predicted_us")),
     Column("non-local\nmessages", whole("nonlocal_messages")), Column("most\nper rank", whole("nonlocal_messages_max")),
     VERDICT,

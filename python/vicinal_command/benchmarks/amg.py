@@ -35,7 +35,6 @@ from .hierarchy import ANGLE, ANISOTROPY
 if TYPE_CHECKING:
     from vicinal._core import Profile
 
-WIDTH = 170
 LIKELY_LEVELS = 12
 """For the progress bar alone."""
 NAMES = [each.name for each in CONTESTANTS]
@@ -127,7 +126,7 @@ def _show(request: Request, profile: Profile, rows: Sequence[LevelRow], notes: S
         "everything by messages, as cores of one socket; aggregate and automatic: through shared memory",
         "idle lead: automatic, where ranks without a row take part (--idle-ranks lead)",
     ]
-    show(title, cases, columns, about, stream=stream, width=WIDTH)
+    show(title, cases, columns, about, stream=stream)
     totals = [
         Column("ranks", lambda case: f"{case['ranks']:,}"),
         Column("rows", lambda case: f"{case['rows']:,}"),
@@ -140,7 +139,7 @@ def _show(request: Request, profile: Profile, rows: Sequence[LevelRow], notes: S
         Column("bytes saved\nat most", lambda case: f"{100 * case['saved']:.0f} %"),
     ]
     below = ["aggregating, deduplicating: as published, with the standard on levels where that is faster", *notes]
-    show("one exchange on every level", sum_levels(rows), totals, below, stream=stream, width=WIDTH + 50)
+    show("one exchange on every level", sum_levels(rows), totals, below, stream=stream)
 
 
 def _cell_of(name: str) -> Any:

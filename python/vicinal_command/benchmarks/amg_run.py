@@ -21,7 +21,7 @@ from ..tables import Column, duration, ratio, show, timed, whole
 from .amg import Request
 from .amg_levels import Hierarchies, check_ranks
 from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete
-from .tables import CONTESTANT, VERDICT, WIDTH, Timed
+from .tables import CONTESTANT, VERDICT, Timed
 from .transfers import Transfers, predicted, wanted
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _show(
         f"{MPI_AGAIN}: the same as {MPI_OWN}, MPI_Neighbor_alltoallv, so that its ratio's distance from 1 is noise",
         f"set-up: the best of {BUILDS}; MPI's is MPI_Dist_graph_create_adjacent, vicinal's its graph and plan",
     ]
-    show(_title(cases, results, terms), rows, LEVEL_COLUMNS, [], stream=stream, width=WIDTH)
+    show(_title(cases, results, terms), rows, LEVEL_COLUMNS, [], stream=stream)
     notes.append(f"predicted: by the profile {profile.name}, of one exchange that all ranks begin at once, each region a host")
     about = ["exchanges: one on every level; pays after: so many of them make up for a longer set-up than MPI's", *notes]
-    show("one exchange on every level", sums, SUM_COLUMNS, about, stream=stream, width=WIDTH)
+    show("one exchange on every level", sums, SUM_COLUMNS, about, stream=stream)

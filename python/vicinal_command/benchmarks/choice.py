@@ -23,7 +23,7 @@ from ..ranks.process import COUNTED
 from ..report import tables_beside
 from ..tables import Column, duration, ratio, show, size, timed
 from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete
-from .tables import WIDTH, Timed
+from .tables import Timed
 from .transfers import Transfers, alike, matrix_halo, predicted, random_halo, recorded_transfers
 from .verdicts import Judged, Summary, judge, of_strategies, summarize
 from .workloads import made_of, random_sparse
@@ -204,12 +204,12 @@ def _show(
         "take less than it",
         "over itself: a control, the same twice, in turns of its own",
     ]
-    show(_title(request, results), judged, CASE_COLUMNS, notes, stream=stream, width=WIDTH + 20)
+    show(_title(request, results), judged, CASE_COLUMNS, notes, stream=stream)
     strategies = of_strategies(rows, terms.contestants, [row["best"] for row in judged], MPI_OWN)
     about = ["over the best, over MPI: medians of the second run"]
     if request.predicted:
         about.append(f"predicted: by the profile {profile.name}, of one exchange that all ranks begin at once; measured: medians")
     show(
-        f"all {len(judged)} cases", strategies, STRATEGY_COLUMNS, about, stream=stream, width=WIDTH + 20,
+        f"all {len(judged)} cases", strategies, STRATEGY_COLUMNS, about, stream=stream,
         findings=summary["said"],
     )

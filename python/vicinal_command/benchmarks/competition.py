@@ -21,7 +21,7 @@ from ..prices import profile_of
 from ..report import Report, tables_beside
 from ..runs import check_regions, find_launcher, run_folder, run_ranks, said_in, write_run
 from ..tables import Column, show
-from .tables import WIDTH, Measured, Timed
+from .tables import Measured, Timed
 
 MPI_OWN = "MPI"
 MPI_AGAIN = f"{MPI_OWN} again"
@@ -60,7 +60,7 @@ class Terms:
         """What there is to say of all times, those of `what`, and of MPI's `own`."""
         return [
             f"{what}: the slowest rank's mean of {self.iterations} in a row, the best and the median of "
-            f"{self.repetitions} repetitions, contestants in turn",
+            f"{self.repetitions} repetitions, contestants in turn; ratios are those of medians",
             f"{self.again}: the same as {self.own}, {own}, so that its ratio's distance from 1 is noise",
         ]
 
@@ -162,7 +162,7 @@ def conclude(
 
         plot = terms.plot
         plot.write(lambda path: plot_bench(path, plot.kind, title, panels))
-    show(title, rows, columns, notes, stream=tables_beside(terms.json), width=WIDTH)
+    show(title, rows, columns, notes, stream=tables_beside(terms.json))
     wrong = sorted({row["strategy"] for row in rows if not row["correct"]})
     if wrong:
         raise CommandError(f"what arrived was wrong under {', '.join(wrong)}; please report this")

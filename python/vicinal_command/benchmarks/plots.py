@@ -22,7 +22,7 @@ def plot_bench(path: Path, kind: str, title: str, panels: Mapping[str, Sequence[
     height = 0.8 / (len(names) - 1)
     for axes, (panel, rows) in zip(all_axes, panels.items(), strict=True):
         workloads = workloads_of[panel]
-        found = {(row["workload"], row["strategy"]): row["ratio_to_mpi"] for row in rows}
+        found = {(row["workload"], row["strategy"]): row["median_ratio_to_mpi"] for row in rows}
         for index, name in enumerate(names[1:]):
             values = [found[workload, name] for workload in workloads]
             places = np.arange(len(workloads)) + (index + 0.5) * height - 0.4

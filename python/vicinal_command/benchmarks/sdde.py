@@ -21,7 +21,7 @@ from ..prices import profile_of
 from ..report import tables_beside
 from ..tables import Column, duration, ratio, show, size, timed, whole
 from .competition import Terms, compete, conclude
-from .tables import CONTESTANT, TIMES, VERDICT, WIDTH, WORKLOAD, Timed, per_rank
+from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Timed, per_rank
 from .sdde_times import method_times, two_hops_time
 from .workloads import Requests, all_to_few_requests, few_requests, made_of, matrix_requests, random_requests
 
@@ -173,7 +173,7 @@ def count(request: Request) -> int:
     if "automatic" in terms.contestants:
         notes.append(f"automatic stands for {_core.chosen_exchange(machine, profile=profile)} here")
     title = f"sparse exchange on {request.ranks:,} virtual ranks in {machine.regions:,} regions"
-    show(title, rows, COUNTED_COLUMNS, notes, stream=tables_beside(terms.json), width=WIDTH)
+    show(title, rows, COUNTED_COLUMNS, notes, stream=tables_beside(terms.json))
     return 0
 
 

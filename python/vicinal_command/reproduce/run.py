@@ -21,7 +21,6 @@ from .paper import Figure, Outcome, Paper, Point, Scope
 PAPERS: dict[str, Paper] = {
     paper.name: paper for paper in (collom2023.PAPER, sharifian2024.PAPER, geyko2023.PAPER, bienz2022.PAPER)
 }
-WIDTH = 175
 
 
 class ResultRow(TypedDict):
@@ -73,7 +72,7 @@ def reproduce(request: Request) -> int:
     if request.json:
         facts = {"paper": paper.title, "fraction": request.scope.fraction, "notes": notes}
         request.json.write(rows, facts, profile.name)
-    show(paper.title, rows, COLUMNS, notes, stream=tables_beside(request.json), width=WIDTH)
+    show(paper.title, rows, COLUMNS, notes, stream=tables_beside(request.json))
     return 0
 
 

@@ -85,10 +85,17 @@ std::string RelayNegotiation::reason() const {
     regions += pair.contributes ? 1 : 0;
     relayed += pair.contributes && pair.verdict == Verdict::relayed ? 1 : 0;
   }
+  if (regions == 0) return "has nothing of its own for other regions";
+  const bool is_cheaper = policy_.decision == Decision::cheaper;
   std::ostringstream text;
-  text << "goes by leaders to " << relayed << " of " << regions << " other regions, where that "
-       << (policy_.decision == Decision::cheaper ? "is expected to relieve whoever is busiest"
-                                                 : "saves messages");
+  text << "goes by leaders to ";
+  if (relayed == 0) {
+    text << "none of " << regions << " other regions, since that would "
+         << (is_cheaper ? "not relieve the busiest rank" : "save no messages");
+  } else {
+    text << relayed << " of " << regions << " other regions, where that "
+         << (is_cheaper ? "is expected to relieve the busiest rank" : "saves messages");
+  }
   return text.str();
 }
 

@@ -4,6 +4,8 @@
 #include <sstream>
 #include <utility>
 
+#include "allgathers.hpp"
+#include "block_graphs.hpp"
 #include "check.hpp"
 #include "gpu_profile.hpp"
 #include "plan/checks.hpp"
@@ -265,6 +267,20 @@ TEST(members_with_edges_inside_the_region_do_not_relieve_others) {
     const bool has_far_edges = plans.forward.rank % 3 == 0;
     CHECK_EQUAL(statistics(plans.forward).non_local.messages, has_far_edges ? 1 : 0);
   }
+}
+
+TEST(aggregate_says_how_many_regions_it_reaches_by_leaders) {
+  const auto machine = testing::block_machine(4, 2, 2);
+  const auto reason = [&](const testing::OutEdges& graph) {
+    const auto patterns = testing::block_patterns(graph, [](int) { return Index{1}; });
+    return plan_virtually(find_planner("aggregate"), machine, patterns, {}).front().reason;
+  };
+  CHECK_EQUAL(reason({{1}, {}, {}, {}}), std::string("has nothing of its own for other regions"));
+  CHECK_EQUAL(
+      reason({{2}, {}, {}, {}}),
+      std::string("goes by leaders to none of 1 other regions, since that would save no messages"));
+  CHECK_EQUAL(reason({{2, 3}, {2, 3}, {}, {}}),
+              std::string("goes by leaders to 1 of 1 other regions, where that saves messages"));
 }
 
 }  // namespace vicinal::planners_tests
