@@ -153,7 +153,7 @@ def changed_lines(root: Path, base: str) -> dict[str, set[int] | None]:
         result = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
         return result.stdout if result.returncode == 0 else sys.exit(f"vicinal: {result.stderr.strip()}")
 
-    lines: dict[str, set[int] | None] = {}
+    modified: dict[str, set[int]] = {}
     name = ""
     how = ["--no-ext-diff", "--no-color", "--unified=0", "--dst-prefix=b/", "--diff-filter=d"]
     for line in git("diff", *how, base, "--", *FOLDERS).splitlines():
@@ -162,11 +162,9 @@ def changed_lines(root: Path, base: str) -> dict[str, set[int] | None]:
             name = line.removeprefix("+++ b/")
         elif hunk and is_source(name):
             begin, count = int(hunk[1]), int(hunk[2] or 1)
-            of_file = lines.setdefault(name, set())
-            if of_file is not None:
-                of_file.update(range(begin, begin + count))
+            modified.setdefault(name, set()).update(range(begin, begin + count))
     new = git("ls-files", "--others", "--exclude-standard", "--", *FOLDERS).splitlines()
-    return lines | {name: None for name in new if is_source(name)}
+    return {**modified, **dict.fromkeys(filter(is_source, new))}
 
 
 def tests_of(root: Path, file: str) -> list[str]:
