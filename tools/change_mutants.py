@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,8 +91,7 @@ def replaced(node: tree_sitter.Node, new: str) -> Edit:
 
 def deleted(node: tree_sitter.Node, python: bool) -> Edit:
     """Deletes a statement, and leaves one that does nothing: the body of an `if` needs one."""
-    words = " ".join(text(node).split())
-    what = f"deleted: {words if len(words) <= 60 else words[:57] + '...'}"
+    what = f"deleted: {textwrap.shorten(text(node), 60, placeholder='...')}"
     return Edit(node.start_byte, node.end_byte, "pass" if python else "{}", node.start_point.row + 1, what)
 
 

@@ -70,8 +70,9 @@ TARGETS = {
 }
 SWITCHES = {"smpi": "-DVICINAL_SMPI=ON", "pytest": "-DVICINAL_PYTHON=ON"}
 """What CMake has to be told before it knows such a target."""
-PATIENCE, PATIENCE_OF_PYTEST = 40.0, 400.0
-"""Seconds after which a run counts as a hang, times the patience of all runs of tests (launching.py)."""
+PATIENCE, PATIENCE_WITH_ALL = 40.0, 400.0
+"""Seconds after which a run counts as a hang, times the patience of all runs of tests (launching.py). The second number is
+for all cases of a program, and for files of Python's tests."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +240,7 @@ class Copy:
         elif test.ranks:
             mpi = find_mpi(OTHER_MPI if test.kind in (OTHER_MPI, "program") else MPI)
             words, environment = command(mpi, test.ranks, program)
-        patience = PATIENCE_OF_PYTEST if test.kind == "pytest" else PATIENCE
+        patience = PATIENCE_WITH_ALL if test.kind == "pytest" or not test.argument else PATIENCE
         try:
             result = run_command(["nice", *words], {**environment, **QUIET, **given}, patience)
         except AssertionError:
