@@ -70,6 +70,8 @@ TARGETS = {
 }
 SWITCHES = {"smpi": "-DVICINAL_SMPI=ON", "pytest": "-DVICINAL_PYTHON=ON"}
 """What CMake has to be told before it knows such a target."""
+NO_TESTS = 5
+"""What pytest exits with where it finds none."""
 PATIENCE, PATIENCE_WITH_ALL = 40.0, 400.0
 """Seconds after which a run counts as a hang, times the patience of all runs of tests (launching.py). The second number is
 for all cases of a program, and for files of Python's tests."""
@@ -230,6 +232,7 @@ class Copy:
             files = [str(self.tree / "tests" / word) if word.endswith(".py") else word for word in test.argument.split()]
             words = [sys.executable, "-m", "pytest", "-x", "-c", str(self.tree / "pyproject.toml"), *files]
             given = {"VICINAL_BUILD_DIR": str(self.build), "VICINAL_TEST_MPI": MPI}
+            given["PYTHONDONTWRITEBYTECODE"] = "1"  # a cached module may be that of the mutant before
         elif test.kind == "smpi":
             words = [sys.executable, str(ROOT / "tools" / "confirm_library.py"), "--short", "--ranks", str(test.ranks),
                      "--build", str(self.build), "--no-install"]
@@ -247,7 +250,7 @@ class Copy:
             return "a hang"
         if result.code == 0:
             return ""
-        if "\n0 passed, 0 failed" in f"\n{result.output}" or (test.kind == "pytest" and result.code > 1):
+        if "\n0 passed, 0 failed" in f"\n{result.output}" or (test.kind == "pytest" and result.code == NO_TESTS):
             raise NoSuchTest(str(test))
         failed = [line for line in result.output.splitlines() if "FAILED" in line]
         return failed[0] if failed else f"exit status {result.code}"
