@@ -1,8 +1,20 @@
-"""`make mutants`: put realistic bugs into a copy of the tree, one at a time, and see which tests notice.
+"""`make mutants`: puts bugs into a copy of the tree, one at a time, and reports which tests detect them.
 
-The bugs stand in tests/mutants/*.toml: a name, why somebody might write it, the file, a text that occurs
-there once, what stands there instead, and the tests that should notice.  One that turned out to change
-nothing that anybody could notice says so (`equivalent`, and why), and is not tried.  Tests are written as
+A bug that no test detects survives, and wants a test. Not part of `make test`: each bug costs a build and its tests.
+There are two sources of bugs:
+
+    python tools/mutants.py [--list] [--sound] [--jobs N] [--thorough] [NAME ...]
+    python tools/mutants.py --change [BASE] [--files FILE ...] [--most N] [--tests TEST ...] [--jobs N] [--list]
+
+The first takes them from tests/mutants/*.toml: bugs in protocols and numbers that somebody could write. Each has a name,
+a reason, a file, a text that occurs there once, what stands there instead, and the tests that must detect it.
+
+The second makes them itself (change_mutants.py), in the lines that the working tree has added or modified since the
+commit BASE (HEAD without one). With --files it goes by these files alone, without --change by all of their lines. It
+leaves out mutants that do not compile. The tests follow from the file (TESTS_OF there) unless --tests gives them, and must pass
+without a mutant. A survivor may be harmless: a larger reserve(), another text of a message. A person decides.
+
+Tests are written as
 
     unit FILTER              the unit tests whose names contain FILTER (all without one)
     engine FILTER @ 2 4      the engine's, on 2 and then on 4 ranks of Open MPI (all three by default)
@@ -12,11 +24,9 @@ nothing that anybody could notice says so (`equivalent`, and why), and is not tr
     program NAME WORD A=B @ 4  a program of tests/c with these arguments and variables, on MPICH
     preload NAME WORD A=B @ 4  one of tests/preload, with the preload library, on Open MPI; VICINAL_DEVICE_DRIVER=double for that of NVIDIA's
     smpi @ 32                what `make smpi` does, on 32 ranks (needs SimGrid)
+    pytest FILE WORD         tests of Python, from tests/
 
-and run in that order until one fails; a test that does not end notices, too.  A bug that no test notices is
-a survivor, and wants a test.  Not part of `make test`: each bug costs a build and its tests.
-
-    python tools/mutants.py [--list] [--sound] [--jobs N] [--thorough] [NAME ...]
+and run in that order until one fails; a test that does not end detects a bug, too.
 """
 
 from __future__ import annotations
@@ -56,9 +66,15 @@ TARGETS = {
     "program": f"{{}}_{OTHER_MPI}",
     "preload": f"{{}}_preload_{MPI} vicinal_mpi vicinal_preload_{MPI} vicinal_driver_double_cuda",
     "smpi": "vicinal_smpi",
+    "pytest": "vicinal_python",
 }
-PATIENCE = 40.0
-"""Seconds after which a run counts as a hang, times the patience of all runs of tests (launching.py)."""
+SWITCHES = {"smpi": "-DVICINAL_SMPI=ON", "pytest": "-DVICINAL_PYTHON=ON"}
+"""What CMake has to be told before it knows such a target."""
+NO_TESTS = 5
+"""What pytest exits with where it finds none."""
+PATIENCE, PATIENCE_WITH_ALL = 40.0, 400.0
+"""Seconds after which a run counts as a hang, times the patience of all runs of tests (launching.py). The second number is
+for all cases of a program, and for files of Python's tests."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +101,7 @@ class NoSuchTest(Exception):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A bug, and the tests that should notice it."""
+    """A bug, and the tests that must detect it."""
 
     name: str
     why: str
@@ -93,7 +109,6 @@ class Mutant:
     old: str
     new: str
     tests: tuple[Test, ...]
-    equivalent: str = ""
 
 
 def read_tests(lines: Sequence[str]) -> tuple[Test, ...]:
@@ -119,6 +134,22 @@ def read_mutants(names: Sequence[str]) -> list[Mutant]:
     if doubles:
         sys.exit(f"vicinal: two mutants are called {doubles.pop()}")
     return [mutant for mutant in mutants if not names or any(name in mutant.name for name in names)]
+
+
+def make_mutants(base: str | None, files: Sequence[str], most: int, tests: Sequence[str]) -> list[Mutant]:
+    """At most so many, spread over the change since `base` in `files` (all without any; without `base`, all their lines)."""
+    import change_mutants  # needs requirements-dev.txt, which the mutants of tests/mutants do not
+
+    wanted = [str(Path(file).resolve().relative_to(ROOT)) for file in files]
+    changed = change_mutants.changed_lines(ROOT, base) if base else dict.fromkeys(wanted)
+    mutants = []
+    for file, lines in sorted(changed.items()):
+        source = (ROOT / file).read_bytes() if not wanted or file in wanted else b""
+        for edit in change_mutants.edits(source, Path(file).suffix, lines):
+            name, new = f"{file}:{edit.line}: {edit.what}", edit.apply(source).decode()
+            mutants.append(Mutant(name, "", file, source.decode(), new, read_tests(tests or change_mutants.tests_of(ROOT, file))))
+    count = min(most, len(mutants))
+    return [mutants[i * len(mutants) // count] for i in range(count)]
 
 
 def places(mutant: Mutant, tree: Path) -> int:
@@ -171,8 +202,9 @@ class Copy:
 
     def make(self, test: Test) -> str:
         """Build its program; "" or what the compiler says."""
-        if test.kind == "smpi":
-            subprocess.run([str(BIN / "cmake"), "-DVICINAL_SMPI=ON", str(self.build)], check=True, stdout=subprocess.DEVNULL)
+        if test.kind in SWITCHES:
+            switch = [str(BIN / "cmake"), SWITCHES[test.kind], str(self.build)]
+            subprocess.run(switch, check=True, stdout=subprocess.DEVNULL)
         words = [str(BIN / "cmake"), "--build", str(self.build), "--parallel", "2", "--target", *test.target.split()]
         result = subprocess.run(words, capture_output=True, text=True)
         return "" if result.returncode == 0 else result.stdout[-3000:]
@@ -196,7 +228,12 @@ class Copy:
         elif test.argument:
             program.append(test.argument)
         words, environment = program, {**os.environ}
-        if test.kind == "smpi":
+        if test.kind == "pytest":
+            files = [str(self.tree / "tests" / word) if word.endswith(".py") else word for word in test.argument.split()]
+            words = [sys.executable, "-m", "pytest", "-x", "-c", str(self.tree / "pyproject.toml"), *files]
+            given = {"VICINAL_BUILD_DIR": str(self.build), "VICINAL_TEST_MPI": MPI}
+            given["PYTHONDONTWRITEBYTECODE"] = "1"  # a cached module may be that of the mutant before
+        elif test.kind == "smpi":
             words = [sys.executable, str(ROOT / "tools" / "confirm_library.py"), "--short", "--ranks", str(test.ranks),
                      "--build", str(self.build), "--no-install"]
         elif test.kind == "hosts":
@@ -206,13 +243,14 @@ class Copy:
         elif test.ranks:
             mpi = find_mpi(OTHER_MPI if test.kind in (OTHER_MPI, "program") else MPI)
             words, environment = command(mpi, test.ranks, program)
+        patience = PATIENCE_WITH_ALL if test.kind == "pytest" or not test.argument else PATIENCE
         try:
-            result = run_command(["nice", *words], {**environment, **QUIET, **given}, PATIENCE)
+            result = run_command(["nice", *words], {**environment, **QUIET, **given}, patience)
         except AssertionError:
             return "a hang"
         if result.code == 0:
             return ""
-        if "\n0 passed, 0 failed" in f"\n{result.output}":
+        if "\n0 passed, 0 failed" in f"\n{result.output}" or (test.kind == "pytest" and result.code == NO_TESTS):
             raise NoSuchTest(str(test))
         failed = [line for line in result.output.splitlines() if "FAILED" in line]
         return failed[0] if failed else f"exit status {result.code}"
@@ -220,10 +258,11 @@ class Copy:
 
 @dataclass
 class Verdict:
-    """What became of a mutant: caught, survived, or an error of the list."""
+    """What became of a mutant: caught, survived, or not tried, since it does not build or is wrong."""
 
     mutant: Mutant
     caught: str = ""
+    unbuilt: str = ""
     error: str = ""
 
 
@@ -241,11 +280,11 @@ def judge(mutant: Mutant, copy: Copy, tests: Sequence[Test]) -> Verdict:
             if test.target not in built:
                 fault = copy.make(test)
                 if fault:
-                    return Verdict(mutant, error=f"it does not build:\n{fault}")
+                    return Verdict(mutant, unbuilt=fault)
                 built.add(test.target)
-            noticed = copy.run(test)
-            if noticed:
-                return Verdict(mutant, caught=f"{test}: {noticed[:150]}")
+            detected = copy.run(test)
+            if detected:
+                return Verdict(mutant, caught=f"{test}: {detected[:150]}")
         return Verdict(mutant)
     except NoSuchTest as missing:
         return Verdict(mutant, error=f"there is no test such as {missing}")
@@ -284,46 +323,57 @@ def work(number: int, tasks: queue.SimpleQueue[Mutant], thorough: bool, done: li
         tests = [*mutant.tests, *(everything if thorough else ())]
         verdict = judge(mutant, copy, tests)
         done.append(verdict)
-        how = verdict.error or verdict.caught or "SURVIVED"
+        how = verdict.error or verdict.caught or ("does not build" if verdict.unbuilt else "SURVIVED")
         print(f"{mutant.name} ({time.monotonic() - begin:.0f} s): {how}", flush=True)
 
 
-def main(arguments: argparse.Namespace) -> int:
-    mutants = read_mutants(arguments.names)
-    if not mutants:
-        sys.exit(f"vicinal: no mutant's name contains {' or '.join(arguments.names)}; see --list")
-    if arguments.list:
-        for mutant in mutants:
-            state = "" if places(mutant, ROOT) == 1 else "  (does not apply)"
-            print(f"{mutant.name}: {mutant.file}{state}\n    {mutant.why}")
-        return 0
-    if arguments.sound:
-        copy = Copy(0)
-        copy.refresh()
-        return check_sound(copy, mutants)
-    harmless = [mutant.name for mutant in mutants if mutant.equivalent]
-    mutants = [mutant for mutant in mutants if not mutant.equivalent]
+def try_mutants(mutants: Sequence[Mutant], jobs: int, thorough: bool) -> list[Verdict]:
+    """Judge all of them, so many at a time."""
     tasks: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     for mutant in mutants:
         tasks.put(mutant)
     done: list[Verdict] = []
     threads = [
-        threading.Thread(target=work, args=(number, tasks, arguments.thorough, done))
-        for number in range(min(arguments.jobs, len(mutants)))
+        threading.Thread(target=work, args=(number, tasks, thorough, done)) for number in range(min(jobs, len(mutants)))
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    caught = sum(bool(verdict.caught) for verdict in done)
-    errors = [verdict.mutant.name for verdict in done if verdict.error]
-    survivors = [verdict.mutant.name for verdict in done if not verdict.caught and not verdict.error]
-    print(f"\n{caught} of {len(mutants)} mutants caught")
-    lists = (("survived", survivors), ("could not be tried", errors), ("change nothing, and were not tried", harmless))
-    for what, names in lists:
-        if names:
-            print(f"{what}: {', '.join(names)}")
-    return 0 if caught == len(mutants) else 1
+    return done
+
+
+def main(arguments: argparse.Namespace) -> int:
+    made = bool(arguments.change or arguments.files)
+    if made:
+        mutants = make_mutants(arguments.change, arguments.files, arguments.most, arguments.tests)
+    else:
+        mutants = read_mutants(arguments.names)
+    if not mutants:
+        none = "nothing of the change can be mutated" if made else "no mutant has such a name; see --list"
+        sys.exit(f"vicinal: {none}")
+    if arguments.list:
+        for mutant in mutants:
+            state = "" if places(mutant, ROOT) == 1 else "  (does not apply)"
+            print(mutant.name if made else f"{mutant.name}: {mutant.file}{state}\n    {mutant.why}")
+        return 0
+    if arguments.sound or made:
+        copy = Copy(0)
+        copy.refresh()
+        failed = check_sound(copy, mutants)
+        if failed or arguments.sound:
+            return failed
+    done = try_mutants(mutants, arguments.jobs, arguments.thorough)
+    unbuilt = [verdict for verdict in done if verdict.unbuilt]
+    counted = [verdict for verdict in done if not (made and verdict.unbuilt)]
+    caught = sum(bool(verdict.caught) for verdict in counted)
+    print(f"\n{caught} of {len(counted)} mutants caught" + (f"; {len(unbuilt)} more do not compile" if made else ""))
+    survivors = [verdict for verdict in done if not (verdict.caught or verdict.error or verdict.unbuilt)]
+    errors = [verdict for verdict in done if verdict.error or (verdict.unbuilt and not made)]
+    for what, verdicts in (("survived", survivors), ("could not be tried", errors)):
+        for verdict in verdicts:
+            print(f"{what}: {verdict.mutant.name}")
+    return 0 if caught == len(counted) else 1
 
 
 if __name__ == "__main__":
@@ -332,5 +382,9 @@ if __name__ == "__main__":
     parser.add_argument("--list", action="store_true", help="show them, and whether they still apply")
     parser.add_argument("--sound", action="store_true", help="run their tests on the tree as it is")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default 1; each has its own copy)")
-    parser.add_argument("--thorough", action="store_true", help="then all tests, for those whose own notice nothing")
+    parser.add_argument("--thorough", action="store_true", help="then all tests, for those whose own detect nothing")
+    parser.add_argument("--change", nargs="?", const="HEAD", metavar="BASE", help="make mutants in the change since BASE")
+    parser.add_argument("--files", nargs="+", default=[], metavar="FILE", help="make mutants in these files")
+    parser.add_argument("--most", type=int, default=20, metavar="N", help="how many to make at most (default 20)")
+    parser.add_argument("--tests", nargs="+", default=[], metavar="TEST", help="the tests that must detect those made")
     sys.exit(main(parser.parse_args()))
