@@ -22,10 +22,9 @@ namespace {
 
 /// A request of the script. Ranks outside of its communicator have one as well, which is settled always.
 struct Scripted {
-  std::unique_ptr<NeighborCall> call;            ///< null: a foreign call, or a duplication
+  std::unique_ptr<NeighborCall> call;            ///< null: a foreign call
   std::function<void(const MPI_Status*)> check;  ///< of a foreign call
   Node* node = nullptr;
-  Node* made = nullptr;  ///< by MPI_Comm_idup
   MPI_Request request = MPI_REQUEST_NULL;
   bool persistent = false;
   bool in_flight = false;
@@ -49,7 +48,6 @@ class Program {
       number_ = thread_ * 100 + 90 + i;
       trial_.begin_step(number_);
       make();
-      while (in_flight() > 0) complete();
     }
     prepared_ = true;
   }
@@ -115,12 +113,12 @@ class Program {
     return -1;
   }
 
-  /// A communicator that can be used. The first one always can.
+  /// One of the communicators; of those with a topology, if there is one.
   Node& random_node(bool with_topology) {
     std::vector<Node*> list;
     for (const auto& each : nodes_) {
       const bool fits = !with_topology || each->kind != Node::Kind::plain;
-      if (each->usable && fits) list.push_back(each.get());
+      if (fits) list.push_back(each.get());
     }
     return list.empty() ? *nodes_.front() : *trial_.common().pick(list);
   }
@@ -137,16 +135,7 @@ class Program {
     Node& made = *nodes_.emplace_back(std::make_unique<Node>());
     made.kind = choice.kind;
     note("communicator ", nodes_.size() - 1, " from ", number_of(parent));
-    const bool in_background = choice.function == NodeChoice::idup;
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (parent.is_member()) make_node(trial_, choice, parent, made, &request);
-    if (!in_background) return;
-    made.usable = false;
-    Scripted& scripted = add(parent);
-    scripted.made = &made;
-    scripted.request = request;
-    scripted.in_flight = true;
-    scripted.settled = request == MPI_REQUEST_NULL;
+    if (parent.is_member()) make_node(trial_, choice, parent, made);
   }
 
   /// One call of a collective under test, or several with the same sizes.
@@ -284,12 +273,7 @@ class Program {
     }
     note("completes ", chosen.size());
     complete_by_mpi(trial_, unsettled(chosen));
-    for (Scripted* each : chosen) {
-      each->in_flight = false;
-      Node* const made = each->made;
-      if (made == nullptr) continue;
-      made->take(made->comm, made->kind, made->colour, std::move(made->near.wiring));
-    }
+    for (Scripted* each : chosen) each->in_flight = false;
     std::erase_if(requests_,
                   [](const auto& each) { return !each->persistent && !each->in_flight; });
   }
@@ -316,12 +300,8 @@ class Program {
 
   /// Frees a communicator; what is pending on it still completes.
   void free_node() {
-    std::vector<std::size_t> list;
-    for (std::size_t i = 1; i < nodes_.size(); ++i) {
-      if (nodes_[i]->usable) list.push_back(i);
-    }
-    if (list.empty()) return;
-    const std::size_t chosen = trial_.common().pick(list);
+    if (nodes_.size() == 1) return;
+    const auto chosen = at(trial_.common().between(1, static_cast<int>(nodes_.size()) - 1));
     Node& node = *nodes_[chosen];
     note("frees communicator ", chosen);
 #ifdef OPEN_MPI

@@ -188,21 +188,14 @@ void make_split(Trial& trial, const Node& parent, Node& made) {
   made.take(comm, Node::Kind::plain, parent.colour * 8 + 1 + colour, Wiring());
 }
 
-void make_copy(Trial& trial, Function function, const Node& parent, Node& made,
-               MPI_Request* pending) {
-  if (function == Function::idup) {
-    made.kind = parent.kind;
-    made.colour = parent.colour;
-    made.near.wiring = parent.near.wiring;
-    MPI_Comm_idup(parent.comm, &made.comm, pending);
-#ifdef OPEN_MPI
-    // Open MPI 5.0.11 hangs where another communicator is made before this one is complete.
-    MPI_Wait(pending, MPI_STATUS_IGNORE);
-#endif
-    return;
-  }
+void make_copy(Trial& trial, Function function, const Node& parent, Node& made) {
   MPI_Comm comm = MPI_COMM_NULL;
-  if (function == Function::dup) {
+  if (function == Function::idup) {
+    // MPICH 5.0.2 and Open MPI 5.0.11 alone may hang where another communicator is made before this one is complete.
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Comm_idup(parent.comm, &comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  } else if (function == Function::dup) {
     MPI_Comm_dup(parent.comm, &comm);
   } else {
     const Info info(settings_of(trial.common(), parent.size));
@@ -219,7 +212,6 @@ void Node::take(MPI_Comm made, Kind its_kind, int its_colour, Wiring wiring) {
   comm = made;
   kind = its_kind;
   colour = its_colour;
-  usable = true;
   if (comm == MPI_COMM_NULL) return;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
@@ -264,8 +256,7 @@ NodeChoice choose_node(Random& random, Node::Kind parent) {
   }
 }
 
-void make_node(Trial& trial, const NodeChoice& choice, const Node& parent, Node& made,
-               MPI_Request* pending) {
+void make_node(Trial& trial, const NodeChoice& choice, const Node& parent, Node& made) {
   trial.note(names[choice.function]);
   switch (choice.function) {
     case Function::adjacent: return make_adjacent(trial, parent, made);
@@ -274,7 +265,7 @@ void make_node(Trial& trial, const NodeChoice& choice, const Node& parent, Node&
     case Function::graph: return make_graph_of_all(trial, parent, made);
     case Function::sub: return make_sub(trial, parent, made);
     case Function::split: return make_split(trial, parent, made);
-    default: return make_copy(trial, choice.function, parent, made, pending);
+    default: return make_copy(trial, choice.function, parent, made);
   }
 }
 

@@ -17,12 +17,10 @@ struct Node {
   Kind kind = Kind::plain;
   MPI_Comm comm = MPI_COMM_NULL;  ///< MPI_COMM_NULL on ranks that are no members
   int rank = 0, size = 0;
-  int colour = 0;      ///< tells apart the communicators that one split has made
-  TestedGraph near;    ///< for neighborhood collectives
-  TestedGraph whole;   ///< for collectives over all ranks
-  bool usable = true;  ///< not while MPI_Comm_idup makes it
+  int colour = 0;     ///< tells apart the communicators that one split has made
+  TestedGraph near;   ///< for neighborhood collectives
+  TestedGraph whole;  ///< for collectives over all ranks
   bool freed = false;
-  bool has_persistent = false;  ///< requests of persistent collectives belong to it
 
   [[nodiscard]] bool is_member() const { return comm != MPI_COMM_NULL; }
   /// Takes a new communicator, which need not exist here.
@@ -43,8 +41,6 @@ struct NodeChoice {
 NodeChoice choose_node(Random& random, Node::Kind parent);
 
 /// Makes a communicator from `parent`, of which this rank is a member. Collective over its members.
-/// MPI_Comm_idup sets `pending`.
-void make_node(Trial& trial, const NodeChoice& choice, const Node& parent, Node& made,
-               MPI_Request* pending);
+void make_node(Trial& trial, const NodeChoice& choice, const Node& parent, Node& made);
 
 }  // namespace fuzz
