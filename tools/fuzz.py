@@ -75,6 +75,8 @@ def main(given: argparse.Namespace, arguments: list[str]) -> int:
         for ranks in given.ranks for mpi in given.mpi for family in families
         if ranks <= MOST_RANKS.get(mpi, ranks)
     ]
+    if given.shrink:
+        return shrink(given.mpi[0], given.ranks[0], seed, arguments, given.alone)
     if not kinds:
         sys.exit(f"vicinal: {', '.join(given.mpi)} cannot run that many ranks here; give --ranks 4 or fewer")
     once = "--case" in arguments
@@ -109,6 +111,24 @@ def main(given: argparse.Namespace, arguments: list[str]) -> int:
     return 1 if failed or not passed else 0
 
 
+def shrink(mpi: str, ranks: int, seed: int, arguments: list[str], alone: bool) -> int:
+    """Leave out steps of a case of the family programs, as long as it fails; print the command that is left."""
+    def fails(more: list[str]) -> bool:
+        # What depends on the order of events needs more than one try.
+        return any(run_once(mpi, ranks, seed, more, 5, alone).code != 0 for _ in range(3))
+
+    threads = next((number for number in (1, 2) if fails([*arguments, "--threads", str(number)])), 3)
+    arguments = [*arguments, "--threads", str(threads)]
+    if not fails(arguments):
+        sys.exit("vicinal: this case does not fail")
+    for step in reversed([100 * thread + step for thread in range(threads) for step in range(30)]):
+        without = [*arguments, "--skip", str(step)]
+        if fails(without):
+            arguments = without
+    print(f'make fuzz ARGS="--mpi {mpi} --ranks {ranks}{" --alone" if alone else ""} --seed {seed} {" ".join(arguments)}"')
+    return 1
+
+
 def names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
@@ -125,5 +145,6 @@ if __name__ == "__main__":
     parser.add_argument("--mpi", type=names, default=names(os.environ.get("VICINAL_TEST_MPI", "")) or built_abis())
     parser.add_argument("--ranks", type=numbers, default=[2, 3, 4, 7, 8, 13], help="numbers of ranks (default 2,3,4,7,8,13)")
     parser.add_argument("--keep-going", action="store_true", help="also after a failure")
+    parser.add_argument("--shrink", action="store_true", help="make the case of the family programs that is given smaller")
     parser.add_argument("--alone", action="store_true", help="without the preload library, to see that programs are right")
     sys.exit(main(*parser.parse_known_args()))

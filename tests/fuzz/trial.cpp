@@ -46,7 +46,16 @@ void print(const std::string& text) {
 }
 
 /// What a rank that crashes says, made ready beforehand: a handler may do little but write.
-std::array<char, 400> last_words{};
+std::array<char, 800> last_words{};
+std::size_t last_words_head = 0;  ///< the length of the part that names the case
+
+void prepare_last_words(std::size_t from, const std::string& text) {
+  const std::size_t room = last_words.size() - from - 1;
+  const std::size_t length = std::min(text.size(), room);
+  std::memcpy(last_words.data() + from, text.data(), length);
+  last_words[from + length] = '\0';
+}
+
 std::array<struct sigaction, 32> former{};
 
 /// Names the case, and has the signal come again to whoever heard of it before.
@@ -124,7 +133,8 @@ Trial::Trial(const Options& options, const std::string& family, std::int64_t num
            reproduction(options, family, number) + "\n";
   watched().description = diary_;
   const std::string words = "FAILED (crash) " + diary_;
-  std::memcpy(last_words.data(), words.c_str(), std::min(words.size(), last_words.size() - 1) + 1);
+  prepare_last_words(0, words);
+  last_words_head = words.size();
   if (options_.verbose) print(diary_);
 }
 
@@ -161,6 +171,7 @@ void Trial::add(const std::string& text) {
   if (options_.verbose) print("rank " + std::to_string(rank_) + ": " + line + "\n");
   const std::lock_guard lock(watched().mutex);
   watched().description += "  " + line + "\n";
+  prepare_last_words(last_words_head, "  " + line + "\n");
 }
 
 void Trial::found(const std::string& what) {
