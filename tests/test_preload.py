@@ -51,6 +51,14 @@ def test_program(mpi: str, name: str, ranks: int, regions: str, threads: str, tm
     assert any("through shared memory" in plan for plan in plans)
 
 
+@pytest.mark.parametrize("threads", ["", "1"], ids=["", "threads"])
+def test_freed_memory_is_not_used(mpi: str, threads: str) -> None:
+    """It is overwritten. MPI calls the library from inside its progress, again from inside that, and when it deletes a communicator."""
+    environment = preloaded(MALLOC_PERTURB_="165", **({"THREADS": threads} if threads else {}))
+    result = run_ranks(mpi, 4, [program("freeing", mpi)], env=environment, timeout=60)
+    assert "right" in result.output.splitlines()
+
+
 @pytest.mark.parametrize("first", range(1, 16, 3))
 def test_the_first_objects_of_a_process_may_fail(mpi: str, first: int) -> None:
     """Three of them, each on a rank of its own that waits for the fourth."""
