@@ -25,15 +25,18 @@ def test_fuzz(mpi: str, seed: int, ranks: int, totals: dict[str, list[int]]) -> 
 
 
 @needs_library
+@pytest.mark.parametrize("family", ["unmodified", "programs"])
 @pytest.mark.parametrize(("seed", "ranks"), [(2, 4), (FRESH, 3)], ids=["fixed", "fresh"])
-def test_fuzz_of_unmodified_programs(mpi: str, seed: int, ranks: int, totals: Totals, tmp_path: Path) -> None:
+def test_fuzz_of_unmodified_programs(
+    mpi: str, family: str, seed: int, ranks: int, totals: Totals, tmp_path: Path,
+) -> None:
     """By MPI's own names, with the preload library before the program; the fixed seed has one thread."""
     program = BUILD / "bin" / f"vicinal_fuzz_{abi_of(mpi)}"
-    words = [program, "--family", "unmodified", "--seed", seed, "--seconds", 2.5, "--cases", 100]
+    words = [program, "--family", family, "--seed", seed, "--seconds", 2.5, "--cases", 100]
     log = tmp_path / "log"
-    environment = {**SANITIZERS, **preloaded(VICINAL_LOG=f"info:{log}")}
+    environment = {**SANITIZERS, **preloaded(VICINAL_LOG=f"info:{log}", MALLOC_PERTURB_="165")}
     result = run_ranks(mpi, ranks, words, env=environment, timeout=150, check=False)
     assert result.code == 0, f"on {mpi}, {ranks} ranks:\n{result.output}"
-    check_cases(result, f"fuzz of unmodified programs on {mpi}, seed {seed}", totals)
+    check_cases(result, f"fuzz of {family} on {mpi}, seed {seed}", totals)
     if seed == 2:  # another one may be all small loops
         assert ": plan " in log.read_text()

@@ -57,6 +57,15 @@ def test_program(name: str, place: tuple[int, str], threads: str, mpi: str, tmp_
     assert any("through shared memory" in plan for plan in plans)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("threads", ["", "1"], ids=["", "threads"])
+def test_freed_memory_is_not_used(mpi: str, threads: str) -> None:
+    """It is overwritten. MPI calls the library from inside its progress, again from inside that, and when it deletes a communicator."""
+    environment = preloaded(MALLOC_PERTURB_="165", **({"THREADS": threads} if threads else {}))
+    result = run_ranks(mpi, 4, [program("freeing", mpi)], env=environment, timeout=60)
+    assert "right" in result.output.splitlines()
+
+
 @pytest.mark.check_all
 @pytest.mark.parametrize("first", range(1, 16, 3))
 def test_the_first_objects_of_a_process_may_fail(mpi: str, first: int) -> None:

@@ -111,6 +111,15 @@ def test_a_forked_process_harms_nobody(mpi: str, thread: str) -> None:
     run_ranks(mpi, 4, [program], env={"VICINAL_PROGRESS_THREAD": thread}, timeout=100)
 
 
+def test_a_communicator_may_be_freed_with_messages_pending(mpi: str) -> None:
+    run_ranks(mpi, 3, [BUILD / "c_tests" / f"pending_{abi_of(mpi)}"], timeout=60)
+
+
+def test_sessions_alone(mpi: str) -> None:
+    """With nothing of MPI_Init."""
+    run_ranks(mpi, 4, [BUILD / "c_tests" / f"sessions_{abi_of(mpi)}"], timeout=60)
+
+
 FORKING = """
 import os
 import numpy as np

@@ -1,9 +1,10 @@
 """`make fuzz`: run the fuzzer on each MPI, at several numbers of ranks, with one seed after the other.
 
 Each run is a program of tests/fuzz on so many ranks for a few seconds; what it prints on a failure names
-the seed and the case, and this adds the command that runs it again.  Every other run is of the family that calls
-MPI's own names (unmodified), with the preload library before the program.  Arguments that are not listed here
-are the program's (--help names them), such as --family halo or --no-faults.
+the seed and the case, and this adds the command that runs it again.  Two runs of three are of the families that call
+MPI's own names (unmodified, programs), with the preload library before the program.  Memory that malloc gives and
+free takes is filled with junk.  Arguments that are not listed here are the program's (--help names them), such as
+--family halo or --no-faults.
 
     python tools/fuzz.py [--seconds 60] [--seed N] [--mpi mpich,openmpi] [--ranks 2,3,4,7,8,13] [ARGUMENT ...]
 """
@@ -28,34 +29,39 @@ from launching import BUILD, Result, abi_of, built_abis, run_ranks  # noqa: E402
 
 # MPICH's ranks spin while they wait: with more of them than cores, little gets done.
 MOST_RANKS = {"mpich": 4}
-UNMODIFIED = "unmodified"
+UNMODIFIED = ("unmodified", "programs")
 REGIONS = ("blocks:1", "blocks:2", "blocks:3", "round-robin:2", "round-robin:3")
 """The preload library leaves communicators of one region to MPI, so regions come from the environment, by the seed."""
 FAMILY = re.compile(r"^(\w+): (\d+) cases, (\d+) exchanges, (\d+) of them", re.MULTILINE)
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
 
 
-def before_unmodified(seed: int) -> dict[str, str]:
-    """What programs that know nothing of vicinal need in their environment."""
-    library = BUILD / "lib" / "libvicinal_mpi.so"
-    return {"LD_PRELOAD": str(library), "VICINAL_REGIONS": random.Random(seed).choice(REGIONS)}
+def environment_of(seed: int, preloads: bool) -> dict[str, str]:
+    """What a run has in its environment; programs that know nothing of vicinal need more of it."""
+    draws = random.Random(seed)
+    regions = draws.choice(REGIONS)
+    perturbed = {"MALLOC_PERTURB_": str(draws.randrange(1, 256))}
+    if not preloads:
+        return perturbed
+    return {"LD_PRELOAD": str(BUILD / "lib" / "libvicinal_mpi.so"), "VICINAL_REGIONS": regions, **perturbed}
 
 
-def run_once(mpi: str, ranks: int, seed: int, arguments: list[str], seconds: float) -> Result:
+def run_once(mpi: str, ranks: int, seed: int, arguments: list[str], seconds: float, alone: bool) -> Result:
     """Run the program for that long; a case that hangs ends it after a time of its own."""
     program = BUILD / "bin" / f"vicinal_fuzz_{abi_of(mpi)}"
     words = [program, "--seed", seed, "--seconds", f"{seconds:g}", *arguments]
-    environment = before_unmodified(seed) if UNMODIFIED in arguments else {}
+    environment = environment_of(seed, not alone and any(name in arguments for name in UNMODIFIED))
     try:
         return run_ranks(mpi, ranks, words, env=environment, timeout=seconds + 150, check=False)
     except AssertionError as late:
         return Result(124, str(late))
 
 
-def again(mpi: str, ranks: int, output: str) -> str:
+def again(mpi: str, ranks: int, output: str, alone: bool) -> str:
     """The command that runs the case that failed, or hung, again."""
     found = re.search(r"(--seed \d+ --family \w+ --case \d+.*)", output)
-    given = f' ARGS="--mpi {mpi} --ranks {ranks} {found.group(1)}"' if found else ""
+    without = " --alone" if alone else ""
+    given = f' ARGS="--mpi {mpi} --ranks {ranks}{without} {found.group(1)}"' if found else ""
     return f"make fuzz{given}"
 
 
@@ -63,12 +69,14 @@ def main(given: argparse.Namespace, arguments: list[str]) -> int:
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10**9)
     print(f"vicinal: fuzzing from seed {seed}", flush=True)
     # One family for all runs, where one was asked for.
-    families: list[list[str]] = [[]] if "--family" in arguments else [[], ["--family", UNMODIFIED]]
+    families = [[]] if "--family" in arguments else [[], *(["--family", name] for name in UNMODIFIED)]
     kinds = [
         (mpi, ranks, family)
         for ranks in given.ranks for mpi in given.mpi for family in families
         if ranks <= MOST_RANKS.get(mpi, ranks)
     ]
+    if given.shrink:
+        return shrink(given.mpi[0], given.ranks[0], seed, arguments, given.alone)
     if not kinds:
         sys.exit(f"vicinal: {', '.join(given.mpi)} cannot run that many ranks here; give --ranks 4 or fewer")
     once = "--case" in arguments
@@ -81,7 +89,7 @@ def main(given: argparse.Namespace, arguments: list[str]) -> int:
         if number > 0 and (left <= 1 or once):
             break
         length = min(given.slice, max(left, 1))
-        result = run_once(mpi, ranks, seed + number * (not once), [*family, *arguments], length)
+        result = run_once(mpi, ranks, seed + number * (not once), [*family, *arguments], length, given.alone)
         for name, done, calls, _ in FAMILY.findall(result.output):
             cases[name] += int(done)
             exchanges[name] += int(calls)
@@ -94,13 +102,31 @@ def main(given: argparse.Namespace, arguments: list[str]) -> int:
         taken = time.monotonic() - begin
         print(f"{taken:6.0f} s: {mpi} on {ranks} ranks, seed {seed + number}: {good} passed, {bad} failed", flush=True)
         if bad:
-            print(f"{result.output}\nagain: {again(mpi, ranks, result.output)}", flush=True)
+            print(f"{result.output}\nagain: {again(mpi, ranks, result.output, given.alone)}", flush=True)
             if not given.keep_going:
                 break
     for name in cases:
         print(f"{name}: {cases[name]} cases, {exchanges[name]} exchanges")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
+
+
+def shrink(mpi: str, ranks: int, seed: int, arguments: list[str], alone: bool) -> int:
+    """Leave out steps of a case of the family programs, as long as it fails; print the command that is left."""
+    def fails(more: list[str]) -> bool:
+        # What depends on the order of events needs more than one try.
+        return any(run_once(mpi, ranks, seed, more, 5, alone).code != 0 for _ in range(3))
+
+    threads = next((number for number in (1, 2) if fails([*arguments, "--threads", str(number)])), 3)
+    arguments = [*arguments, "--threads", str(threads)]
+    if not fails(arguments):
+        sys.exit("vicinal: this case does not fail")
+    for step in reversed([100 * thread + step for thread in range(threads) for step in range(30)]):
+        without = [*arguments, "--skip", str(step)]
+        if fails(without):
+            arguments = without
+    print(f'make fuzz ARGS="--mpi {mpi} --ranks {ranks}{" --alone" if alone else ""} --seed {seed} {" ".join(arguments)}"')
+    return 1
 
 
 def names(text: str) -> list[str]:
@@ -119,4 +145,6 @@ if __name__ == "__main__":
     parser.add_argument("--mpi", type=names, default=names(os.environ.get("VICINAL_TEST_MPI", "")) or built_abis())
     parser.add_argument("--ranks", type=numbers, default=[2, 3, 4, 7, 8, 13], help="numbers of ranks (default 2,3,4,7,8,13)")
     parser.add_argument("--keep-going", action="store_true", help="also after a failure")
+    parser.add_argument("--shrink", action="store_true", help="make the case of the family programs that is given smaller")
+    parser.add_argument("--alone", action="store_true", help="without the preload library, to see that programs are right")
     sys.exit(main(*parser.parse_known_args()))

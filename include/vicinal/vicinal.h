@@ -6,8 +6,10 @@
  * be called by all ranks of the communicator, in the same order; "local" ones by whoever likes.
  * Handles are pointers; a freed or completed handle is set to NULL, which is a valid, inactive handle.
  *
- * MPI must be initialized. With MPI_THREAD_MULTIPLE, different handles may be used by different threads
- * at the same time.
+ * MPI must be initialized, by MPI_Init or by a session. With MPI_THREAD_MULTIPLE, different handles may be
+ * used by different threads at the same time. After MPI_Finalize, or MPI_Session_finalize of the last
+ * session, handles may still be freed; any other use of them is MPI_ERR_COMM, and so it is in a process
+ * that a rank has forked. A program of sessions links vicinal before MPI, so that it hears of their end.
  *
  * Settings. The info argument of the creating functions takes these keys; the environment variable of
  * the same name in upper case, where set, wins. All of them must be the same on all ranks: where they

@@ -53,7 +53,7 @@ bool Call::advance(Polls polls) noexcept {
 
 void Call::describe(std::ostream& out) const {
   if (stage_ == Stage::over) return;
-  out << "vicinal: rank " << mpi::world_rank() << " of MPI_COMM_WORLD: a call that "
+  out << "vicinal: " << mpi::name_of_rank() << ": a call that "
       << (has_begun() ? "has begun" : "has not begun") << " waits for ";
   write_awaited(out);
   out << "\n";

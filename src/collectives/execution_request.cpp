@@ -55,6 +55,7 @@ void ExecutionRequest::end() noexcept {
 }
 
 void ExecutionRequest::start() {
+  mpi::check_usable();
   if (is_streamed()) {
     require(!streamed_->is_captured(), Fault::request,
             "a request was started that is part of a graph; launch the graph, or make another one");
@@ -72,6 +73,7 @@ void ExecutionRequest::start() {
 }
 
 void ExecutionRequest::start_from(std::uintptr_t stream) {
+  mpi::check_usable();
   require(ownership() == Ownership::persistent, Fault::request,
           "a stream was to start a request that is not persistent");
   // One that has failed is over; who is to be told of that is so once this has begun, for which others may wait.

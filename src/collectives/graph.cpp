@@ -212,6 +212,7 @@ PlanningTask Graph::task(const Pattern& pattern, const Planner& planner, const P
 
 template <class Begin>
 auto Graph::begin_or_tell(Begin begin) {
+  mpi::check_usable();
   const mpi::ConversationKey key{id_, plans_ + 1};
   try {
     return begin();
@@ -304,6 +305,7 @@ void Graph::warn_of_shared_memory(const Settings& settings) const {
 }
 
 CallQueue& Graph::calls(CallKind kind) {
+  mpi::check_usable();
   std::atomic<CallQueue*>& ready = calls_[static_cast<std::size_t>(kind)];
   if (CallQueue* const queue = ready.load(std::memory_order_acquire)) return *queue;
   const Lock lock(mutex_);

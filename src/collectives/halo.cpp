@@ -7,6 +7,7 @@
 #include "base/setting.hpp"
 #include "discovery/findings.hpp"
 #include "mpi/datatype.hpp"
+#include "mpi/environment.hpp"
 
 namespace vicinal {
 
@@ -166,6 +167,7 @@ HaloRequest& Halo::next_request(bool reverse) {
 
 template <class Bind>
 Request& Halo::launch(bool reverse, Bind bind) {
+  mpi::check_usable();
   const std::size_t most = requests_[reverse ? 1 : 0].size();
   HaloRequest& request = next_request(reverse);
   require(!request.in_flight(), Fault::request, "the exchange started ", most,
@@ -184,12 +186,14 @@ Request& Halo::launch(bool reverse, Bind bind) {
 }
 
 void Halo::start_at_fault(bool reverse) {
+  mpi::check_usable();
   HaloRequest& request = next_request(reverse);
   ++started_[reverse ? 1 : 0];
   request.start_at_fault();
 }
 
 void Halo::wait_idle(bool reverse) {
+  mpi::check_usable();
   for (const auto& request : requests_[reverse ? 1 : 0]) request->wait_idle();
 }
 

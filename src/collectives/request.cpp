@@ -5,6 +5,7 @@
 
 #include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
+#include "mpi/environment.hpp"
 
 namespace vicinal {
 
@@ -30,17 +31,23 @@ bool Request::test() {
 }
 
 bool Request::look() {
-  if (!in_flight() || advance()) return true;
+  if (!in_flight()) return true;
+  mpi::check_usable();
+  if (advance()) return true;
   progress();
   return false;
 }
 
 void Request::wait() {
-  if (in_flight()) finish();
+  if (!in_flight()) return;
+  mpi::check_usable();
+  finish();
 }
 
 void Request::wait_on(std::uintptr_t stream) {
-  if (in_flight()) finish_on(stream);
+  if (!in_flight()) return;
+  mpi::check_usable();
+  finish_on(stream);
 }
 
 Found wait_any(std::span<Request* const> requests) {

@@ -62,8 +62,6 @@ class Request {
   [[nodiscard]] Ownership ownership() const { return ownership_; }
   /// Whose error handler hears of faults.
   [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
-
- protected:
   [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "execute/activity.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/environment.hpp"
 
 namespace vicinal {
 namespace {
@@ -183,6 +184,7 @@ Received Received::ask(MPI_Comm user, const std::vector<int>& destinations, cons
 
 Received Received::answer(const MessageData& data, MPI_Datatype received_type,
                           std::optional<Error> fault) {
+  mpi::check_usable();
   require(
       query_ != nullptr, Fault::argument,
       "these messages are no requests, which vicinal_sparse_query returns; they have no answer");

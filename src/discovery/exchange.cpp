@@ -13,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "discovery/methods.hpp"
+#include "mpi/environment.hpp"
 
 namespace vicinal {
 namespace {
@@ -95,6 +96,11 @@ Inbox exchange_blocks(mpi::Communicator& communicator, std::vector<Parcel> outbo
                       std::optional<Finding> mine) {
   if (options.method == Method::one_sided) {
     check_peers(communicator, outbox, mine);
+    attempt(mine, [] {
+      require(mpi::has_world(), Fault::unsupported,
+              "the exchange method one-sided keeps memory until MPI_Finalize, but this process has "
+              "sessions alone; choose another method, or call MPI_Init");
+    });
     return exchange_one_sided(communicator, outbox, bytes, mine);
   }
   Inbox inbox = exchange(communicator, std::move(outbox), options, std::move(mine));

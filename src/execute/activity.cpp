@@ -13,6 +13,7 @@
 #include "execute/progress_thread.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
+#include "mpi/environment.hpp"
 #include "mpi/own_progress.hpp"
 
 namespace vicinal {
@@ -181,6 +182,7 @@ void activate_for_others(const std::shared_ptr<Activity>& activity) noexcept try
 }
 
 void progress() noexcept {
+  if (mpi::is_forked()) return;  // what is shared with other processes is the parent's
   answer_dump_signal();
   active().pass();
   if (mpi::chores_left() > 0) mpi::do_chores(1);

@@ -43,7 +43,7 @@ class ProgressThread {
     }
     woken_.notify_one();
   }
-  /// For good: returns when it is over.
+  /// Returns when it is over. Set-up in a later session starts another one.
   void stop() {
     const Lock lock(mutex_);
     stop_ = true;
@@ -55,6 +55,7 @@ class ProgressThread {
     } else {
       thread_.join();
     }
+    stop_ = false;
   }
 
  private:
@@ -132,7 +133,7 @@ bool has_progress_thread() {
   return asked_for || needed;
 }
 
-void need_progress_thread() { needed = true; }
+void need_progress_thread(bool is_needed) { needed = is_needed; }
 
 bool run_progress_thread() {
   constexpr const char* key = "vicinal_progress_thread";

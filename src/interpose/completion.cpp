@@ -12,6 +12,8 @@
 #include "interpose/own.hpp"
 #include "interpose/tokens.hpp"
 #include "mpi/backoff.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/environment.hpp"
 #include "mpi/own_progress.hpp"
 
 namespace vicinal::interpose {
@@ -64,8 +66,9 @@ int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   return own<&waitall>(count, requests, statuses);
 }
 
+std::atomic_flag ended;
+
 void end_program() {
-  static std::atomic_flag ended;
   if (ended.test_and_set()) return;
   write_report();
   // MPI may end only when no thread of ours is inside: see mpi/finalize.cpp.
@@ -83,6 +86,31 @@ int init(int* argc, char*** argv) {
   int provided = MPI_THREAD_SINGLE;
   return own<&init_thread>(argc, argv, MPI_THREAD_MULTIPLE, &provided);
 }
+
+#ifdef MPI_SESSION_NULL
+int session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  MPI_Info with_threads = MPI_INFO_NULL;
+  if (!mpi::may_call_from_progress()) {
+    if (info == MPI_INFO_NULL) {
+      MPI_Info_create(&with_threads);
+    } else {
+      MPI_Info_dup(info, &with_threads);
+    }
+    MPI_Info_set(with_threads, "thread_level", "MPI_THREAD_MULTIPLE");
+    info = with_threads;
+  }
+  const int code = own<&session_init>(info, handler, session);
+  if (with_threads != MPI_INFO_NULL) MPI_Info_free(&with_threads);
+  if (code == MPI_SUCCESS) mpi::session_opened();
+  return code;
+}
+
+int session_finalize(MPI_Session* session) {
+  if (!ended.test()) write_report();
+  mpi::Communicator::end_session();
+  return own<&session_finalize>(session);
+}
+#endif
 
 int finalize() {
   end_program();
@@ -106,6 +134,10 @@ std::span<const Row> completion() {
       row<&request_free>("Request_free"),
       row<&wait>("Wait"),
       row<&waitall>("Waitall"),
+#ifdef MPI_SESSION_NULL
+      row<&session_init>("Session_init"),
+      row<&session_finalize>("Session_finalize"),
+#endif
       row<&finalize>("MPI_Finalize"),
       row<&finalize_of_mpi>("PMPI_Finalize"),
   };

@@ -322,6 +322,7 @@ void Served::begin_ledger(const char* made_by) noexcept {
 bool Served::keep_duplicate(std::int64_t number) noexcept {
   try {
     duplicate_ = std::make_unique<Served>(MPI_COMM_NULL, graph_->make_twin(number), mpi_is_wrong_);
+    duplicate_->begin_ledger(nullptr);
     return true;
   } catch (const std::exception&) {
     return false;
@@ -332,7 +333,7 @@ std::unique_ptr<mpi::Attachment> Served::for_duplicate() noexcept {
   const char* const how = Duplicating::made_by_;
   if (how == nullptr) return nullptr;  // serve_duplicate does it
   if (duplicate_) {
-    duplicate_->begin_ledger(how);
+    if (duplicate_->ledger_) duplicate_->ledger_->begin(how);
   } else {
     note_left(how, "one of each communicator can be, and none of a duplicate");
   }

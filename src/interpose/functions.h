@@ -48,6 +48,8 @@
   X(Request_free, 1)                \
   X(Wait, 2)                        \
   X(Waitall, 3)                     \
+  X(Session_init, 3)                \
+  X(Session_finalize, 1)            \
   X(Finalize, 0)
 
 #define VICINAL_PERSISTENT_FUNCTIONS(X) \

@@ -51,7 +51,7 @@ Gathered::Gathered(MPI_Comm user)
 }
 
 Gathered::~Gathered() {
-  errors_->communicator = MPI_COMM_NULL;
+  forget_communicator();
   if (ledger_) ledger_->close();
 }
 

@@ -49,6 +49,7 @@ class Gathered final : public mpi::Attachment {
  private:
   enum class Stage : std::uint8_t { watched, served, left };
 
+  void forget_communicator() noexcept override { errors_->communicator = MPI_COMM_NULL; }
   void look(bool at_once) noexcept;
   void set_up();
 

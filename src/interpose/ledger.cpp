@@ -100,7 +100,9 @@ RankRecord record_of_rank() {
     for (const auto& [what, count] : books().left)
       record.left.push_back({what.first, what.second, count});
   }
-  for (const auto& ledger : all) record.communicators.push_back(ledger->record());
+  for (const auto& ledger : all) {
+    if (ledger->has_begun()) record.communicators.push_back(ledger->record());
+  }
   return record;
 }
 
@@ -142,11 +144,10 @@ std::vector<PlanRecord> plans_of(const std::shared_ptr<GatherLoops>& loops) {
   return records;
 }
 
-std::shared_ptr<Ledger> Ledger::make(const Graph& graph, const char* made_by, Plans plans) {
+std::shared_ptr<Ledger> Ledger::make(const Graph& graph, Plans plans) {
   if (!is_asked_for()) return nullptr;
   CommunicatorRecord record;
   record.number = graph.number();
-  record.made_by = made_by;
   record.ranks = graph.neighborhood().machine->size();
   record.regions = graph.neighborhood().machine->regions();
   static const std::int64_t turns =
@@ -192,6 +193,7 @@ CommunicatorRecord Ledger::record() {
   const Lock lock(mutex_);
   if (plans_) record_.plans = plans_();
   CommunicatorRecord record = record_;
+  record.made_by = made_by_;
   for (const auto& [of, site] : sites_) {
     record.sites.push_back({name_of_function(of.first), name_of_place(of.second), site.calls,
                             site.nanoseconds, site.calls_of_mpi, site.nanoseconds_of_mpi});
@@ -217,6 +219,14 @@ void note_progress(std::string_view who) {
 void write_report() noexcept {
   try {
     if (!mpi::is_alive()) return;
+    if (!mpi::has_world()) {
+      if (is_asked_for()) {
+        warn_once(
+            "the report that VICINAL_REPORT asks for is not written: the program has sessions "
+            "alone, and it is gathered over MPI_COMM_WORLD");
+      }
+      return;
+    }
     Words words;
     {
       const mpi::Inside inside;

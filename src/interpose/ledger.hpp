@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -90,14 +91,16 @@ void fields(auto&& take, Is<RankRecord> auto& it) { take(it.progress, it.communi
 class Ledger {
  public:
   using Plans = std::function<std::vector<PlanRecord>()>;
-  /// Null where no report is asked for. `source` has the plans in use. Waits for memory: whose turn it is, all ranks count alike.
+  /// Null where no report is asked for. `made_by`: null where begin() is to say it. `source` has the plans in use. Waits for memory: whose
+  /// turn it is, all ranks count alike.
   template <class Source>
   static std::shared_ptr<Ledger> of(const Graph& graph, const char* made_by,
                                     const std::shared_ptr<Source>& source) noexcept {
     std::shared_ptr<Ledger> ledger;
     mpi::with_memory([&] {
-      ledger = make(graph, made_by, [it = std::weak_ptr(source)] { return plans_of(it.lock()); });
+      ledger = make(graph, [it = std::weak_ptr(source)] { return plans_of(it.lock()); });
     });
+    if (ledger) ledger->begin(made_by);
     return ledger;
   }
   /// MPI carries out every so many calls, none where it is 0.
@@ -109,12 +112,15 @@ class Ledger {
   [[nodiscard]] bool is_mpis_turn(const void* ours) noexcept;
   void note(const void* ours, const void* caller, std::chrono::steady_clock::duration time,
             bool by_mpi) noexcept;
-  /// The communicator is about to be freed.
+  /// The communicator is there, made by that function of MPI's: before, a report does not tell of it. Calls nothing of MPI's.
+  void begin(const char* made_by) noexcept { made_by_ = made_by; }
+  [[nodiscard]] bool has_begun() const { return made_by_ != nullptr; }
+  /// The communicator is freed.
   void close() noexcept;
   [[nodiscard]] CommunicatorRecord record();
 
  private:
-  static std::shared_ptr<Ledger> make(const Graph& graph, const char* made_by, Plans plans);
+  static std::shared_ptr<Ledger> make(const Graph& graph, Plans plans);
 
   struct Site {
     std::int64_t calls = 0, nanoseconds = 0, calls_of_mpi = 0, nanoseconds_of_mpi = 0;
@@ -123,6 +129,7 @@ class Ledger {
   static constexpr std::size_t most_functions = 64;
 
   const std::int64_t mpis_turn_;
+  std::atomic<const char*> made_by_ = nullptr;
   Mutex mutex_;
   Plans plans_ VICINAL_GUARDED_BY(mutex_);  ///< none once the communicator is freed
   CommunicatorRecord record_ VICINAL_GUARDED_BY(mutex_);

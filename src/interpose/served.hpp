@@ -23,7 +23,7 @@ class Served final : public mpi::Attachment {
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;
   ~Served() override {
-    errors_->communicator = MPI_COMM_NULL;
+    forget_communicator();
     if (ledger_) ledger_->close();
   }
 
@@ -63,6 +63,8 @@ class Served final : public mpi::Attachment {
   [[nodiscard]] bool mpi_is_wrong() const { return mpi_is_wrong_; }
 
  private:
+  void forget_communicator() noexcept override { errors_->communicator = MPI_COMM_NULL; }
+
   bool mpi_is_wrong_;
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<ErrorHandling> errors_;

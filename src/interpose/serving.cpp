@@ -1,4 +1,4 @@
-// Who progresses is found out once for the process.
+// Who progresses depends on the level of threads, which sessions may begin with in turn.
 #include "interpose/serving.hpp"
 
 #include <exception>
@@ -24,16 +24,13 @@ enum class Progress : std::uint8_t {
 };
 
 Progress progress_of_process() {
-  static const Progress found = [] {
-    const bool inside = progress_inside_mpi();
-    const Progress who = inside                   ? Progress::mpi
-                         : mpi::thread_multiple() ? Progress::thread
-                                                  : Progress::none;
-    if (who == Progress::thread) need_progress_thread();
-    note_progress(inside ? "inside MPI" : who == Progress::thread ? "a thread" : "none");
-    return who;
-  }();
-  return found;
+  const bool inside = progress_inside_mpi();
+  const Progress who = inside                   ? Progress::mpi
+                       : mpi::thread_multiple() ? Progress::thread
+                                                : Progress::none;
+  need_progress_thread(who == Progress::thread);
+  note_progress(inside ? "inside MPI" : who == Progress::thread ? "a thread" : "none");
+  return who;
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ class CallToken final : public Token {
 
 class ExecutionToken final : public Token {
  public:
+  explicit ExecutionToken(mpi::Communicator& communicator) : token_(communicator) {}
   [[nodiscard]] MPI_Request handle() const { return token_.handle(); }
   [[nodiscard]] bool is_persistent() const override { return true; }
 
@@ -104,8 +105,7 @@ void Token::end(int code) noexcept {
 
 void Token::describe(std::ostream& out) const {
   if (!under_way_) return;
-  out << "vicinal: rank " << mpi::world_rank()
-      << " of MPI_COMM_WORLD: a request of the program waits for ";
+  out << "vicinal: " << mpi::name_of_rank() << ": a request of the program waits for ";
   request_->name_awaited(out);
   out << '\n';
 }
@@ -118,11 +118,11 @@ MPI_Comm Token::error_communicator() const {
 namespace {
 
 /// The others have theirs, and count on this rank.
-template <class OfKind>
-std::shared_ptr<OfKind> remembered_token() {
+template <class OfKind, class... Arguments>
+std::shared_ptr<OfKind> remembered_token(Arguments&... arguments) {
   std::shared_ptr<OfKind> token;
   mpi::with_memory([&] {
-    if (!token) token = std::make_shared<OfKind>();
+    if (!token) token = std::make_shared<OfKind>(arguments...);
     remember(token->handle(), token);
   });
   return token;
@@ -140,7 +140,7 @@ MPI_Request token_for_call(std::shared_ptr<const ErrorHandling> errors,
 
 MPI_Request token_for_executions(std::shared_ptr<const ErrorHandling> errors,
                                  std::unique_ptr<Request> request) {
-  const auto token = remembered_token<ExecutionToken>();
+  const auto token = remembered_token<ExecutionToken>(request->communicator());
   token->stand_for(std::move(request), std::move(errors), false);
   return token->handle();
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/log.hpp"
+#include "mpi/environment.hpp"
 #include "mpi/library.hpp"
 
 namespace vicinal::mpi {
@@ -50,6 +51,7 @@ void announce(const std::string& launched, const char* library) {
 }
 
 void look() {
+  if (!has_world()) return;  // nobody knows how many processes a session was to have
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size > 1) return;

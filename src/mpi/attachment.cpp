@@ -13,27 +13,30 @@
 #include "mpi/detect.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
-#include "mpi/own_progress.hpp"
 
 namespace vicinal::mpi {
 namespace {
 
-std::array<std::atomic<int>, 2> keys = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
+std::array<std::atomic<int>, 3> keys = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
+/// How many attributes communicators have.
+std::atomic<std::int64_t> attributes = 0;
+/// How many deferred tasks are polled when something is attached: more than one attachment leaves.
+constexpr std::size_t chores_per_attachment = 16;
 
 std::atomic<int>& key_of(Attached of) { return keys[static_cast<std::size_t>(of)]; }
 
 int copy_attached(MPI_Comm /*original*/, int /*key*/, void* /*state*/, void* attribute, void* copy,
                   int* is_copied) {
-  const Inside inside;
   auto made = static_cast<Attachment*>(attribute)->for_duplicate();
   *is_copied = made != nullptr ? 1 : 0;
+  attributes += *is_copied;
   *static_cast<void**>(copy) = made.release();
   return MPI_SUCCESS;
 }
 
 int drop_attached(MPI_Comm /*user*/, int /*key*/, void* attribute, void* /*state*/) {
-  const Inside inside;
-  delete static_cast<Attachment*>(attribute);
+  static_cast<Attachment*>(attribute)->let_go();
+  --attributes;
   return MPI_SUCCESS;
 }
 
@@ -52,8 +55,15 @@ int made_key(Attached of) {
 }  // namespace
 
 void attach(MPI_Comm user, Attached of, std::unique_ptr<Attachment> what) {
+  do_chores(chores_per_attachment);
   check(MPI_Comm_set_attr(user, made_key(of), what.get()), "MPI_Comm_set_attr");
   static_cast<void>(what.release());
+  ++attributes;
+}
+
+void forget_keys() noexcept {
+  if (attributes > 0) return;
+  for (std::atomic<int>& key : keys) key = MPI_KEYVAL_INVALID;
 }
 
 void detach(MPI_Comm user, Attached of) noexcept {

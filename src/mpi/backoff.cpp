@@ -20,8 +20,8 @@
 #include "base/log.hpp"
 #include "base/no_destructor.hpp"
 #include "base/setting.hpp"
-#include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/tokens.hpp"
 
 namespace vicinal::mpi {
 namespace {
@@ -31,6 +31,9 @@ constexpr int yield_pauses = 1000;
 constexpr int shrink_by = 32;
 /// Linux wakes those who sleep up to 50 microseconds late of itself, unless it was told otherwise.
 constexpr auto late_on_a_taken_core = std::chrono::microseconds(100);
+
+/// In the first communicator that was set up; -1 before.
+std::atomic<int> first_rank = -1;
 
 /// The waits that sleep. Never destroyed: somebody may wait in the destructor of a static object.
 struct Sleepers {
@@ -53,9 +56,20 @@ double patience() {
 }
 
 int world_rank() {
-  int rank = 0;
-  if (is_alive()) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int rank = std::max(first_rank.load(std::memory_order_relaxed), 0);
+  if (!is_forked() && has_world()) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
+}
+
+std::string name_of_rank() {
+  const bool in_world = first_rank.load(std::memory_order_relaxed) < 0 || has_world();
+  return "rank " + std::to_string(world_rank()) + " of " +
+         (in_world ? "MPI_COMM_WORLD" : "its first communicator");
+}
+
+void note_rank(int rank) noexcept {
+  int unknown = -1;
+  first_rank.compare_exchange_strong(unknown, rank);
 }
 
 void Backoff::pause() {
@@ -105,7 +119,7 @@ void Wait::announce() noexcept {
   long_wait_hook();
   try {
     // Whoever waits for flags alone calls MPI seldom, and the program's own messages may need it.
-    if (is_alive()) progress(MPI_COMM_SELF);
+    if (is_alive()) progress();
     const double limit = patience();
     if (announced_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
     report();
@@ -135,7 +149,7 @@ void Wait::name_awaited(std::ostream& out) const {
 }
 
 void Wait::describe(std::ostream& out) const {
-  out << "vicinal: rank " << world_rank() << " of MPI_COMM_WORLD ";
+  out << "vicinal: " << name_of_rank() << ' ';
   name_awaited(out);
   out << "\n";
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <new>
+#include <string>
 
 namespace vicinal::mpi {
 
@@ -105,8 +106,13 @@ class Wait {
   std::chrono::steady_clock::time_point since_;
 };
 
-/// In MPI_COMM_WORLD; 0 outside of MPI.
+/// In MPI_COMM_WORLD. In a process of sessions alone, which has none, that in the first communicator that it has set up. 0 outside
+/// of MPI.
 [[nodiscard]] int world_rank();
+/// "rank 3 of MPI_COMM_WORLD", or "rank 3 of its first communicator".
+[[nodiscard]] std::string name_of_rank();
+/// This process has that rank in a communicator that it sets up.
+void note_rank(int rank) noexcept;
 
 /// After how many seconds a wait says so by itself; 0 for never. What cannot be read is refused elsewhere,
 /// which ranks may have to wait for.

@@ -57,9 +57,9 @@ bool do_next_chore() {
 
 }  // namespace
 
-void leave_chore(std::function<bool()> done) {
+void Chore::leave() noexcept {
   const Lock lock(queue().mutex);
-  queue().waiting.push_back(std::move(done));
+  queue().waiting.splice(queue().waiting.end(), node_);
   if (!queue().closed) detail::chores_left.fetch_add(1, std::memory_order_relaxed);
 }
 

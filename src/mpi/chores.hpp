@@ -11,12 +11,25 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <list>
+#include <utility>
 
 namespace vicinal::mpi {
 
-/// Polled from now on until it returns true, then destroyed. Where it throws, it is polled again later. It must not wait
-/// for another rank.
-void leave_chore(std::function<bool()> done);
+/// A deferred task that may become due later. Leaving it then takes no memory and calls nobody, as is needed in a callback of MPI's.
+class Chore {
+ public:
+  explicit Chore(std::function<bool()> done) { node_.push_back(std::move(done)); }
+  /// Polled from now on until it returns true, then destroyed. Where it throws, it is polled again later. It must not wait
+  /// for another rank. Once.
+  void leave() noexcept;
+
+ private:
+  std::list<std::function<bool()>> node_;
+};
+
+/// The same for a task that is due at once.
+inline void leave_chore(std::function<bool()> done) { Chore(std::move(done)).leave(); }
 
 namespace detail {
 inline std::atomic<std::size_t> chores_left = 0;

@@ -1,4 +1,4 @@
-// Making the private communicator, and finding it again. It is kept as an attribute of
+// Making the private communicator, and finding it again. It is attached to
 // the user's, and retires (retirement.hpp) when that and the last graph or request on it are gone. What
 // still lives at the end of MPI is freed by an attribute of MPI_COMM_SELF, whose deletion is the first
 // thing that MPI_Finalize does.
@@ -16,23 +16,25 @@
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
 #include "mpi/alone.hpp"
+#include "mpi/attachment.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/own_progress.hpp"
 #include "mpi/retirement.hpp"
 #include "mpi/window.hpp"
 
 namespace vicinal::mpi {
 namespace {
 
-/// All communicators of this process, and the keys under which MPI knows them. It is never
+/// All communicators of this process. It is never
 /// destroyed: MPI may be finalized by the destructor of some other static object. And who asks first, which all ranks
 /// do together, may have no memory left.
 struct Registry {
   Mutex mutex;
-  int user_key = MPI_KEYVAL_INVALID;
+  bool ends_with_world VICINAL_GUARDED_BY(mutex) = false;  ///< MPI_Finalize calls close_all
   std::vector<Communicator*> live VICINAL_GUARDED_BY(mutex);
   std::int64_t next_number VICINAL_GUARDED_BY(mutex) =
       0;  ///< higher than that of any communicator so far
@@ -43,21 +45,25 @@ Registry& registry() noexcept {
   return *instance;
 }
 
-/// How many of the communicators that retire are looked after when one is freed.
-constexpr std::size_t chores_per_free = 16;
 /// How long MPI_Finalize waits for ranks that have not let go of a communicator of theirs yet. They come to
 /// MPI_Finalize as well, so this is how much later they may come.
 constexpr auto patience_at_end = std::chrono::seconds(2);
 
-using Handle = std::shared_ptr<Communicator>;
+/// What the user's communicator shares in.
+class OwnCommunicator final : public Attachment {
+ public:
+  explicit OwnCommunicator(std::shared_ptr<Communicator> communicator)
+      : communicator_(std::move(communicator)) {}
+  OwnCommunicator(const OwnCommunicator&) = delete;
+  OwnCommunicator& operator=(const OwnCommunicator&) = delete;
+  ~OwnCommunicator() override { communicator_->clear_until_freed(); }
+  [[nodiscard]] const std::shared_ptr<Communicator>& get() const { return communicator_; }
 
-int drop(MPI_Comm user, int, void* attribute, void*) {
-  auto* const handle = static_cast<Handle*>(attribute);
-  (*handle)->user_freed(user);
-  delete handle;
-  if (is_alive()) do_chores(chores_per_free);
-  return MPI_SUCCESS;
-}
+ private:
+  void forget_communicator() noexcept override { communicator_->user_freed(); }
+
+  std::shared_ptr<Communicator> communicator_;
+};
 
 /// Where some rank could not do its part: throws what this one has, or what it hears of the lowest of them.
 void settle(std::int64_t lowest, int size, const std::optional<Error>& fault) {
@@ -85,75 +91,52 @@ void meet(const Communicator& made, const std::optional<Error>& fault) {
   settle(lowest, made.size(), fault);
 }
 
-/// As long as it lives, errors of freeing end no program: MPI reports those of an object that is no more on one
-/// of these two. MPICH takes it for an error that messages have come which nobody received.
-class ErrorsReturn {
- public:
-  ErrorsReturn() {
-    for (Kept& kept : kept_) {
-      MPI_Comm_get_errhandler(kept.communicator, &kept.handler);
-      MPI_Comm_set_errhandler(kept.communicator, errors_return());
-    }
-  }
-  ErrorsReturn(const ErrorsReturn&) = delete;
-  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
-  ~ErrorsReturn() {
-    for (Kept& kept : kept_) {
-      MPI_Comm_set_errhandler(kept.communicator, kept.handler);
-      MPI_Errhandler_free(&kept.handler);
-    }
-  }
+std::vector<Communicator*> take_live() {
+  std::vector<Communicator*> live;
+  const Lock lock(registry().mutex);
+  live.swap(registry().live);
+  return live;
+}
 
- private:
-  struct Kept {
-    MPI_Comm communicator;
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  };
-  std::array<Kept, 2> kept_ = {{{MPI_COMM_WORLD}, {MPI_COMM_SELF}}};
-};
-
+/// Called by MPI_Finalize before all else, where the standard has MPI's functions be called.
 int close_all(MPI_Comm, int, void*, void*) {
   stop_threads_hook();
+  note_end();
   if (!is_alive()) return MPI_SUCCESS;
   const ErrorsReturn forgiving;
   finish_chores(patience_at_end);
   drop_chores();
   end_hook();
-  std::vector<Communicator*> live;
-  {
-    const Lock lock(registry().mutex);
-    live.swap(registry().live);
-  }
   Window::free_all();
-  for (Communicator* communicator : live) communicator->close();
+  for (Communicator* communicator : take_live()) communicator->close();
   return MPI_SUCCESS;
 }
 
-int user_key() {
+void end_with_world() {
   Registry& all = registry();
   const Lock lock(all.mutex);
-  if (all.user_key != MPI_KEYVAL_INVALID) return all.user_key;
+  if (all.ends_with_world) return;
   int key = MPI_KEYVAL_INVALID;
   check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_all, &key, nullptr),
         "MPI_Comm_create_keyval");
   check(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr on MPI_COMM_SELF");
+  all.ends_with_world = true;
   check(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
-  check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, drop, &all.user_key, nullptr),
-        "MPI_Comm_create_keyval");
-  return all.user_key;
 }
 
 }  // namespace
 
 std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
-  require(!is_forked(), Fault::communicator,
-          "this process was forked from a rank of MPI, which only the rank itself may use; start "
-          "processes that use MPI by MPI_Comm_spawn or the launcher");
-  require(is_alive(), Fault::communicator,
-          "MPI is not running; call MPI_Init before and MPI_Finalize after all use of vicinal");
+  if (is_forked() || !has_world()) {
+    find_session(user);
+    require_usable();
+  }
   require_fitting_abi();
   require(user != MPI_COMM_NULL, Fault::communicator, "the communicator is MPI_COMM_NULL");
-  if (auto made = known(user)) return made;
+  if (auto made = known(user)) {
+    made->note_error_handler(user);
+    return made;
+  }
 
   int between_groups = 0;
   check(MPI_Comm_test_inter(user, &between_groups), "MPI_Comm_test_inter");
@@ -164,37 +147,37 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
   do_chores(chores_left());
   // A rank without memory has the others know: they may not be left alone, now or in the first use of what they have.
   std::optional<Error> fault;
-  std::unique_ptr<Handle> kept;
+  std::unique_ptr<OwnCommunicator> kept;
   std::vector<std::int64_t> gathered;
   attempt(fault, [&] {
     int size = 0;
     check(MPI_Comm_size(user, &size), "MPI_Comm_size");
     gathered.resize(words_gathered * static_cast<std::size_t>(size));
-    kept = std::make_unique<Handle>(Handle(new Communicator, retire));
+    kept =
+        std::make_unique<OwnCommunicator>(std::shared_ptr<Communicator>(new Communicator, retire));
   });
   meet(user, fault);
-  const Handle made = *kept;
+  const std::shared_ptr<Communicator> made = kept->get();
   made->make(user, gathered, fault);
+  bool is_attached = false;
   attempt(fault, [&] {
     announce_if_alone();
-    check(MPI_Comm_set_attr(user, user_key(), kept.get()), "MPI_Comm_set_attr");
-    static_cast<void>(kept.release());
+    if (has_world()) end_with_world();
+    attach(user, Attached::own_communicator, std::move(kept));
+    is_attached = true;
   });
   try {
     meet(*made, fault);
   } catch (const std::exception&) {
-    if (!kept) MPI_Comm_delete_attr(user, user_key());
+    if (is_attached) detach(user, Attached::own_communicator);
     throw;
   }
   return made;
 }
 
-std::shared_ptr<Communicator> Communicator::known(MPI_Comm user) {
-  void* attribute = nullptr;
-  int found = 0;
-  check(MPI_Comm_get_attr(user, user_key(), static_cast<void*>(&attribute), &found),
-        "MPI_Comm_get_attr");
-  return found != 0 ? *static_cast<Handle*>(attribute) : nullptr;
+std::shared_ptr<Communicator> Communicator::known(MPI_Comm user) noexcept {
+  auto* const found = static_cast<OwnCommunicator*>(attached(user, Attached::own_communicator));
+  return found != nullptr ? found->get() : nullptr;
 }
 
 Communicator::Communicator() {
@@ -227,6 +210,23 @@ std::shared_ptr<Retirement> Communicator::begin_retirement() {
   return std::make_shared<Retirement>(handle_, mailbox_, troubled_);
 }
 
+void Communicator::end_session() noexcept {
+  static Mutex mutex;  // of two that end at a time, the second one is the last
+  const Lock lock(mutex);
+  if (is_forked()) return;
+  const Inside inside;
+  const bool is_last = open_sessions() == 1 && !has_world();
+  if (is_last) stop_threads_hook();
+  const bool all_done = finish_chores(patience_at_end);
+  if (is_last) {
+    if (!all_done) drop_chores();
+    for (Communicator* communicator : take_live()) communicator->close();
+    forget_keys();
+    note_end();
+  }
+  session_closed();
+}
+
 void Communicator::close() noexcept {
   if (mailbox_) mailbox_->close();
   if (handle_ != MPI_COMM_NULL && is_alive()) {
@@ -242,20 +242,25 @@ void Communicator::close() noexcept {
   error_communicator_ = MPI_COMM_NULL;
 }
 
-void Communicator::user_freed(MPI_Comm user) noexcept {
+void Communicator::note_error_handler(MPI_Comm user) noexcept {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  if (is_alive() && MPI_Comm_get_errhandler(user, &handler) != MPI_SUCCESS) return;
-  error_communicator_ = handler == errors_return() ? handle_ : MPI_COMM_NULL;
+  if (MPI_Comm_get_errhandler(user, &handler) != MPI_SUCCESS) return;
+  errors_return_ = handler == errors_return();
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
-  until_freed_.clear();
+}
+
+void Communicator::user_freed() noexcept {
+  error_communicator_ = errors_return_ ? handle_ : MPI_COMM_NULL;
 }
 
 void Communicator::make(MPI_Comm user, std::span<std::int64_t> gathered,
                         std::optional<Error>& fault) {
   error_communicator_ = user;
+  note_error_handler(user);
   // Not a duplicate: that would run the copy callbacks of other libraries' attributes, and inherit
   // hints such as a promise not to receive from any source.
   check(MPI_Comm_rank(user, &rank_), "MPI_Comm_rank");
+  note_rank(rank_);
   int topology = MPI_UNDEFINED;
   check(MPI_Topo_test(user, &topology), "MPI_Topo_test");
   if (topology == MPI_UNDEFINED) {
@@ -275,8 +280,11 @@ void Communicator::make(MPI_Comm user, std::span<std::int64_t> gathered,
 
   int* largest_tag = nullptr;
   int found = 0;
-  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest_tag), &found),
-        "MPI_Comm_get_attr");
+  for (const MPI_Comm told_by : {handle_, MPI_COMM_WORLD}) {
+    if (found != 0 || (told_by == MPI_COMM_WORLD && !has_world())) continue;
+    check(MPI_Comm_get_attr(told_by, MPI_TAG_UB, static_cast<void*>(&largest_tag), &found),
+          "MPI_Comm_get_attr");
+  }
   const std::int64_t tags = (found != 0 ? std::int64_t{*largest_tag} : 32767) + 1;
   // Those of plans come first, then those of what has no plan.
   constexpr std::int64_t tags_of_plan = std::int64_t{channels_per_plan} * 2;

@@ -68,19 +68,21 @@ class Communicator {
   /// MPI_COMM_NULL and inter-communicators; where a rank cannot, for want of memory say, on all of them.
   static std::shared_ptr<Communicator> of(MPI_Comm user);
   /// What of() has made; null where nothing is made yet. Local.
-  static std::shared_ptr<Communicator> known(MPI_Comm user);
+  static std::shared_ptr<Communicator> known(MPI_Comm user) noexcept;
 
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
 
   /// Whose error handler hears of faults: the user's communicator; once it is freed, one that returns
-  /// errors as it did, or MPI_COMM_NULL where it did otherwise.
+  /// errors where the last call of of() has found it to do so, else MPI_COMM_NULL.
   [[nodiscard]] MPI_Comm error_communicator() const {
     return error_communicator_.load(std::memory_order_relaxed);
   }
-  /// The user's communicator is about to be freed. Called by MPI.
-  void user_freed(MPI_Comm user) noexcept;
+  /// The user's communicator is about to be freed. Called by MPI: it calls nothing of MPI's.
+  void user_freed() noexcept;
+  /// Destroys what extension_until_freed() has made.
+  void clear_until_freed() { until_freed_.clear(); }
 
   /// The private duplicate: same group, own context, MPI_ERRORS_RETURN.
   [[nodiscard]] MPI_Comm handle() const { return handle_; }
@@ -159,6 +161,9 @@ class Communicator {
     return until_freed_.of<T>();
   }
 
+  /// A session of the program ends: what can be freed of communicators is. Where it is the last one and there is no MPI_COMM_WORLD,
+  /// all ends, until there is another session.
+  static void end_session() noexcept;
   /// Frees the duplicate at once, for the end of MPI. Everything else stays usable.
   void close() noexcept;
 
@@ -182,6 +187,8 @@ class Communicator {
   /// Which ranks of this rank's node share no memory with it, in words; "" where all do.
   [[nodiscard]] std::string missing() const;
   friend void describe_communicators(std::ostream& out);
+  /// Notes whether errors are returned on the user's communicator.
+  void note_error_handler(MPI_Comm user) noexcept;
   /// What is done with a communicator when its last owner lets go.
   static void retire(Communicator* unused) noexcept;
   /// Hands the duplicate over to be freed when all ranks have let go of it; null where it is freed already.
@@ -191,6 +198,7 @@ class Communicator {
   MPI_Comm handle_ = MPI_COMM_NULL;
   bool share_memory_ = true;  ///< wanted by all ranks of the host
   std::atomic<MPI_Comm> error_communicator_ = MPI_COMM_NULL;
+  std::atomic<bool> errors_return_ = false;
   int rank_ = 0;
   int size_ = 0;
   DetectedPlaces places_;

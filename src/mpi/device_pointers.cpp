@@ -40,9 +40,9 @@ constexpr std::array queries = std::to_array<Query>({
     {"rocm", "MPIX_Query_hip_support"},
 });
 
-Answer ask(std::string_view kind) {
+Answer ask(MPI_Comm communicator, std::string_view kind) {
   MPI_Info info = MPI_INFO_NULL;
-  check(MPI_Comm_get_info(MPI_COMM_WORLD, &info), "MPI_Comm_get_info");
+  check(MPI_Comm_get_info(communicator, &info), "MPI_Comm_get_info");
   std::optional<std::string> kinds;
   try {
     kinds = info_value(info, "mpi_memory_alloc_kinds");
@@ -98,7 +98,7 @@ bool comes_right(const Communicator& communicator, MemoryKind& kind, std::size_t
 }
 
 bool find_out(const Communicator& communicator, MemoryKind& kind) {
-  const Answer answer = ask(kind.mpi_name());
+  const Answer answer = ask(communicator.handle(), kind.mpi_name());
   std::string outcome = "is not tried";
   bool takes = false;
   if (answer.yes || processor_reaches(MemoryBlock(kind, 1).data())) {

@@ -9,10 +9,14 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/error.hpp"
+
 namespace vicinal::mpi {
 namespace {
 
 std::atomic<bool> forked = false;
+std::atomic<int> sessions = 0;
+std::atomic<bool> sessions_are_told = false;
 
 /// An ABI by the name that builds of vicinal have.
 struct Abi {
@@ -68,23 +72,55 @@ void require_fitting_abi() {
 
 void claim_process() {
   // Not before MPI is used: a process may load the library, fork, and leave MPI to its children.
-  [[maybe_unused]] static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
+  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    forked.store(true, std::memory_order_relaxed);
+    note_end();
+  });
 }
 
 bool is_forked() noexcept { return forked.load(std::memory_order_relaxed); }
 
-bool is_initialized() {
-  int flag = 0;
-  MPI_Initialized(&flag);
-  return flag != 0;
+bool has_world() {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized != 0) MPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
 }
 
-bool is_finalized() {
-  int flag = 0;
-  MPI_Finalized(&flag);
-  return flag != 0;
+void session_opened() noexcept {
+  sessions_are_told = true;
+  ++sessions;
 }
+
+void session_closed() noexcept {
+  int open = sessions;
+  while (open > 0 && !sessions.compare_exchange_weak(open, open - 1)) {
+  }
+}
+
+void find_session(MPI_Comm user) noexcept {
+  const bool of_world = user == MPI_COMM_WORLD || user == MPI_COMM_SELF || user == MPI_COMM_NULL;
+  int initialized = 0, none = 0;
+  MPI_Initialized(&initialized);
+  if (!sessions_are_told && !of_world && initialized == 0)
+    sessions.compare_exchange_strong(none, 1);
+}
+
+void require_usable() {
+  require(!is_forked(), Fault::communicator,
+          "this process was forked from a rank of MPI, which only the rank itself may use; start "
+          "processes that use MPI by MPI_Comm_spawn or the launcher");
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  require(finalized == 0, Fault::communicator,
+          "MPI_Finalize has been called; all use of vicinal comes before it");
+  require(
+      is_alive(), Fault::communicator,
+      "MPI is not running; call MPI_Init before all use of vicinal, or give a communicator of a "
+      "session (MPI_Session_init)");
+}
+
+int open_sessions() noexcept { return sessions.load(std::memory_order_relaxed); }
 
 bool thread_multiple() {
   if (!is_alive()) return false;
@@ -98,6 +134,7 @@ bool thread_may_call() {
   int provided = MPI_THREAD_SINGLE, main = 0;
   MPI_Query_thread(&provided);
   if (provided == MPI_THREAD_MULTIPLE) return true;
+  if (!has_world()) return false;  // Open MPI 5.0.11 crashes when it is asked
   MPI_Is_thread_main(&main);
   return provided != MPI_THREAD_SERIALIZED && main != 0;
 }

@@ -61,7 +61,11 @@ int raise(MPI_Comm user, const Error& error) noexcept {
   } catch (const std::exception&) {
     last_message.clear();
   }
-  if (!is_alive()) return number;
+  // Without an error handler there is this line.
+  if (!is_alive() || (user == MPI_COMM_NULL && !has_world())) {
+    std::fprintf(stderr, "vicinal: %s\n", error.what());
+    return number;
+  }
   const MPI_Comm handled_on = user == MPI_COMM_NULL ? MPI_COMM_WORLD : user;
   if (ends_the_program(handled_on)) std::fprintf(stderr, "vicinal: %s\n", error.what());
   MPI_Comm_call_errhandler(handled_on, number);
@@ -82,6 +86,20 @@ MPI_Errhandler errors_return() {
 #else
   return MPI_ERRORS_RETURN;
 #endif
+}
+
+ErrorsReturn::ErrorsReturn() {
+  for (Kept& kept : kept_) {
+    MPI_Comm_get_errhandler(kept.communicator, &kept.handler);
+    MPI_Comm_set_errhandler(kept.communicator, errors_return());
+  }
+}
+
+ErrorsReturn::~ErrorsReturn() {
+  for (Kept& kept : kept_) {
+    MPI_Comm_set_errhandler(kept.communicator, kept.handler);
+    MPI_Errhandler_free(&kept.handler);
+  }
 }
 
 const char* last_error_message() noexcept { return last_message.c_str(); }

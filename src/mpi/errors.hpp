@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,7 +17,7 @@ namespace vicinal::mpi {
 [[nodiscard]] int error_class(Fault fault) noexcept;
 
 /// Remembers the message for this thread and calls the error handler of the user's communicator
-/// (of MPI_COMM_WORLD where `user` is null). Where that handler ends the program, one line goes to
+/// (of MPI_COMM_WORLD where `user` is null; where MPI may not be called, or there is none, only the line is written). Where that handler ends the program, one line goes to
 /// stderr first, since MPI would only print the class. Returns the class.
 int raise(MPI_Comm user, const Error& error) noexcept;
 
@@ -32,6 +33,23 @@ int raise(MPI_Comm user, const Error& error) noexcept;
 
 /// MPI_ERRORS_RETURN, whatever its value in the MPI that is called.
 [[nodiscard]] MPI_Errhandler errors_return();
+
+/// As long as it lives, errors of freeing end no program: MPI reports those of an object that is no more on one
+/// of these two. MPICH takes it for an error that messages have come which nobody received.
+class ErrorsReturn {
+ public:
+  ErrorsReturn();
+  ErrorsReturn(const ErrorsReturn&) = delete;
+  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+  ~ErrorsReturn();
+
+ private:
+  struct Kept {
+    MPI_Comm communicator;
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  };
+  std::array<Kept, 2> kept_ = {{{MPI_COMM_WORLD}, {MPI_COMM_SELF}}};
+};
 
 /// Throws an Error with MPI's own text, unless `code` is MPI_SUCCESS.
 inline void check(int code, const char* what) {

@@ -51,10 +51,15 @@ int from_open_mpi() {
   return 0;
 }
 
+/// What is called here calls MPI, and MPICH then calls this again. Only the outermost call may say that it is done: MPICH frees
+/// its entry then, which the outer calls are still in.
 int from_mpich(void* /*thing*/) {
-  if (called()) return mpich_not_done;
-  is_called.store(false, std::memory_order_relaxed);
-  return mpich_done;
+  static std::atomic<bool> is_inside = false;
+  if (is_inside.exchange(true, std::memory_order_acquire)) return mpich_not_done;
+  const bool is_needed = called();
+  if (!is_needed) is_called.store(false, std::memory_order_relaxed);
+  is_inside.store(false, std::memory_order_release);
+  return is_needed ? mpich_not_done : mpich_done;
 }
 
 }  // namespace

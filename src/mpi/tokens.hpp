@@ -8,6 +8,9 @@
 
 namespace vicinal::mpi {
 
+class Communicator;
+struct Self;
+
 /// A generalized request: of one operation that has begun.
 class SingleToken {
  public:
@@ -29,7 +32,8 @@ class SingleToken {
 /// A persistent request: a receive of nothing from oneself, complete when it is sent. It is freed by the program.
 class PersistentToken {
  public:
-  PersistentToken();
+  /// `near`: a communicator of this process, which lives as long as the token.
+  explicit PersistentToken(Communicator& near);
   PersistentToken(const PersistentToken&) = delete;
   PersistentToken& operator=(const PersistentToken&) = delete;
   /// Once the program has freed the request.
@@ -41,8 +45,13 @@ class PersistentToken {
   void complete(bool failed) noexcept;
 
  private:
+  Self& self_;
+  MPI_Comm communicator_;
   int tag_;
   MPI_Request handle_ = MPI_REQUEST_NULL;
 };
+
+/// Lets MPI work on what is under way, where no communicator is at hand.
+void progress();
 
 }  // namespace vicinal::mpi

@@ -94,6 +94,7 @@ void Window::resize(MPI_Comm communicator, std::size_t bytes) {
 }
 
 std::int64_t Window::draw_number() {
+  if (!has_world()) return 0;
   int rank = 0;
   int size = 0;
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
@@ -108,6 +109,7 @@ std::size_t Window::made() {
 }
 
 Window* Window::find(MPI_Comm communicator) {
+  if (!has_world()) return nullptr;
   const std::vector<int> wanted = ranks_of(communicator);
   const Lock lock(shelf().mutex);
   Window* found = nullptr;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,30 @@ static void let_go(void) {
   vicinal_request_free(&request);
   vicinal_graph_free(&graph);
   vicinal_halo_free(&halo);
+}
+
+static int is_refused(int code) {
+  return code != MPI_SUCCESS && strstr(vicinal_error_message(), "forked") != NULL;
+}
+
+/* What a child does that uses what it has inherited: it is told that only the rank may. */
+static int use(int rank, int size, double* sent, double* received) {
+  double value = rank, ghost = -1;
+  vicinal_graph another = VICINAL_GRAPH_NULL;
+  vicinal_request nonblocking = VICINAL_REQUEST_NULL;
+  int next = (rank + 1) % size;
+  vicinal_progress();
+  return is_refused(vicinal_wait(&request)) && is_refused(vicinal_start(&request)) &&
+         is_refused(vicinal_halo_exchange(halo, &value, &ghost, 1, MPI_DOUBLE)) &&
+         is_refused(
+             vicinal_neighbor_alltoall(sent, 1, MPI_DOUBLE, received, 1, MPI_DOUBLE, graph)) &&
+         is_refused(vicinal_ineighbor_alltoall(sent, 1, MPI_DOUBLE, received, 1, MPI_DOUBLE, graph,
+                                               &nonblocking)) &&
+         is_refused(vicinal_neighbor_alltoall_init(sent, 1, MPI_DOUBLE, received, 1, MPI_DOUBLE,
+                                                   graph, MPI_INFO_NULL, &nonblocking)) &&
+         is_refused(vicinal_graph_create_adjacent(MPI_COMM_WORLD, 1, &next, MPI_UNWEIGHTED, 1,
+                                                  &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                                  &another));
 }
 
 /* Whether the child has ended well, and in time. */
@@ -60,12 +85,12 @@ int main(int argc, char** argv) {
   for (int round = 0; round < children; ++round) {
     for (int i = 0; i < 2 * values; ++i) sent[i] = rank * 100 + round;
     vicinal_start(&request);
-    /* One that just ends, one that frees first; while an exchange is in flight. */
+    /* One that just ends, one that frees first, one that uses what it has; while an exchange is in flight. */
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
-      if (round % 2 == 1) let_go();
-      exit(0);
+      if (round % 3 == 1) let_go();
+      exit(round % 3 == 2 && !use(rank, size, sent, received));
     }
     if (!has_ended_well(child)) {
       printf("rank %d: child %d did not end well\n", rank, round);

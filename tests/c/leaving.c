@@ -1,7 +1,7 @@
 /* Ranks that come to the end of MPI with something under way; the progress thread, where there is one, is gone
  * before MPI ends. `leaving failed`: rank 0's last call has failed,
  * so that it has nothing to wait for, while the others still need its part in it. `leaving started`: exchanges
- * were started and are never waited for, which is the program's fault; requests are freed after the end. It
+ * were started and are never waited for, which is the program's fault; requests are freed after the end, and used, which is refused. It
  * may take a while, and must neither hang nor abort. */
 #include <dirent.h>
 #include <mpi.h>
@@ -68,9 +68,13 @@ static int started(void) {
                                  &request);
   if (rank % 2 == 0) vicinal_start(&request);
   MPI_Finalize();
+  int wrong = vicinal_start(&request) == MPI_SUCCESS;
+  wrong += strstr(vicinal_error_message(), "MPI_Finalize has been called") == NULL;
+  wrong += vicinal_neighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, graph) == MPI_SUCCESS;
+  wrong += strstr(vicinal_error_message(), "MPI_Finalize has been called") == NULL;
   vicinal_request_free(&request);
   vicinal_progress();
-  return 0;
+  return wrong;
 }
 
 int main(int argc, char** argv) {

@@ -15,6 +15,8 @@ void run_sparse(Trial& trial);
 void run_loops(Trial& trial);
 /// The same by MPI's own names: to be run with the preload library before the program.
 void run_unmodified(Trial& trial);
+/// Random programs of MPI's own functions, in several threads: likewise.
+void run_programs(Trial& trial);
 /// Halos and their reverse.
 void run_halo(Trial& trial);
 

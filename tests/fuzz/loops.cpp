@@ -8,6 +8,7 @@
 
 #include "completion.hpp"
 #include "families.hpp"
+#include "mpi_completion.hpp"
 #include "neighbor_call.hpp"
 #include "plans.hpp"
 #include "wiring.hpp"
@@ -185,43 +186,15 @@ class LoopProgram {
       }
       complete_all(trial_, std::move(requests));
     } else {
-      complete_by_mpi(chosen);
-    }
-  }
-
-  void complete_by_mpi(std::vector<std::unique_ptr<Turn>>& chosen) {
-    Random& own = trial_.own();
-    own.shuffle(chosen);
-    std::vector<MPI_Request> requests;
-    for (const auto& turn : chosen) requests.push_back(turn->of_mpi);
-    const int count = static_cast<int>(requests.size());
-    const auto over = [&](std::size_t i, int code, const char* by) {
-      chosen[i]->call->returned(code, by);
-      chosen[i]->call->check();
-    };
-    const int way = own.below(4);
-    if (way == 0) {
-      for (std::size_t i = 0; i < requests.size(); ++i) {
-        over(i, MPI_Wait(&requests[i], MPI_STATUS_IGNORE), "MPI_Wait");
+      std::vector<MpiInFlight> requests;
+      for (const auto& turn : chosen) {
+        requests.push_back(
+            {&turn->of_mpi, [&call = *turn->call](int code, const char* by, const MPI_Status*) {
+               call.returned(code, by);
+               call.check();
+             }});
       }
-    } else if (way == 1) {
-      for (int left = count; left > 0; --left) {
-        int found = MPI_UNDEFINED;
-        const int code = MPI_Waitany(count, requests.data(), &found, MPI_STATUS_IGNORE);
-        over(static_cast<std::size_t>(found), code, "MPI_Waitany");
-      }
-    } else {
-      int code = MPI_SUCCESS;
-      if (way == 2) {
-        code = MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
-      } else {
-        for (int done = 0; done == 0 && code == MPI_SUCCESS;) {
-          code = MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE);
-        }
-      }
-      for (std::size_t i = 0; i < requests.size(); ++i) {
-        over(i, code, way == 2 ? "MPI_Waitall" : "MPI_Testall");
-      }
+      complete_by_mpi(trial_, std::move(requests));
     }
   }
 

@@ -29,6 +29,7 @@ constexpr Family families[] = {
     {"halo", fuzz::run_halo, 3},
     {"loops", fuzz::run_loops, 3},
     {"unmodified", fuzz::run_unmodified, 0},
+    {"programs", fuzz::run_programs, 0},
 };
 
 constexpr const char* help =
@@ -42,7 +43,11 @@ constexpr const char* help =
     "  --no-free-types     no datatype is freed while calls use it\n"
     "  --no-lone-tests     a rank that tests one request also calls other things\n"
     "  --no-free-requests  no nonblocking call's request is freed in the place of a wait\n"
-    "  --no-components     components of a graph use blocks of one size\n";
+    "  --no-components     components of a graph use blocks of one size\n"
+    "To make a case of the family programs smaller:\n"
+    "  --steps N    so many steps in each thread (default 30)\n"
+    "  --threads N  at most so many threads (default 3)\n"
+    "  --skip N     without the step of that number; may be given again\n";
 
 [[noreturn]] void misuse(const std::string& what) {
   std::cerr << "vicinal_fuzz: " + what + "; see --help\n";
@@ -87,6 +92,12 @@ fuzz::Options read(int argc, char** argv) {
       options.free_requests = false;
     else if (word == "--no-components")
       options.components = false;
+    else if (word == "--steps")
+      options.steps = std::stoi(value());
+    else if (word == "--threads")
+      options.threads = std::stoi(value());
+    else if (word == "--skip")
+      options.skipped.insert(std::stoi(value()));
     else
       misuse("unknown argument " + word);
   }
@@ -130,8 +141,8 @@ int main(int argc, char** argv) {
   int provided = MPI_THREAD_SINGLE;
   const fuzz::Options options = read(argc, argv);
   // What brings on an unmodified program depends on that.
-  const bool by_one_thread =
-      options.family == "unmodified" && fuzz::scrambled(options.seed) % 2 == 0;
+  const bool unmodified = options.family == "unmodified" || options.family == "programs";
+  const bool by_one_thread = unmodified && fuzz::scrambled(options.seed) % 2 == 0;
   MPI_Init_thread(&argc, &argv, by_one_thread ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
   const std::vector<const Family*> list = chosen(options);
   int rank = 0;

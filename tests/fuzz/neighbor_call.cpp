@@ -232,26 +232,21 @@ int NeighborCall::call(MPI_Info info, vicinal_request* request) {
   Arguments given = arguments();
   if (at_fault()) spoil(given);
   if (graph_.whole != MPI_COMM_NULL) {
-    return call_over_all(given, info, request);
+    return whole_vicinal(plan_.op, plan_.form, large_, given, graph_.whole, info, request);
   }
   return call_vicinal(plan_.op, plan_.form, large_, given, graph_.graph, info, request);
 }
 
 int NeighborCall::call_by_mpi(MPI_Request* request) {
   by_mpi_ = std::make_shared<const MpiCall>(arguments());
-  return by_mpi_->run(plan_.op, graph_.reference, plan_.form == Form::blocking ? nullptr : request);
+  return by_mpi(*by_mpi_, plan_.form, request);
 }
 
-int NeighborCall::call_over_all(Arguments& given, MPI_Info info, vicinal_request* request) const {
-  if (plan_.op == Op::alltoallv) {
-    return alltoallv_vicinal(plan_.form, large_, given, graph_.whole, info, request);
+int NeighborCall::by_mpi(const MpiCall& call, Form form, MPI_Request* request) const {
+  if (graph_.whole != MPI_COMM_NULL) {
+    return call.over_all(plan_.op, form, large_, graph_.whole, request);
   }
-  return allgather_vicinal(plan_.op, plan_.form, large_, given, graph_.whole, info, request);
-}
-
-int NeighborCall::refer_over_all(const Arguments& given) const {
-  if (plan_.op == Op::alltoallv) return alltoallv_mpi(given, graph_.whole);
-  return allgather_mpi(plan_.op, given, graph_.whole);
+  return call.over_graph(plan_.op, form, large_, graph_.reference, request);
 }
 
 void NeighborCall::refer() {
@@ -266,9 +261,7 @@ void NeighborCall::refer() {
   } else {
     given.to = theirs.data() + target_.zero();
   }
-  const int code = graph_.whole != MPI_COMM_NULL
-                       ? refer_over_all(given)
-                       : MpiCall(given).run(plan_.op, graph_.reference, nullptr);
+  const int code = by_mpi(MpiCall(given), Form::blocking, nullptr);
   if (code != MPI_SUCCESS) {
     trial_.fail("MPI's own fails: ", text());
     return;

@@ -54,7 +54,7 @@ class NeighborCall {
   void fill(int round);
   /// Calls vicinal; the request is for the two forms that have one.
   int call(MPI_Info info, vicinal_request* request);
-  /// Calls what MPI has of that name on the graph's reference, by a form that is not persistent.
+  /// Calls what MPI has of that name, on the graph's reference or over the whole communicator.
   int call_by_mpi(MPI_Request* request);
   /// Has MPI do the same into a buffer of its own, and looks at what it made of it. Collective.
   void refer();
@@ -78,8 +78,7 @@ class NeighborCall {
     return plan_.wrong != Wrong::nothing && plan_.at_fault == rank_;
   }
   [[nodiscard]] Arguments arguments();
-  int call_over_all(Arguments& given, MPI_Info info, vicinal_request* request) const;
-  [[nodiscard]] int refer_over_all(const Arguments& given) const;
+  int by_mpi(const MpiCall& call, Form form, MPI_Request* request) const;
   void spoil(Arguments& arguments) const;
 
   Trial& trial_;
@@ -108,27 +107,31 @@ struct NeighborCall::Arguments {
 int call_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& arguments,
                  vicinal_graph graph, MPI_Info info, vicinal_request* request);
 
-/// The same by MPI's own names, with small counts.
+/// The same over a whole communicator.
+int whole_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& arguments,
+                  MPI_Comm comm, MPI_Info info, vicinal_request* request);
+
+// Persistent collectives have these names from MPI 4 on, and before the rest of it in Open MPI 5.
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define VICINAL_FUZZ_PERSISTENT 1
+#else
+#define VICINAL_FUZZ_PERSISTENT 0
+#endif
+
+/// The same by MPI's own names. It has to live until the call is complete, or its persistent request freed.
 class MpiCall {
  public:
   explicit MpiCall(NeighborCall::Arguments given);
   MpiCall(MpiCall&& other) noexcept;
   MpiCall& operator=(MpiCall&& other) noexcept;
   ~MpiCall();
-  /// Blocking where `request` is null; else this has to live until it is complete.
-  int run(Op op, MPI_Comm comm, MPI_Request* request) const;
+  /// `large` asks for the form with large counts, where the MPI has it.
+  int over_graph(Op op, Form form, bool large, MPI_Comm comm, MPI_Request* request) const;
+  int over_all(Op op, Form form, bool large, MPI_Comm comm, MPI_Request* request) const;
 
  private:
   struct Kept;
   std::unique_ptr<const Kept> kept_;
 };
-
-/// The same over a whole communicator.
-int allgather_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& arguments,
-                      MPI_Comm comm, MPI_Info info, vicinal_request* request);
-int allgather_mpi(Op op, const NeighborCall::Arguments& arguments, MPI_Comm comm);
-int alltoallv_vicinal(Form form, bool large, const NeighborCall::Arguments& arguments,
-                      MPI_Comm comm, MPI_Info info, vicinal_request* request);
-int alltoallv_mpi(const NeighborCall::Arguments& arguments, MPI_Comm comm);
 
 }  // namespace fuzz

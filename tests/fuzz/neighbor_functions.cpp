@@ -1,4 +1,6 @@
 // Which of vicinal's and of MPI's functions a call is.
+#include <type_traits>
+
 #include "neighbor_call.hpp"
 
 namespace fuzz {
@@ -36,63 +38,152 @@ struct Functions {
 };
 
 template <class Blocking, class Nonblocking, class Persistent>
-Functions<Blocking, Nonblocking, Persistent> functions(Blocking blocking, Nonblocking nonblocking,
-                                                       Persistent persistent) {
+constexpr Functions<Blocking, Nonblocking, Persistent> functions(Blocking blocking,
+                                                                 Nonblocking nonblocking,
+                                                                 Persistent persistent) {
   return {blocking, nonblocking, persistent};
 }
 
-/// `over` is a graph or a communicator.
-template <class Over, class Blocking, class Nonblocking, class Persistent, class... Arguments>
-int in_form(Form form, Over over, MPI_Info info, vicinal_request* request,
+/// Calls one of the three; `over` is a graph or a communicator.
+template <class Over, class Request, class Blocking, class Nonblocking, class Persistent,
+          class... Arguments>
+int in_form(Form form, Over over, MPI_Info info, Request* request,
             Functions<Blocking, Nonblocking, Persistent> of, Arguments... arguments) {
   if (form == Form::blocking) return of.blocking(arguments..., over);
   if (form == Form::nonblocking) return of.nonblocking(arguments..., over, request);
-  return of.persistent(arguments..., over, info, request);
+  if constexpr (!std::is_null_pointer_v<Persistent>) {
+    return of.persistent(arguments..., over, info, request);
+  } else {
+    return MPI_ERR_UNSUPPORTED_OPERATION;
+  }
 }
 
+/// The arrays of a call, in the types of its form.
+template <class Count, class Displacement>
+struct Arrays {
+  explicit Arrays(const NeighborCall::Arguments& given)
+      : counts(given),
+        places(as<Displacement>(given.send_places)),
+        into(as<Displacement>(given.receive_places)) {}
+  Counts<Count> counts;
+  std::vector<Displacement> places, into;
+};
+
+/// Calls a neighborhood collective of a table.
+template <class Table, class Arrays, class Over, class Request>
+int call_neighbor(const Table& of, Op op, Form form, const NeighborCall::Arguments& given,
+                  const Arrays& arrays, Over over, MPI_Info info, Request* request) {
+  const auto& [counts, places, into] = arrays;
+  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);
+  switch (op) {
+    case Op::alltoall:
+      return in_form(form, over, info, request, of.alltoall, given.from, counts.sent, type,
+                     given.to, counts.received, received);
+    case Op::allgather:
+      return in_form(form, over, info, request, of.allgather, given.from, counts.sent, type,
+                     given.to, counts.received, received);
+    case Op::alltoallv:
+      return in_form(form, over, info, request, of.alltoallv, given.from, counts.send.data(),
+                     places.data(), type, given.to, counts.receive.data(), into.data(), received);
+    case Op::allgatherv:
+      return in_form(form, over, info, request, of.allgatherv, given.from, counts.sent, type,
+                     given.to, counts.receive.data(), into.data(), received);
+    case Op::alltoallw:
+      return in_form(form, over, info, request, of.alltoallw, given.from, counts.send.data(),
+                     given.send_places.data(), given.send_types.data(), given.to,
+                     counts.receive.data(), given.receive_places.data(),
+                     given.receive_types.data());
+  }
+  return MPI_ERR_INTERN;
+}
+
+/// Calls a collective over all ranks of a communicator.
+template <class Table, class Arrays, class Request>
+int call_whole(const Table& of, Op op, Form form, const NeighborCall::Arguments& given,
+               const Arrays& arrays, MPI_Comm comm, MPI_Info info, Request* request) {
+  const auto& [counts, places, into] = arrays;
+  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);
+  switch (op) {
+    case Op::allgather:
+      return in_form(form, comm, info, request, of.allgather, given.from, counts.sent, type,
+                     given.to, counts.received, received);
+    case Op::allgatherv:
+      return in_form(form, comm, info, request, of.allgatherv, given.from, counts.sent, type,
+                     given.to, counts.receive.data(), into.data(), received);
+    case Op::alltoallv:
+      return in_form(form, comm, info, request, of.alltoallv, given.from, counts.send.data(),
+                     places.data(), type, given.to, counts.receive.data(), into.data(), received);
+    default: return MPI_ERR_INTERN;
+  }
+}
+
+/// The three forms of one collective. `init` is a macro that gives the persistent one, or null.
+#define FUZZ_FORMS(member, blocking, nonblocking, suffix, init) \
+  static constexpr auto member =                                \
+      functions(blocking##suffix, nonblocking##suffix, init(blocking##_init##suffix))
+#define FUZZ_HAS(name) name
+#define FUZZ_LACKS(name) nullptr
+
+#define FUZZ_NEIGHBORS(table, blocking, nonblocking, suffix, init)                       \
+  struct table {                                                                         \
+    FUZZ_FORMS(alltoall, blocking##alltoall, nonblocking##alltoall, suffix, init);       \
+    FUZZ_FORMS(alltoallv, blocking##alltoallv, nonblocking##alltoallv, suffix, init);    \
+    FUZZ_FORMS(alltoallw, blocking##alltoallw, nonblocking##alltoallw, suffix, init);    \
+    FUZZ_FORMS(allgather, blocking##allgather, nonblocking##allgather, suffix, init);    \
+    FUZZ_FORMS(allgatherv, blocking##allgatherv, nonblocking##allgatherv, suffix, init); \
+  }
+
+#define FUZZ_WHOLE(table, prefix, A, nonblocking, suffix, init)                          \
+  struct table {                                                                         \
+    FUZZ_FORMS(allgather, prefix##A##llgather, nonblocking##allgather, suffix, init);    \
+    FUZZ_FORMS(allgatherv, prefix##A##llgatherv, nonblocking##allgatherv, suffix, init); \
+    FUZZ_FORMS(alltoallv, prefix##A##lltoallv, nonblocking##alltoallv, suffix, init);    \
+  }
+
+FUZZ_NEIGHBORS(VicinalNeighbors, vicinal_neighbor_, vicinal_ineighbor_, , FUZZ_HAS);
+FUZZ_NEIGHBORS(LargeVicinalNeighbors, vicinal_neighbor_, vicinal_ineighbor_, _c, FUZZ_HAS);
+FUZZ_WHOLE(VicinalWhole, vicinal_, a, vicinal_i, , FUZZ_HAS);
+FUZZ_WHOLE(LargeVicinalWhole, vicinal_, a, vicinal_i, _c, FUZZ_HAS);
+
+#if VICINAL_FUZZ_PERSISTENT
+FUZZ_NEIGHBORS(MpiNeighbors, MPI_Neighbor_, MPI_Ineighbor_, , FUZZ_HAS);
+FUZZ_WHOLE(MpiWhole, MPI_, A, MPI_I, , FUZZ_HAS);
+#else
+FUZZ_NEIGHBORS(MpiNeighbors, MPI_Neighbor_, MPI_Ineighbor_, , FUZZ_LACKS);
+FUZZ_WHOLE(MpiWhole, MPI_, A, MPI_I, , FUZZ_LACKS);
+#endif
+#if MPI_VERSION >= 4
+FUZZ_NEIGHBORS(LargeMpiNeighbors, MPI_Neighbor_, MPI_Ineighbor_, _c, FUZZ_HAS);
+FUZZ_WHOLE(LargeMpiWhole, MPI_, A, MPI_I, _c, FUZZ_HAS);
+#endif
+
+#undef FUZZ_WHOLE
+#undef FUZZ_NEIGHBORS
+#undef FUZZ_LACKS
+#undef FUZZ_HAS
+#undef FUZZ_FORMS
+
+using Small = Arrays<int, int>;
+using Large = Arrays<MPI_Count, MPI_Aint>;
+
 }  // namespace
-
-#define FUZZ_FUNCTIONS(name, suffix)                                           \
-  functions(vicinal_neighbor_##name##suffix, vicinal_ineighbor_##name##suffix, \
-            vicinal_neighbor_##name##_init##suffix)
-
-#define FUZZ_CALL(Count, Displacement, suffix)                                                   \
-  const Counts<Count> counts(given);                                                             \
-  const auto places = as<Displacement>(given.send_places);                                       \
-  const auto into = as<Displacement>(given.receive_places);                                      \
-  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);      \
-  switch (op) {                                                                                  \
-    case Op::alltoall:                                                                           \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(alltoall, suffix), given.from,   \
-                     counts.sent, type, given.to, counts.received, received);                    \
-    case Op::allgather:                                                                          \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(allgather, suffix), given.from,  \
-                     counts.sent, type, given.to, counts.received, received);                    \
-    case Op::alltoallv:                                                                          \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(alltoallv, suffix), given.from,  \
-                     counts.send.data(), places.data(), type, given.to, counts.receive.data(),   \
-                     into.data(), received);                                                     \
-    case Op::allgatherv:                                                                         \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(allgatherv, suffix), given.from, \
-                     counts.sent, type, given.to, counts.receive.data(), into.data(), received); \
-    case Op::alltoallw:                                                                          \
-      return in_form(form, graph, info, request, FUZZ_FUNCTIONS(alltoallw, suffix), given.from,  \
-                     counts.send.data(), given.send_places.data(), given.send_types.data(),      \
-                     given.to, counts.receive.data(), given.receive_places.data(),               \
-                     given.receive_types.data());                                                \
-  }                                                                                              \
-  return MPI_ERR_INTERN
 
 int call_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& given,
                  vicinal_graph graph, MPI_Info info, vicinal_request* request) {
   if (large) {
-    FUZZ_CALL(MPI_Count, MPI_Aint, _c);
+    return call_neighbor(LargeVicinalNeighbors{}, op, form, given, Large(given), graph, info,
+                         request);
   }
-  FUZZ_CALL(int, int, );
+  return call_neighbor(VicinalNeighbors{}, op, form, given, Small(given), graph, info, request);
 }
 
-#undef FUZZ_CALL
-#undef FUZZ_FUNCTIONS
+int whole_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& given, MPI_Comm comm,
+                  MPI_Info info, vicinal_request* request) {
+  if (large) {
+    return call_whole(LargeVicinalWhole{}, op, form, given, Large(given), comm, info, request);
+  }
+  return call_whole(VicinalWhole{}, op, form, given, Small(given), comm, info, request);
+}
 
 static void make_ready_for_mpi(NeighborCall::Arguments& given) {
   // It also compares the two sizes of a block, where one side has no block at all.
@@ -112,13 +203,10 @@ static void make_ready_for_mpi(NeighborCall::Arguments& given) {
 /// What MPI reads until a call is complete.
 struct MpiCall::Kept {
   explicit Kept(NeighborCall::Arguments arguments)
-      : given((make_ready_for_mpi(arguments), std::move(arguments))),
-        counts(given),
-        places(as<int>(given.send_places)),
-        into(as<int>(given.receive_places)) {}
+      : given((make_ready_for_mpi(arguments), std::move(arguments))), small(given), large(given) {}
   const NeighborCall::Arguments given;
-  const Counts<int> counts;
-  const std::vector<int> places, into;
+  const Small small;
+  const Large large;
 };
 
 MpiCall::MpiCall(NeighborCall::Arguments given)
@@ -127,99 +215,27 @@ MpiCall::MpiCall(MpiCall&&) noexcept = default;
 MpiCall& MpiCall::operator=(MpiCall&&) noexcept = default;
 MpiCall::~MpiCall() = default;
 
-#define FUZZ_CALL(name, ...)                                  \
-  request == nullptr ? MPI_Neighbor_##name(__VA_ARGS__, comm) \
-                     : MPI_Ineighbor_##name(__VA_ARGS__, comm, request)
-
-int MpiCall::run(Op op, MPI_Comm comm, MPI_Request* request) const {
-  const auto& [given, counts, places, into] = *kept_;
-  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);
-  switch (op) {
-    case Op::alltoall:
-      return FUZZ_CALL(alltoall, given.from, counts.sent, type, given.to, counts.received,
-                       received);
-    case Op::allgather:
-      return FUZZ_CALL(allgather, given.from, counts.sent, type, given.to, counts.received,
-                       received);
-    case Op::alltoallv:
-      return FUZZ_CALL(alltoallv, given.from, counts.send.data(), places.data(), type, given.to,
-                       counts.receive.data(), into.data(), received);
-    case Op::allgatherv:
-      return FUZZ_CALL(allgatherv, given.from, counts.sent, type, given.to, counts.receive.data(),
-                       into.data(), received);
-    case Op::alltoallw:
-      return FUZZ_CALL(alltoallw, given.from, counts.send.data(), given.send_places.data(),
-                       given.send_types.data(), given.to, counts.receive.data(),
-                       given.receive_places.data(), given.receive_types.data());
-  }
-  return MPI_ERR_INTERN;
-}
-
-#undef FUZZ_CALL
-
-#define FUZZ_ALLGATHER(Count, Displacement, suffix)                                           \
-  const Counts<Count> counts(given);                                                          \
-  const auto into = as<Displacement>(given.receive_places);                                   \
-  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);   \
-  if (op == Op::allgather) {                                                                  \
-    return in_form(form, comm, info, request,                                                 \
-                   functions(vicinal_allgather##suffix, vicinal_iallgather##suffix,           \
-                             vicinal_allgather_init##suffix),                                 \
-                   given.from, counts.sent, type, given.to, counts.received, received);       \
-  }                                                                                           \
-  return in_form(form, comm, info, request,                                                   \
-                 functions(vicinal_allgatherv##suffix, vicinal_iallgatherv##suffix,           \
-                           vicinal_allgatherv_init##suffix),                                  \
-                 given.from, counts.sent, type, given.to, counts.receive.data(), into.data(), \
-                 received)
-
-int allgather_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& given,
-                      MPI_Comm comm, MPI_Info info, vicinal_request* request) {
+int MpiCall::over_graph(Op op, Form form, [[maybe_unused]] bool large, MPI_Comm comm,
+                        MPI_Request* request) const {
+#if MPI_VERSION >= 4
   if (large) {
-    FUZZ_ALLGATHER(MPI_Count, MPI_Aint, _c);
+    return call_neighbor(LargeMpiNeighbors{}, op, form, kept_->given, kept_->large, comm,
+                         MPI_INFO_NULL, request);
   }
-  FUZZ_ALLGATHER(int, int, );
+#endif
+  return call_neighbor(MpiNeighbors{}, op, form, kept_->given, kept_->small, comm, MPI_INFO_NULL,
+                       request);
 }
 
-#undef FUZZ_ALLGATHER
-
-#define FUZZ_ALLTOALLV(Count, Displacement, suffix)                                              \
-  const Counts<Count> counts(given);                                                             \
-  const auto from = as<Displacement>(given.send_places);                                         \
-  const auto into = as<Displacement>(given.receive_places);                                      \
-  return in_form(form, comm, info, request,                                                      \
-                 functions(vicinal_alltoallv##suffix, vicinal_ialltoallv##suffix,                \
-                           vicinal_alltoallv_init##suffix),                                      \
-                 given.from, counts.send.data(), from.data(), first(given.send_types), given.to, \
-                 counts.receive.data(), into.data(), first(given.receive_types))
-
-int alltoallv_vicinal(Form form, bool large, const NeighborCall::Arguments& given, MPI_Comm comm,
-                      MPI_Info info, vicinal_request* request) {
+int MpiCall::over_all(Op op, Form form, [[maybe_unused]] bool large, MPI_Comm comm,
+                      MPI_Request* request) const {
+#if MPI_VERSION >= 4
   if (large) {
-    FUZZ_ALLTOALLV(MPI_Count, MPI_Aint, _c);
+    return call_whole(LargeMpiWhole{}, op, form, kept_->given, kept_->large, comm, MPI_INFO_NULL,
+                      request);
   }
-  FUZZ_ALLTOALLV(int, int, );
-}
-
-#undef FUZZ_ALLTOALLV
-
-int alltoallv_mpi(const NeighborCall::Arguments& given, MPI_Comm comm) {
-  const Counts<int> counts(given);
-  const auto from = as<int>(given.send_places), into = as<int>(given.receive_places);
-  return MPI_Alltoallv(given.from, counts.send.data(), from.data(), first(given.send_types),
-                       given.to, counts.receive.data(), into.data(), first(given.receive_types),
-                       comm);
-}
-
-int allgather_mpi(Op op, const NeighborCall::Arguments& given, MPI_Comm comm) {
-  const Counts<int> counts(given);
-  const auto into = as<int>(given.receive_places);
-  const MPI_Datatype type = first(given.send_types), received = first(given.receive_types);
-  if (op == Op::allgather) {
-    return MPI_Allgather(given.from, counts.sent, type, given.to, counts.received, received, comm);
-  }
-  return MPI_Allgatherv(given.from, counts.sent, type, given.to, counts.receive.data(), into.data(),
-                        received, comm);
+#endif
+  return call_whole(MpiWhole{}, op, form, kept_->given, kept_->small, comm, MPI_INFO_NULL, request);
 }
 
 }  // namespace fuzz

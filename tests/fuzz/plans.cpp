@@ -116,4 +116,18 @@ CallPlan random_plan(Trial& trial, const TestedGraph& graph, std::uint64_t numbe
   return plan;
 }
 
+void avoid_faults_of_mpi(CallPlan& plan, const TestedGraph& graph) {
+  const bool whole = graph.whole != MPI_COMM_NULL;
+  bool empty = plan.may_be_empty;
+  if (whole) {
+    empty = true;
+    for (int rank = 0; rank < graph.wiring.size(); ++rank) {
+      for (int edge = 0; edge < graph.wiring.size(); ++edge) {
+        empty = empty && plan.units(rank, edge) == 0;
+      }
+    }
+  }
+  if (empty || (whole && gathers(plan.op))) plan.derived = false;
+}
+
 }  // namespace fuzz

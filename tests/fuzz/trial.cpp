@@ -46,7 +46,16 @@ void print(const std::string& text) {
 }
 
 /// What a rank that crashes says, made ready beforehand: a handler may do little but write.
-std::array<char, 400> last_words{};
+std::array<char, 800> last_words{};
+std::size_t last_words_head = 0;  ///< the length of the part that names the case
+
+void prepare_last_words(std::size_t from, const std::string& text) {
+  const std::size_t room = last_words.size() - from - 1;
+  const std::size_t length = std::min(text.size(), room);
+  std::memcpy(last_words.data() + from, text.data(), length);
+  last_words[from + length] = '\0';
+}
+
 std::array<struct sigaction, 32> former{};
 
 /// Names the case, and has the signal come again to whoever heard of it before.
@@ -98,6 +107,10 @@ std::string reproduction(const Options& options, const std::string& family, std:
   if (!options.lone_tests) text += " --no-lone-tests";
   if (!options.free_requests) text += " --no-free-requests";
   if (!options.components) text += " --no-components";
+  const Options usual;
+  if (options.steps != usual.steps) text += " --steps " + std::to_string(options.steps);
+  if (options.threads != usual.threads) text += " --threads " + std::to_string(options.threads);
+  for (const int step : options.skipped) text += " --skip " + std::to_string(step);
   return text;
 }
 
@@ -106,7 +119,8 @@ Trial::Trial(const Options& options, const std::string& family, std::int64_t num
       family_(family),
       number_(number),
       common_{options.seed, scrambled(family.front()), static_cast<std::uint64_t>(number)},
-      own_{} {
+      own_{},
+      steps_seed_(Random(common_).next()) {
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -119,11 +133,24 @@ Trial::Trial(const Options& options, const std::string& family, std::int64_t num
            reproduction(options, family, number) + "\n";
   watched().description = diary_;
   const std::string words = "FAILED (crash) " + diary_;
-  std::memcpy(last_words.data(), words.c_str(), std::min(words.size(), last_words.size() - 1) + 1);
+  prepare_last_words(0, words);
+  last_words_head = words.size();
   if (options_.verbose) print(diary_);
 }
 
+Trial::Trial(Trial& whole, int thread)
+    : options_(whole.options_),
+      family_(whole.family_),
+      number_(whole.number_),
+      common_(whole.common_),
+      own_(whole.own_),
+      diary_(whole.diary_),
+      rank_(whole.rank_),
+      thread_(thread),
+      steps_seed_(whole.steps_seed_) {}
+
 Trial::~Trial() {
+  if (thread_ >= 0) return;
   const std::lock_guard lock(watched().mutex);
   watched().running = false;
 }
@@ -132,11 +159,19 @@ void Trial::split(int colour) {
   common_ = Random{common_.next(), static_cast<std::uint64_t>(colour)};
 }
 
-void Trial::add(const std::string& line) {
+void Trial::begin_step(int step) {
+  const auto thread = static_cast<std::uint64_t>(thread_);
+  common_ = Random{steps_seed_, thread, static_cast<std::uint64_t>(step)};
+  own_ = Random{common_.next(), static_cast<std::uint64_t>(rank_)};
+}
+
+void Trial::add(const std::string& text) {
+  const std::string line = thread_ < 0 ? text : "thread " + std::to_string(thread_) + ", " + text;
   diary_ += "  " + line + "\n";
   if (options_.verbose) print("rank " + std::to_string(rank_) + ": " + line + "\n");
   const std::lock_guard lock(watched().mutex);
   watched().description += "  " + line + "\n";
+  prepare_last_words(last_words_head, "  " + line + "\n");
 }
 
 void Trial::found(const std::string& what) {

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -28,11 +29,17 @@ struct Options {
   bool lone_tests = true;  ///< a rank tests one request alone, and progresses nothing else by name
   bool free_requests = true;  ///< nonblocking calls are freed in the place of a wait
   bool components = true;     ///< components of a graph use blocks of different sizes
+  // To make a random program smaller.
+  int steps = 30;         ///< of each thread
+  int threads = 3;        ///< at most
+  std::set<int> skipped;  ///< numbers of steps that are left out
 };
 
 class Trial {
  public:
   Trial(const Options& options, const std::string& family, std::int64_t number);
+  /// The part of a case that a thread runs. It starts with the description of the whole.
+  Trial(Trial& whole, int thread);
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
   ~Trial();
@@ -44,6 +51,8 @@ class Trial {
   Random& own() { return own_; }
   /// Goes on with choices that the ranks with this colour make alike.
   void split(int colour);
+  /// Draws anew for a step, so that what a step does is the same without the steps before it.
+  void begin_step(int step);
 
   /// Adds a line to the description of the case.
   template <class... Parts>
@@ -62,12 +71,17 @@ class Trial {
   /// A call that had to succeed.
   bool succeeds(int code, const std::string& what);
   [[nodiscard]] int findings() const { return findings_; }
+  /// Counts what the part of a thread has found and checked.
+  void add_part(const Trial& part) {
+    findings_ += part.findings_;
+    calls += part.calls;
+  }
 
   std::int64_t calls = 0;       ///< exchanges checked by this rank
   std::int64_t references = 0;  ///< those of them that MPI's own did as well
 
  private:
-  void add(const std::string& line);
+  void add(const std::string& text);
   void found(const std::string& what);
 
   const Options& options_;
@@ -77,6 +91,8 @@ class Trial {
   std::string diary_;
   int findings_ = 0;
   int rank_ = 0;
+  int thread_ = -1;           ///< -1: the whole case
+  std::uint64_t steps_seed_;  ///< of the choices of steps
 };
 
 /// Prints what runs and ends the process when a case takes longer than the options' patience.

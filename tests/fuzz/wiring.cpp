@@ -8,7 +8,6 @@
 namespace fuzz {
 namespace {
 
-using Edges = std::vector<std::vector<int>>;
 /// Ranks that are connected get one number.
 std::vector<int> components(const Edges& destinations) {
   std::vector<int> of(destinations.size());
@@ -23,7 +22,8 @@ std::vector<int> components(const Edges& destinations) {
   return of;
 }
 
-/// The k-th edge from p to q at p is the k-th from p to q at q.
+}  // namespace
+
 Wiring paired(Edges destinations, const Edges& sources) {
   Wiring wiring;
   wiring.destinations = std::move(destinations);
@@ -86,7 +86,7 @@ Edges random_edges(Random& random, int size, std::string& text) {
 }
 
 MPI_Comm adjacent(MPI_Comm comm, const std::vector<int>& sources, const std::vector<int>& targets,
-                  MPI_Info info = MPI_INFO_NULL) {
+                  MPI_Info info) {
   MPI_Comm made = MPI_COMM_NULL;
   static const int none = 0;
   MPI_Dist_graph_create_adjacent(
@@ -96,6 +96,8 @@ MPI_Comm adjacent(MPI_Comm comm, const std::vector<int>& sources, const std::vec
   MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
   return made;
 }
+
+namespace {
 
 std::string listed(const Edges& destinations) {
   std::ostringstream line;
@@ -141,21 +143,16 @@ MPI_Comm make_comm(Trial& trial) {
   return made;
 }
 
-MPI_Comm make_cartesian(Trial& trial, const Team& team, Wiring& wiring) {
-  Random& random = trial.common();
-  std::vector<int> dims, periods;
-  int used = 1;
-  for (int d = random.between(1, 3); d > 0; --d) {
-    dims.push_back(random.between(1, std::max(1, std::min(4, team.size() / used))));
-    periods.push_back(random.below(2));
-    used *= dims.back();
-  }
-  MPI_Comm made = MPI_COMM_NULL;
+Wiring cartesian(const std::vector<int>& dims, const std::vector<int>& periods) {
   const int count = static_cast<int>(dims.size());
-  MPI_Cart_create(team.comm(), count, dims.data(), periods.data(), 0, &made);
+  Wiring wiring;
   std::ostringstream text;
   text << "Cartesian";
-  for (int d = 0; d < count; ++d) text << ' ' << dims[at(d)] << (periods[at(d)] != 0 ? "p" : "");
+  int used = 1;
+  for (int d = 0; d < count; ++d) {
+    used *= dims[at(d)];
+    text << ' ' << dims[at(d)] << (periods[at(d)] != 0 ? "p" : "");
+  }
   wiring.text = text.str();
   // Row-major coordinates, and for each dimension first the neighbour before, then the one after.
   const auto neighbour = [&](int rank, int d, int step) {
@@ -178,6 +175,25 @@ MPI_Comm make_cartesian(Trial& trial, const Team& team, Wiring& wiring) {
     }
   }
   wiring.component = components(wiring.destinations);
+  return wiring;
+}
+
+void draw_grid(Random& random, int ranks, std::vector<int>& dims, std::vector<int>& periods) {
+  int used = 1;
+  for (int d = random.between(1, 3); d > 0; --d) {
+    dims.push_back(random.between(1, std::max(1, std::min(4, ranks / used))));
+    periods.push_back(random.below(2));
+    used *= dims.back();
+  }
+}
+
+MPI_Comm make_cartesian(Trial& trial, const Team& team, Wiring& wiring) {
+  std::vector<int> dims, periods;
+  draw_grid(trial.common(), team.size(), dims, periods);
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Cart_create(team.comm(), static_cast<int>(dims.size()), dims.data(), periods.data(), 0,
+                  &made);
+  wiring = cartesian(dims, periods);
   return made;
 }
 
@@ -217,13 +233,17 @@ Info::~Info() {
   if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
 }
 
-TestedGraph make_complete(Trial& trial, const Team& team, const Settings& settings,
-                          bool as_communicator) {
-  std::vector<int> ranks(at(team.size()));
+Wiring complete(int size) {
+  std::vector<int> ranks(at(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   const Edges all(ranks.size(), ranks);
+  return paired(all, all);
+}
+
+TestedGraph make_complete(Trial& trial, const Team& team, const Settings& settings,
+                          bool as_communicator) {
   TestedGraph made;
-  made.wiring = paired(all, all);
+  made.wiring = complete(team.size());
   if (as_communicator) {
     trial.note("graph: a communicator");
     made.whole = team.comm();

@@ -35,6 +35,25 @@ struct Wiring {
   [[nodiscard]] int size() const { return static_cast<int>(destinations.size()); }
 };
 
+/// By rank, the ranks at the other ends of its edges.
+using Edges = std::vector<std::vector<int>>;
+/// Draws edges of one of several forms; `text` becomes the description.
+Edges random_edges(Random& random, int size, std::string& text);
+/// The same edges, listed at their other ends.
+Edges reversed(const Edges& edges);
+/// Pairs the k-th edge from p to q at p with the k-th one at q.
+Wiring paired(Edges destinations, const Edges& sources);
+/// Edges of every rank to every rank.
+Wiring complete(int size);
+/// Neighbors in a grid, in MPI's order.
+Wiring cartesian(const std::vector<int>& dims, const std::vector<int>& periods);
+/// Draws a grid of at most that many ranks.
+void draw_grid(Random& random, int ranks, std::vector<int>& dims, std::vector<int>& periods);
+
+/// Creates a graph communicator whose errors are returned. Collective.
+MPI_Comm adjacent(MPI_Comm comm, const std::vector<int>& sources, const std::vector<int>& targets,
+                  MPI_Info info = MPI_INFO_NULL);
+
 /// A communicator that a case made.
 class Team {
  public:
