@@ -66,6 +66,21 @@ def test_freed_memory_is_not_used(mpi: str, threads: str) -> None:
     assert "right" in result.output.splitlines()
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("threads", ["", "1"], ids=["", "threads"])
+@pytest.mark.parametrize("waits", ["processes", "access"])
+def test_waiting(mpi: str, waits: str, threads: str, tmp_path: Path) -> None:
+    """Where an MPI does not make progress, or needs a setting for it."""
+    environment = logging(tmp_path / "log", WAITS=waits, **LEADERS)
+    if threads:
+        environment["THREADS"] = threads
+    elif waits == "access" and abi_of(mpi) == "mpich":
+        environment["MPIR_CVAR_CH4_NUM_VCIS"] = "2"
+    result = run_ranks(mpi, 4, [program("waiting", mpi)], env=environment, timeout=60)
+    assert "right" in result.output.splitlines()
+    assert any("through shared memory" in plan for plan in plans_in(tmp_path / "log"))
+
+
 @pytest.mark.check_all
 @pytest.mark.parametrize("first", range(1, 16, 3))
 def test_the_first_objects_of_a_process_may_fail(mpi: str, first: int) -> None:

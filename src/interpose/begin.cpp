@@ -20,7 +20,7 @@ std::string_view without_prefix(std::string_view name) {
 }();
 
 void* answer(std::string_view name, void* own_function) {
-  const std::array tables = {creation(), exchanges(), allgathers(), completion()};
+  const std::array tables = {creation(), exchanges(), allgathers(), completion(), waiting()};
   for (const auto& table : tables) {
     for (const Row& row : table) {
       if (row.name != without_prefix(name) && row.name != name) continue;

@@ -1,5 +1,7 @@
 /* Every function of MPI's that the preload library takes the place of, without its prefix, and how many arguments it
- * has. In the second list the persistent forms, which some MPIs have as MPIX_ only. */
+ * has. In the second list the persistent forms, which some MPIs have as MPIX_ only. In the third what programs call again and
+ * again until another rank has done something; the library's own calls of these may go through it. In the last, under their
+ * full names, functions of the run-time system in which MPI waits for other ranks. */
 #ifndef VICINAL_INTERPOSE_FUNCTIONS_H
 #define VICINAL_INTERPOSE_FUNCTIONS_H
 
@@ -50,6 +52,7 @@
   X(Waitall, 3)                     \
   X(Session_init, 3)                \
   X(Session_finalize, 1)            \
+  X(Win_wait, 1)                    \
   X(Finalize, 0)
 
 #define VICINAL_PERSISTENT_FUNCTIONS(X) \
@@ -67,5 +70,30 @@
   X(Allgatherv_init, 10)                \
   X(Allgather_init_c, 9)                \
   X(Allgatherv_init_c, 10)
+
+#define VICINAL_POLLING_FUNCTIONS(POLL) \
+  POLL(Lookup_name, 3)                  \
+  POLL(Parrived, 3)                     \
+  POLL(Rget, 9)                         \
+  POLL(Rget_c, 9)                       \
+  POLL(Rget_accumulate, 13)             \
+  POLL(Rget_accumulate_c, 13)           \
+  POLL(Win_flush, 2)                    \
+  POLL(Win_flush_all, 1)                \
+  POLL(Win_flush_local, 2)              \
+  POLL(Win_flush_local_all, 1)          \
+  POLL(Win_lock, 4)                     \
+  POLL(Win_lock_all, 2)                 \
+  POLL(Win_sync, 1)                     \
+  POLL(Win_test, 2)
+
+#define VICINAL_RUN_TIME_FUNCTIONS(CALL) \
+  CALL(PMIx_Connect, 4)                  \
+  CALL(PMIx_Disconnect, 4)               \
+  CALL(PMIx_Fence, 4)                    \
+  CALL(PMIx_Group_construct, 7)          \
+  CALL(PMIx_Group_destruct, 3)           \
+  CALL(PMIx_Lookup, 4)                   \
+  CALL(PMIx_Spawn, 5)
 
 #endif

@@ -26,5 +26,6 @@ Row row(std::string_view name) {
 [[nodiscard]] std::span<const Row> exchanges();   ///< among neighbours
 [[nodiscard]] std::span<const Row> allgathers();  ///< over all ranks
 [[nodiscard]] std::span<const Row> completion();  ///< of requests, and the end of MPI
+[[nodiscard]] std::span<const Row> waiting();     ///< for other ranks without progress of MPI's
 
 }  // namespace vicinal::interpose

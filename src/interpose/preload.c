@@ -4,7 +4,8 @@
  * function stands in each one's place. Where there is none it is MPI's own, so the program runs as if vicinal were not
  * there. A process that calls none of them, a shell or a launcher, loads nothing.
  *
- * Both MPI_X and PMPI_X are taken, since the Fortran bindings of some MPIs call the latter. */
+ * Both MPI_X and PMPI_X are taken, since the Fortran bindings of some MPIs call the latter. Functions of the run-time system
+ * are taken once one of MPI's has been called: launchers call them, too. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -30,14 +31,20 @@ enum place_number {
 #define NUMBER_OF(name, arguments) at_MPI_##name, at_PMPI_##name,
 #define NUMBER_OF_PERSISTENT(name, arguments) \
   NUMBER_OF(name, arguments) at_MPIX_##name, at_PMPIX_##name,
-  VICINAL_FUNCTIONS(NUMBER_OF) VICINAL_PERSISTENT_FUNCTIONS(NUMBER_OF_PERSISTENT) places_there_are
+#define NUMBER_OF_RUN_TIME(name, arguments) at_##name,
+  VICINAL_FUNCTIONS(NUMBER_OF) VICINAL_PERSISTENT_FUNCTIONS(NUMBER_OF_PERSISTENT)
+      VICINAL_POLLING_FUNCTIONS(NUMBER_OF) places_of_mpi,
+  last_place_of_mpi = places_of_mpi - 1,
+  VICINAL_RUN_TIME_FUNCTIONS(NUMBER_OF_RUN_TIME)
 };
 
 static struct place places[] = {
 #define PLACE_OF(name, arguments) {"MPI_" #name, NULL}, {"PMPI_" #name, NULL},
 #define PLACE_OF_PERSISTENT(name, arguments) \
   PLACE_OF(name, arguments){"MPIX_" #name, NULL}, {"PMPIX_" #name, NULL},
-    VICINAL_FUNCTIONS(PLACE_OF) VICINAL_PERSISTENT_FUNCTIONS(PLACE_OF_PERSISTENT)};
+#define PLACE_OF_RUN_TIME(name, arguments) {#name, NULL},
+    VICINAL_FUNCTIONS(PLACE_OF) VICINAL_PERSISTENT_FUNCTIONS(PLACE_OF_PERSISTENT)
+        VICINAL_POLLING_FUNCTIONS(PLACE_OF) VICINAL_RUN_TIME_FUNCTIONS(PLACE_OF_RUN_TIME)};
 
 /* One line for each program, not for each rank, as far as launchers say which rank this is. */
 static void say(const char* what, const char* of) {
@@ -125,13 +132,14 @@ static answer_function answers_for(void* mpi) {
 }
 
 static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+static answer_function answer = NULL; /* with the mutex held */
 
 static void fill_places(const void* caller) {
   pthread_mutex_lock(&finding);
   if (__atomic_load_n(&places[0].function, __ATOMIC_ACQUIRE) == NULL) {
     void* const mpi = mpi_of(caller);
-    const answer_function answer = mpi != NULL ? answers_for(mpi) : NULL;
-    for (int i = places_there_are - 1; i >= 0; --i) {
+    if (mpi != NULL) answer = answers_for(mpi);
+    for (int i = last_place_of_mpi; i >= 0; --i) {
       void* own = mpi != NULL ? dlsym(mpi, places[i].name) : NULL;
       /* Libraries that have threads of their own in MPI wait for its end. */
       const int others_wait = i == at_MPI_Finalize;
@@ -145,17 +153,37 @@ static void fill_places(const void* caller) {
   pthread_mutex_unlock(&finding);
 }
 
+static any_function found(int number, any_function function) {
+  if (function != NULL) return function;
+  fprintf(stderr, "vicinal: the program calls %s, which its MPI does not have\n",
+          places[number].name);
+  abort();
+}
+
 static any_function find_place(int number, const void* caller) {
   any_function function = __atomic_load_n(&places[number].function, __ATOMIC_ACQUIRE);
   if (function != NULL) return function;
   fill_places(caller);
-  function = __atomic_load_n(&places[number].function, __ATOMIC_ACQUIRE);
-  if (function == NULL) {
-    fprintf(stderr, "vicinal: the program calls %s, which its MPI does not have\n",
-            places[number].name);
-    abort();
+  return found(number, __atomic_load_n(&places[number].function, __ATOMIC_ACQUIRE));
+}
+
+static any_function find_run_time_place(int number, const void* caller) {
+  struct place* const place = &places[number];
+  void* own = dlsym(RTLD_NEXT, place->name);
+  Dl_info home;
+  if (own == NULL && dladdr(caller, &home) != 0) {
+    /* Loaded for the caller alone. */
+    void* const object = dlopen(home.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (object != NULL) {
+      own = dlsym(object, place->name);
+      dlclose(object);
+    }
   }
-  return function;
+  pthread_mutex_lock(&finding);
+  void* const served = answer != NULL ? answer(place->name, own) : NULL;
+  if (served != NULL) __atomic_store_n(&place->function, (any_function)served, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&finding);
+  return found(number, (any_function)(served != NULL ? served : own));
 }
 
 #define PARAMETERS_0 void
@@ -163,36 +191,45 @@ static any_function find_place(int number, const void* caller) {
 #define PARAMETERS_2 PARAMETERS_1, long b
 #define PARAMETERS_3 PARAMETERS_2, long c
 #define PARAMETERS_4 PARAMETERS_3, long d
-#define PARAMETERS_6 PARAMETERS_4, long e, long f
+#define PARAMETERS_5 PARAMETERS_4, long e
+#define PARAMETERS_6 PARAMETERS_5, long f
 #define PARAMETERS_7 PARAMETERS_6, long g
 #define PARAMETERS_8 PARAMETERS_7, long h
 #define PARAMETERS_9 PARAMETERS_8, long i
 #define PARAMETERS_10 PARAMETERS_9, long j
 #define PARAMETERS_11 PARAMETERS_10, long k
+#define PARAMETERS_13 PARAMETERS_11, long l, long m
 #define ARGUMENTS_0
 #define ARGUMENTS_1 a
 #define ARGUMENTS_2 ARGUMENTS_1, b
 #define ARGUMENTS_3 ARGUMENTS_2, c
 #define ARGUMENTS_4 ARGUMENTS_3, d
-#define ARGUMENTS_6 ARGUMENTS_4, e, f
+#define ARGUMENTS_5 ARGUMENTS_4, e
+#define ARGUMENTS_6 ARGUMENTS_5, f
 #define ARGUMENTS_7 ARGUMENTS_6, g
 #define ARGUMENTS_8 ARGUMENTS_7, h
 #define ARGUMENTS_9 ARGUMENTS_8, i
 #define ARGUMENTS_10 ARGUMENTS_9, j
 #define ARGUMENTS_11 ARGUMENTS_10, k
+#define ARGUMENTS_13 ARGUMENTS_11, l, m
 
-#define DEFINE(name, arguments)                                                             \
+#define DEFINE_BY(find, name, arguments)                                                    \
   EXPORTED long name(PARAMETERS_##arguments);                                               \
   EXPORTED long name(PARAMETERS_##arguments) {                                              \
     any_function function = __atomic_load_n(&places[at_##name].function, __ATOMIC_ACQUIRE); \
     if (__builtin_expect(function == NULL, 0)) {                                            \
-      function = find_place(at_##name, __builtin_return_address(0));                        \
+      function = find(at_##name, __builtin_return_address(0));                              \
     }                                                                                       \
     return ((long (*)(PARAMETERS_##arguments))function)(ARGUMENTS_##arguments);             \
   }
+#define DEFINE(name, arguments) DEFINE_BY(find_place, name, arguments)
 #define DEFINE_BOTH(name, arguments) DEFINE(MPI_##name, arguments) DEFINE(PMPI_##name, arguments)
 #define DEFINE_PERSISTENT(name, arguments) \
   DEFINE_BOTH(name, arguments) DEFINE(MPIX_##name, arguments) DEFINE(PMPIX_##name, arguments)
 
 VICINAL_FUNCTIONS(DEFINE_BOTH)
 VICINAL_PERSISTENT_FUNCTIONS(DEFINE_PERSISTENT)
+VICINAL_POLLING_FUNCTIONS(DEFINE_BOTH)
+
+#define DEFINE_RUN_TIME(name, arguments) DEFINE_BY(find_run_time_place, name, arguments)
+VICINAL_RUN_TIME_FUNCTIONS(DEFINE_RUN_TIME)

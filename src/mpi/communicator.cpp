@@ -266,12 +266,16 @@ void Communicator::make(MPI_Comm user, std::span<std::int64_t> gathered,
   if (topology == MPI_UNDEFINED) {
     MPI_Group group = MPI_GROUP_NULL;
     check(MPI_Comm_group(user, &group), "MPI_Comm_group");
-    const int made = MPI_Comm_create(user, group, &handle_);
+    const int made = [&] {
+      const Outside outside;
+      return MPI_Comm_create(user, group, &handle_);
+    }();
     MPI_Group_free(&group);
     check(made, "MPI_Comm_create");
   } else {
     // By the group of a Cartesian communicator with fewer ranks than the one it was made from,
     // MPICH 5.0.2 hangs later. Elsewhere, splitting costs Open MPI connections of no other use.
+    const Outside outside;
     check(MPI_Comm_split(user, 0, rank_, &handle_), "MPI_Comm_split");
   }
   check(MPI_Comm_set_errhandler(handle_, errors_return()), "MPI_Comm_set_errhandler");

@@ -1,4 +1,4 @@
-// How each MPI is asked to. Both functions are found by name: they are no part of the standard.
+// How each MPI is asked to. These functions are found by name: they are no part of the standard.
 //
 // Open MPI: opal_progress_register, by which its own components take part; for good.
 // MPICH: MPIX_Async_start, for as long as the function says that it is not done. MPI_Finalize waits for that. Where
@@ -14,7 +14,9 @@ namespace vicinal::mpi {
 namespace {
 
 using OpenMpiRegister = int (*)(int (*)());
+using OpenMpiProgress = void (*)();
 using MpichStart = int (*)(int (*)(void*), void*, int);
+using MpichProgress = int (*)(int);
 
 constexpr int mpich_no_stream = 0x3c000000;
 constexpr int mpich_not_done = 0, mpich_done = 1;
@@ -35,7 +37,11 @@ void* find_in_mpi(const char* name) {
 struct Ways {
   OpenMpiRegister open_mpi =
       reinterpret_cast<OpenMpiRegister>(find_in_mpi("opal_progress_register"));
+  OpenMpiProgress open_mpi_progress =
+      reinterpret_cast<OpenMpiProgress>(find_in_mpi("opal_progress"));
   MpichStart mpich = reinterpret_cast<MpichStart>(find_in_mpi("MPIX_Async_start"));
+  MpichProgress mpich_progress =
+      reinterpret_cast<MpichProgress>(find_in_mpi("PMPIX_Stream_progress"));
 };
 
 const Ways& ways() {
@@ -79,6 +85,15 @@ void call_from_progress(FromProgress what) {
     ways().open_mpi(from_open_mpi);
   } else {
     ways().mpich(from_mpich, nullptr, mpich_no_stream);
+  }
+}
+
+void make_progress() {
+  if (!is_called.load(std::memory_order_relaxed) || !is_alive()) return;
+  if (ways().open_mpi != nullptr) {
+    ways().open_mpi_progress();
+  } else {
+    ways().mpich_progress(mpich_no_stream);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 namespace vicinal::mpi {
 
@@ -24,6 +25,10 @@ using FromProgress = bool (*)();
 /// From now on MPI calls it from inside its progress, at least as long as it returns true. Where MPI cannot, nothing
 /// happens. Cheap where it is called already.
 void call_from_progress(FromProgress what);
+
+/// Makes MPI's progress once, and with it what MPI calls from there: for where the program waits in a function that does not. Nothing
+/// where MPI is not asked to call.
+void make_progress();
 
 /// A thread that works in the library.
 class Inside {
@@ -41,6 +46,7 @@ class Inside {
 
  private:
   friend class Alone;
+  friend class Outside;
 
   static void enter() {
     int threads = threads_.load(std::memory_order_relaxed);
@@ -57,6 +63,24 @@ class Inside {
   static inline std::atomic<bool> counts_ = false;
   static inline std::atomic<int> threads_ = 0;  ///< that are inside; -1 while MPI calls
   static inline thread_local int depth_ = 0;
+};
+
+/// A thread that works in the library is outside again while it waits in a function of MPI's for other ranks. It must have nothing
+/// locked.
+class Outside {
+ public:
+  Outside() : depth_(std::exchange(Inside::depth_, 0)) {
+    if (depth_ > 0) Inside::threads_.fetch_sub(1, std::memory_order_release);
+  }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+  ~Outside() {
+    if (depth_ > 0) Inside::enter();
+    Inside::depth_ = depth_;
+  }
+
+ private:
+  const int depth_;
 };
 
 /// The library to oneself, where nobody is inside; without waiting.
