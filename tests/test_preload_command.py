@@ -292,15 +292,19 @@ told("ERR_COUNT", lambda: graph.Ineighbor_alltoallw([sent, [1] * 3, places, type
 
 
 def test_errors_name_the_function_the_argument_and_the_entry(mpi: str) -> None:
-    result = run_ranks(mpi, 4, [sys.executable, "-c", REFUSED, "ERRORS_RETURN"], env=preloaded())
-    assert [line.split("|") for line in result.output.splitlines() if line.startswith("ERR_")] == [
+    def told(handler: str, check: bool) -> str:
+        # mpi4py calls the forms with large counts where MPI has them.
+        result = run_ranks(mpi, 4, [sys.executable, "-c", REFUSED, handler], env=preloaded(), check=check)
+        assert (result.code == 0) == check
+        return result.output.replace("w_c: ", "w: ")
+
+    assert [line.split("|") for line in told("ERRORS_RETURN", True).splitlines() if line.startswith("ERR_")] == [
         ["ERR_COUNT", "True", "MPI_Neighbor_alltoallw: sendcounts[2] is -1; counts must not be negative"],
         ["ERR_TYPE", "True", "MPI_Neighbor_alltoallw: sendtypes[1]: the datatype is MPI_DATATYPE_NULL"],
         ["ERR_COUNT", "True", "MPI_Ineighbor_alltoallw: recvcounts[2] is -1; counts must not be negative"],
     ]
-    result = run_ranks(mpi, 4, [sys.executable, "-c", REFUSED, "ERRORS_ARE_FATAL"], env=preloaded(), check=False)
-    assert result.code != 0
-    assert "vicinal: MPI_Neighbor_alltoallw: sendcounts[2] is -1; counts must not be negative" in result.output
+    fatal = "vicinal: MPI_Neighbor_alltoallw: sendcounts[2] is -1; counts must not be negative"
+    assert fatal in told("ERRORS_ARE_FATAL", False)
 
 
 def test_edges_named_by_others_where_a_setting_cannot_be_read(tmp_path: Path) -> None:

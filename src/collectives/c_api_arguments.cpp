@@ -30,7 +30,8 @@ EdgeData given_block(Among among, const void* buffer, Index count, MPI_Datatype 
                      const Graph& graph, const EdgeData& receive) {
   const bool among_all = among == Among::all_ranks;
   if (among_all && buffer == MPI_IN_PLACE) return own_block(receive, graph);
-  EdgeData data = one_block(buffer, count, type, graph.destinations());
+  EdgeData data = of_type(names_of("send").type,
+                          [&] { return one_block(buffer, count, type, graph.destinations()); });
   if (among_all) check_apart(data, receive);
   return data;
 }

@@ -59,12 +59,29 @@ void check_entries(const Entry* entries, const char* name, const char* what, con
           " is a null array of ", what, ", but there are ", ends.entry_of.size(), " edges");
 }
 
+/// Has a fault of a datatype say which argument that is.
+template <class Read>
+EdgeData of_type(const char* name, Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.fault() != Fault::type) throw;
+    fail(Fault::type, name, ": ", error.what());
+  }
+}
+
+/// One side of blocks of equal size.
+inline EdgeData equal_blocks_of(const void* buffer, Index count, MPI_Datatype type,
+                                const Ends& ends, const ArgumentNames& names) {
+  return of_type(names.type, [&] { return equal_blocks(buffer, count, type, ends); });
+}
+
 template <class Count, class Displacement>
 EdgeData blocks_of(const void* buffer, const Count* counts, const Displacement* displacements,
                    MPI_Datatype type, const Ends& ends, const ArgumentNames& names) {
   check_entries(counts, names.counts, "counts", ends);
   check_entries(displacements, names.displacements, "displacements", ends);
-  return blocks(buffer, counts, displacements, type, ends);
+  return of_type(names.type, [&] { return blocks(buffer, counts, displacements, type, ends); });
 }
 
 template <class Count>
@@ -88,7 +105,8 @@ MessageData messages_of(const void* buffer, const Count* counts, const Displacem
 ValueShape shape_of(std::int64_t values, MPI_Datatype type);
 
 /// In an allgather nothing else has displacements.
-inline constexpr ArgumentNames names_of_gathered{"recvcount", "recvcounts", "displs", "recvtype"};
+inline constexpr ArgumentNames names_of_gathered{"recvcount", "recvcounts", "displs", "recvtype",
+                                                 "recvtype"};
 
 /// Among whom an allgather is: MPI defines MPI_IN_PLACE for all ranks only, and whether the own block may
 /// lie among those received.
@@ -106,7 +124,8 @@ inline auto allgather(Among among, const void* sendbuf, Index sendcount, MPI_Dat
   return [=](const Graph& graph, NeighborArguments& arguments) {
     arguments.equal_blocks = true;
     arguments.send.one_block = true;
-    arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
+    arguments.receive =
+        equal_blocks_of(recvbuf, recvcount, recvtype, graph.sources(), names_of("receive"));
     arguments.send = given_block(among, sendbuf, sendcount, sendtype, graph, arguments.receive);
     arguments.idle_block_bytes = idle_block_bytes(graph, recvcount, recvtype);
   };
@@ -128,8 +147,10 @@ inline auto alltoall(const void* sendbuf, Index sendcount, MPI_Datatype sendtype
                      Index recvcount, MPI_Datatype recvtype) {
   return [=](const Graph& graph, NeighborArguments& arguments) {
     arguments.equal_blocks = true;
-    arguments.send = equal_blocks(sendbuf, sendcount, sendtype, graph.destinations());
-    arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
+    arguments.send =
+        equal_blocks_of(sendbuf, sendcount, sendtype, graph.destinations(), names_of("send"));
+    arguments.receive =
+        equal_blocks_of(recvbuf, recvcount, recvtype, graph.sources(), names_of("receive"));
     arguments.idle_block_bytes = idle_block_bytes(graph, recvcount, recvtype);
   };
 }

@@ -27,8 +27,10 @@ EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const 
 }
 
 const ArgumentNames& names_of(std::string_view what) {
-  static constexpr ArgumentNames sent{"sendcount", "sendcounts", "sdispls", "sendtypes"};
-  static constexpr ArgumentNames received{"recvcount", "recvcounts", "rdispls", "recvtypes"};
+  static constexpr ArgumentNames sent{"sendcount", "sendcounts", "sdispls", "sendtype",
+                                      "sendtypes"};
+  static constexpr ArgumentNames received{"recvcount", "recvcounts", "rdispls", "recvtype",
+                                          "recvtypes"};
   return what == "send" ? sent : received;
 }
 

@@ -48,6 +48,7 @@ struct ArgumentNames {
   const char* count;
   const char* counts;
   const char* displacements;
+  const char* type;
   const char* types;
 };
 /// Of `what`, which is "send" or "receive".

@@ -39,11 +39,18 @@ EdgeData given_to_all(const void* sendbuf, Index sendcount, MPI_Datatype sendtyp
 /// Has this rank give as much as its block is to be, where the program gives less: the rest is what its own block in the
 /// receive buffer holds already, as in MPI's algorithms that pass blocks on from there.
 void fill_block(NeighborArguments& arguments, const Graph& graph) {
-  EdgeData own = own_block(arguments.receive, graph);
-  const EdgePiece &given = arguments.send.piece(0), &block = own.piece(0);
+  const EdgePiece& given = arguments.send.piece(0);
+  const EdgePiece& block =
+      arguments.receive.piece(static_cast<std::size_t>(graph.neighborhood().rank));
   if (given.count < 0 || block.count < 0 || given.bytes() >= block.bytes()) return;
+  const auto is_reached = [](const void* buffer) {
+    return buffer != nullptr && kind_out_of_reach(buffer) == nullptr;
+  };
+  const bool is_given = given.bytes() == 0 || is_reached(arguments.send.buffer);
+  if (!is_given || !is_reached(arguments.receive.buffer)) return;
+  EdgeData own = own_block(arguments.receive, graph);
   own.at_most = true;
-  copy_piece(arguments.send, given, own, block, graph.shared_communicator()->handle());
+  copy_piece(arguments.send, given, own, own.piece(0), graph.shared_communicator()->handle());
   arguments.send = std::move(own);
 }
 

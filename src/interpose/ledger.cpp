@@ -36,7 +36,10 @@ Books& books() {
   return *it;
 }
 
-bool is_asked_for() { return environment_value("vicinal_report").has_value(); }
+bool is_asked_for() {
+  static const bool is = environment_value("vicinal_report").has_value();
+  return is;
+}
 
 /// "main+0x1f3 of program".
 std::string name_of_place(const void* address) {
@@ -131,11 +134,12 @@ std::vector<PlanRecord> plans_of(const std::shared_ptr<GatherLoops>& loops) {
 }
 
 std::shared_ptr<Ledger> Ledger::if_asked_for() noexcept {
-  if (!is_asked_for()) return nullptr;
-  static const std::int64_t turns =
-      read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
   std::shared_ptr<Ledger> ledger;
-  mpi::with_memory([&] { ledger = std::make_shared<Ledger>(turns); });
+  mpi::with_memory([&] {
+    static const std::int64_t turns =
+        read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
+    if (is_asked_for()) ledger = std::make_shared<Ledger>(turns);
+  });
   return ledger;
 }
 

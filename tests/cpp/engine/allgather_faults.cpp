@@ -35,7 +35,8 @@ const std::vector<Mistake>& faults() {
       {MPI_ERR_COUNT, "", [](Arguments& a) { a.send_count = 1; }},
       {MPI_ERR_BUFFER, "send buffer is null", [](Arguments& a) { a.send = nullptr; }},
       {MPI_ERR_BUFFER, "receive buffer is null", [](Arguments& a) { a.receive = nullptr; }},
-      {MPI_ERR_TYPE, "MPI_DATATYPE_NULL", [](Arguments& a) { a.type = MPI_DATATYPE_NULL; }}};
+      {MPI_ERR_TYPE, "recvtype: the datatype is MPI_DATATYPE_NULL",
+       [](Arguments& a) { a.type = MPI_DATATYPE_NULL; }}};
   return all;
 }
 
