@@ -143,6 +143,13 @@ def test_without_a_file_it_is_standard_error(mpi: str) -> None:
     assert sum(text.startswith("plan ") for _, text in lines_of(said(mpi, VICINAL_LOG="info"))) == 32
 
 
+def test_a_file_that_takes_no_more_is_told_once_per_rank_and_the_log_goes_on(mpi: str) -> None:
+    heard = [text for _, text in lines_of(said(mpi, VICINAL_LOG="info:/dev/full"))]
+    lost = "warning: the log cannot be written to the file that VICINAL_LOG names, and goes on here: No space left on device"
+    assert heard.count(lost) == 4, heard
+    assert sum(text.startswith("plan ") for text in heard) == 32
+
+
 @pytest.mark.parametrize("wish", ["loud", "info:", "info:/nonexistent/log"])
 def test_a_wish_that_cannot_be_granted_is_refused(mpi: str, wish: str) -> None:
     assert f"VICINAL_LOG is '{wish}', but " in said(mpi, check=False, VICINAL_LOG=wish)

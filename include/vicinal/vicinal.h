@@ -744,7 +744,8 @@ VICINAL_API int vicinal_halo_free(vicinal_halo* halo);
  * type of the same size. Local. The request is done with once vicinal_wait or vicinal_test has set it
  * to NULL, and must be before the halo is freed.
  * Errors: MPI_ERR_REQUEST where too many exchanges are in flight (see vicinal_in_flight);
- * MPI_ERR_TYPE for a type that has gaps; MPI_ERR_BUFFER for MPI_IN_PLACE, and for a null array where this
+ * MPI_ERR_TYPE for a type that has gaps (MPI's own pairs, such as MPI_DOUBLE_INT, may have them);
+ * MPI_ERR_BUFFER for MPI_IN_PLACE, and for a null array where this
  * rank has something to exchange. */
 VICINAL_API int vicinal_halo_start(vicinal_halo halo, const void* owned, void* ghosts,
                                    int64_t values, MPI_Datatype type, vicinal_request* request);

@@ -101,7 +101,7 @@ EdgeData describe(const GivenSide& side, Array& array, const Collective& collect
     check_degree(side, ends, what, sends ? "destinations" : "sources");
     data = collective.typed
                ? typed_blocks(buffer, side.counts.data(), side.displacements.data(), types.data(),
-                              ends)
+                              ends, "types")
                : blocks(buffer, side.counts.data(), side.displacements.data(), types.at(0), ends);
   }
   check_bounds(data, bytes, what);

@@ -29,7 +29,7 @@ struct Log {
   std::optional<std::string> wish VICINAL_GUARDED_BY(mutex);
   int rank VICINAL_GUARDED_BY(mutex) = -1;  ///< -1 while it is not known
   int file VICINAL_GUARDED_BY(mutex) = -1;
-  std::set<std::string> warned VICINAL_GUARDED_BY(mutex);
+  std::set<std::string> said_once VICINAL_GUARDED_BY(mutex);
 };
 
 Log& the_log() {
@@ -37,13 +37,19 @@ Log& the_log() {
   return *log;
 }
 
-void write_whole(int file, std::string_view line) noexcept {
+/// False where the file does not take it.
+bool write_whole(int file, std::string_view line) noexcept {
   while (!line.empty()) {
     const ssize_t written = ::write(file, line.data(), line.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // there is nobody to tell
+    if (written <= 0) return false;
     line.remove_prefix(static_cast<std::size_t>(written));
   }
+  return true;
+}
+
+std::string signature_of(int rank) {
+  return rank < 0 ? "vicinal: " : "vicinal: rank " + std::to_string(rank) + ": ";
 }
 
 std::string name_of(std::string file, int rank) {
@@ -76,7 +82,7 @@ void open_log(int world_rank) {
   if (!wish) refuse(row, variable_of(row.key), text);
   int file = -1;
   if (!wish->file.empty()) {
-    file = ::open(name_of(wish->file, world_rank).c_str(),
+    file = ::open(from_start(name_of(wish->file, world_rank)).c_str(),
                   O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     const int fault = errno;
     require(file >= 0, Fault::info, variable_of(row.key), " is '", text,
@@ -100,24 +106,30 @@ void write_log(LogLevel level, std::string_view text) noexcept {
   try {
     Log& log = the_log();
     const Lock lock(log.mutex);
-    std::string line = "vicinal: ";
-    if (log.rank >= 0) line += "rank " + std::to_string(log.rank) + ": ";
+    std::string line = signature_of(log.rank);
     line += text;
     line += '\n';
-    if (log.file >= 0) write_whole(log.file, line);
+    if (log.file >= 0 && !write_whole(log.file, line)) {
+      const std::string why = std::strerror(errno);
+      ::close(std::exchange(log.file, -1));
+      write_whole(STDERR_FILENO, signature_of(log.rank) + "warning: the log cannot be written to " +
+                                     "the file that VICINAL_LOG names, and goes on here: " + why +
+                                     "\n");
+    }
+    // Of what standard error does not take there is nobody to tell.
     if (log.file < 0 || level == LogLevel::warn) write_whole(STDERR_FILENO, line);
   } catch (const std::exception&) {
     // Without memory for it nothing is said.
   }
 }
 
-void detail::write_warning(const std::string& text) {
+void detail::write_once(LogLevel level, const std::string& text) {
   Log& log = the_log();
   {
     const Lock lock(log.mutex);
-    if (!log.warned.insert(text).second) return;
+    if (!log.said_once.insert(text).second) return;
   }
-  write_log(LogLevel::warn, "warning: " + text);
+  write_log(level, text);
 }
 
 }  // namespace vicinal

@@ -42,24 +42,30 @@ void write_log(LogLevel level, std::string_view text) noexcept;
 
 namespace detail {
 inline std::atomic<LogLevel> log_level = LogLevel::warn;
-void write_warning(const std::string& text);
+void write_once(LogLevel level, const std::string& text);
 }  // namespace detail
 
-/// Warns with all the parts, streamed one after the other, once per process for each text. Of ranks that know
-/// the same, the lowest does it.
+inline bool logs(LogLevel level) noexcept {
+  return level <= detail::log_level.load(std::memory_order_relaxed);
+}
+
+/// Writes all the parts, streamed one after the other, once per process for each text.
 template <class... Parts>
-void warn_once(const Parts&... parts) noexcept {
+void log_once(LogLevel level, const Parts&... parts) noexcept {
+  if (!logs(level)) return;
   try {
     std::ostringstream text;
     (text << ... << parts);
-    detail::write_warning(text.str());
+    detail::write_once(level, text.str());
   } catch (const std::exception&) {
     // Without memory for it nothing is said.
   }
 }
 
-inline bool logs(LogLevel level) noexcept {
-  return level <= detail::log_level.load(std::memory_order_relaxed);
+/// Warns, once. Of ranks that know the same, the lowest does it.
+template <class... Parts>
+void warn_once(const Parts&... parts) noexcept {
+  log_once(LogLevel::warn, "warning: ", parts...);
 }
 
 /// Calls `write` with a stream for the line, where lines of that level are wanted.

@@ -6,9 +6,12 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include "base/error.hpp"
+#include "base/no_destructor.hpp"
 
 namespace vicinal {
 
@@ -101,6 +104,12 @@ constexpr std::array table = std::to_array<Setting>({
      Form::whole_number, "", 0, 1 << 30, Scope::process},
 });
 
+/// Empty where it cannot be told.
+NoDestructor<std::string> start_folder([] {
+  std::error_code error;
+  return std::filesystem::current_path(error).string();
+}());
+
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
@@ -186,6 +195,15 @@ std::string variable_of(std::string_view key) {
   std::transform(variable.begin(), variable.end(), variable.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
   return variable;
+}
+
+std::string from_start(const std::string& path) {
+  const bool stays = path.empty() || path.front() == '/' || start_folder->empty();
+  return stays ? path : *start_folder + '/' + path;
+}
+
+std::string path_of(std::string_view key, const std::string& path) {
+  return environment_value(key) == path ? from_start(path) : path;
 }
 
 std::optional<std::string> environment_value(std::string_view key) {

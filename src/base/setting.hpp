@@ -65,6 +65,10 @@ void check(const Setting& setting, std::string_view name, std::string_view text)
 
 /// The environment variable of a key.
 std::string variable_of(std::string_view key);
+/// A path that the environment names: from where the process was when the library was loaded, wherever it has gone to since.
+std::string from_start(const std::string& path);
+/// The path of a file that a setting names. What the program names itself is from where it is.
+std::string path_of(std::string_view key, const std::string& path);
 /// What the environment says of a key; an empty variable is none.
 std::optional<std::string> environment_value(std::string_view key);
 /// The same, or else what holds where nothing is given.

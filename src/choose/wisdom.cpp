@@ -22,6 +22,7 @@ namespace vicinal {
 
 namespace {
 
+constexpr std::string_view setting_key = "vicinal_wisdom";
 constexpr std::string_view title = "vicinal wisdom 1";
 /// The oldest entries are forgotten beyond so many, and a file longer than this is not ours.
 constexpr std::size_t most_entries = 10'000;
@@ -182,7 +183,8 @@ std::string write_wisdom(const std::vector<WisdomEntry>& entries) {
   return text + "end " + std::to_string(entries.size()) + '\n';
 }
 
-std::optional<Times> recall(const std::string& path, std::string_view key) {
+std::optional<Times> recall(const std::string& named, std::string_view key) {
+  const std::string path = path_of(setting_key, named);
   try {
     const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file < 0 && errno == ENOENT) return std::nullopt;
@@ -198,7 +200,8 @@ std::optional<Times> recall(const std::string& path, std::string_view key) {
   return std::nullopt;
 }
 
-void remember(const std::string& path, WisdomEntry entry) {
+void remember(const std::string& named, WisdomEntry entry) {
+  const std::string path = path_of(setting_key, named);
   try {
     const File file = locked(path);
     WisdomFile wisdom = read_wisdom(contents(file));

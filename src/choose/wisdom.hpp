@@ -40,11 +40,11 @@ WisdomFile read_wisdom(std::string_view text);
 std::string write_wisdom(const std::vector<WisdomEntry>& entries);
 
 /// What the file says of the key; nothing, after a warning where something is wrong with it, where it says nothing.
-std::optional<Times> recall(const std::string& path, std::string_view key);
+std::optional<Times> recall(const std::string& named, std::string_view key);
 
 /// Adds the entry to what the file holds by then, in the place of the one of the same key. Whoever reads it sees all
 /// of the old file or all of the new one. Where it cannot be written a warning says so; what is not ours is left as it
 /// is.
-void remember(const std::string& path, WisdomEntry entry);
+void remember(const std::string& named, WisdomEntry entry);
 
 }  // namespace vicinal

@@ -15,7 +15,8 @@ auto alltoallv_of_all(const void* sendbuf, const Count* sendcounts, const Displa
           graph, arguments);
       return;
     }
-    arguments.receive = blocks_of(recvbuf, recvcounts, rdispls, recvtype, graph.sources());
+    arguments.receive =
+        blocks_of(recvbuf, recvcounts, rdispls, recvtype, graph.sources(), names_of("receive"));
     arguments.send = sent_in_place(arguments.receive);
   };
 }

@@ -9,19 +9,20 @@ namespace vicinal::c_api {
 
 ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
   const mpi::Datatype description = mpi::describe(type);
-  require(description.contiguous, Fault::type,
+  // The padding in a pair of MPI_MINLOC's, such as MPI_DOUBLE_INT, travels with it.
+  require(description.contiguous || description.basic, Fault::type,
           "the datatype given for a halo has gaps: ", description.size,
           " bytes of data in an extent of ", description.extent,
           "; give a type without gaps, and the number of values per index");
   ValueShape shape;
-  shape.value_bytes = description.size;
+  shape.value_bytes = description.extent;
   shape.values = values;
   return shape;
 }
 
-std::vector<int> partitions_by_entry(const int* counts, const Ends& ends) {
+std::vector<int> partitions_by_entry(const int* counts, const char* name, const Ends& ends) {
   if (ends.entry_of.empty()) return {};
-  check_entries(counts, "partitions", ends);
+  check_entries(counts, name, "partitions", ends);
   return {counts, counts + ends.ranks.size()};
 }
 
@@ -29,7 +30,8 @@ EdgeData given_block(Among among, const void* buffer, Index count, MPI_Datatype 
                      const Graph& graph, const EdgeData& receive) {
   const bool among_all = among == Among::all_ranks;
   if (among_all && buffer == MPI_IN_PLACE) return own_block(receive, graph);
-  EdgeData data = one_block(buffer, count, type, graph.destinations());
+  EdgeData data = of_type(names_of("send").type,
+                          [&] { return one_block(buffer, count, type, graph.destinations()); });
   if (among_all) check_apart(data, receive);
   return data;
 }
@@ -38,7 +40,7 @@ std::int64_t idle_block_bytes(const Graph& graph, Index count, MPI_Datatype type
   const Neighborhood& neighborhood = graph.neighborhood();
   if (!neighborhood.takes_part() || neighborhood.has_edges()) return 0;
   require(count >= 0, Fault::count, "a count of ", count, " was given for each block");
-  return product(count, mpi::describe(type).size);
+  return count == 0 ? 0 : product(count, mpi::describe(type).size);
 }
 
 }  // namespace vicinal::c_api

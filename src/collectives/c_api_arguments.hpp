@@ -54,26 +54,43 @@ std::optional<Error> fault_of(Read read) {
 
 /// An array that has an entry for each of `ends.ranks`.
 template <class Entry>
-void check_entries(const Entry* entries, const char* what, const Ends& ends) {
-  require(entries != nullptr || ends.entry_of.empty(), Fault::argument, "a null array of ", what,
-          " was given for ", ends.entry_of.size(), " edges");
+void check_entries(const Entry* entries, const char* name, const char* what, const Ends& ends) {
+  require(entries != nullptr || ends.entry_of.empty(), Fault::argument, name,
+          " is a null array of ", what, ", but there are ", ends.entry_of.size(), " edges");
+}
+
+/// Has a fault of a datatype say which argument that is.
+template <class Read>
+EdgeData of_type(const char* name, Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.fault() != Fault::type) throw;
+    fail(Fault::type, name, ": ", error.what());
+  }
+}
+
+/// One side of blocks of equal size.
+inline EdgeData equal_blocks_of(const void* buffer, Index count, MPI_Datatype type,
+                                const Ends& ends, const ArgumentNames& names) {
+  return of_type(names.type, [&] { return equal_blocks(buffer, count, type, ends); });
 }
 
 template <class Count, class Displacement>
 EdgeData blocks_of(const void* buffer, const Count* counts, const Displacement* displacements,
-                   MPI_Datatype type, const Ends& ends) {
-  check_entries(counts, "counts", ends);
-  check_entries(displacements, "displacements", ends);
-  return blocks(buffer, counts, displacements, type, ends);
+                   MPI_Datatype type, const Ends& ends, const ArgumentNames& names) {
+  check_entries(counts, names.counts, "counts", ends);
+  check_entries(displacements, names.displacements, "displacements", ends);
+  return of_type(names.type, [&] { return blocks(buffer, counts, displacements, type, ends); });
 }
 
 template <class Count>
 EdgeData typed_blocks_of(const void* buffer, const Count* counts, const MPI_Aint* displacements,
-                         const MPI_Datatype* types, const Ends& ends) {
-  check_entries(counts, "counts", ends);
-  check_entries(displacements, "displacements", ends);
-  check_entries(types, "datatypes", ends);
-  return typed_blocks(buffer, counts, displacements, types, ends);
+                         const MPI_Datatype* types, const Ends& ends, const ArgumentNames& names) {
+  check_entries(counts, names.counts, "counts", ends);
+  check_entries(displacements, names.displacements, "displacements", ends);
+  check_entries(types, names.types, "datatypes", ends);
+  return typed_blocks(buffer, counts, displacements, types, ends, names.types);
 }
 
 template <class Count, class Displacement>
@@ -86,6 +103,10 @@ MessageData messages_of(const void* buffer, const Count* counts, const Displacem
 
 /// What moves per index of a halo. A type fault where the datatype has gaps.
 ValueShape shape_of(std::int64_t values, MPI_Datatype type);
+
+/// In an allgather nothing else has displacements.
+inline constexpr ArgumentNames names_of_gathered{"recvcount", "recvcounts", "displs", "recvtype",
+                                                 "recvtype"};
 
 /// Among whom an allgather is: MPI defines MPI_IN_PLACE for all ranks only, and whether the own block may
 /// lie among those received.
@@ -103,7 +124,8 @@ inline auto allgather(Among among, const void* sendbuf, Index sendcount, MPI_Dat
   return [=](const Graph& graph, NeighborArguments& arguments) {
     arguments.equal_blocks = true;
     arguments.send.one_block = true;
-    arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
+    arguments.receive =
+        equal_blocks_of(recvbuf, recvcount, recvtype, graph.sources(), names_of("receive"));
     arguments.send = given_block(among, sendbuf, sendcount, sendtype, graph, arguments.receive);
     arguments.idle_block_bytes = idle_block_bytes(graph, recvcount, recvtype);
   };
@@ -115,7 +137,8 @@ auto allgatherv(Among among, const void* sendbuf, Index sendcount, MPI_Datatype 
                 MPI_Datatype recvtype) {
   return [=](const Graph& graph, NeighborArguments& arguments) {
     arguments.send.one_block = true;
-    arguments.receive = blocks_of(recvbuf, recvcounts, displs, recvtype, graph.sources());
+    arguments.receive =
+        blocks_of(recvbuf, recvcounts, displs, recvtype, graph.sources(), names_of_gathered);
     arguments.send = given_block(among, sendbuf, sendcount, sendtype, graph, arguments.receive);
   };
 }
@@ -124,8 +147,10 @@ inline auto alltoall(const void* sendbuf, Index sendcount, MPI_Datatype sendtype
                      Index recvcount, MPI_Datatype recvtype) {
   return [=](const Graph& graph, NeighborArguments& arguments) {
     arguments.equal_blocks = true;
-    arguments.send = equal_blocks(sendbuf, sendcount, sendtype, graph.destinations());
-    arguments.receive = equal_blocks(recvbuf, recvcount, recvtype, graph.sources());
+    arguments.send =
+        equal_blocks_of(sendbuf, sendcount, sendtype, graph.destinations(), names_of("send"));
+    arguments.receive =
+        equal_blocks_of(recvbuf, recvcount, recvtype, graph.sources(), names_of("receive"));
     arguments.idle_block_bytes = idle_block_bytes(graph, recvcount, recvtype);
   };
 }
@@ -135,13 +160,15 @@ auto alltoallv(const void* sendbuf, const Count* sendcounts, const Displacement*
                MPI_Datatype sendtype, void* recvbuf, const Count* recvcounts,
                const Displacement* rdispls, MPI_Datatype recvtype) {
   return [=](const Graph& graph, NeighborArguments& arguments) {
-    arguments.send = blocks_of(sendbuf, sendcounts, sdispls, sendtype, graph.destinations());
-    arguments.receive = blocks_of(recvbuf, recvcounts, rdispls, recvtype, graph.sources());
+    arguments.send =
+        blocks_of(sendbuf, sendcounts, sdispls, sendtype, graph.destinations(), names_of("send"));
+    arguments.receive =
+        blocks_of(recvbuf, recvcounts, rdispls, recvtype, graph.sources(), names_of("receive"));
   };
 }
 
 /// As many as there are entries; none where no entry is an edge.
-std::vector<int> partitions_by_entry(const int* counts, const Ends& ends);
+std::vector<int> partitions_by_entry(const int* counts, const char* name, const Ends& ends);
 
 /// Reads, and how many partitions each edge has. That there are partitions at all is known where they cannot
 /// be read, too.
@@ -150,8 +177,10 @@ auto in_partitions(Read read, const int* sendpartitions, const int* recvpartitio
   return [=](const Graph& graph, NeighborArguments& arguments) {
     arguments.partitions.emplace();
     read(graph, arguments);
-    arguments.partitions->send = partitions_by_entry(sendpartitions, graph.destinations());
-    arguments.partitions->receive = partitions_by_entry(recvpartitions, graph.sources());
+    arguments.partitions->send =
+        partitions_by_entry(sendpartitions, "sendpartitions", graph.destinations());
+    arguments.partitions->receive =
+        partitions_by_entry(recvpartitions, "recvpartitions", graph.sources());
   };
 }
 
@@ -160,8 +189,10 @@ auto alltoallw(const void* sendbuf, const Count* sendcounts, const MPI_Aint* sdi
                const MPI_Datatype* sendtypes, void* recvbuf, const Count* recvcounts,
                const MPI_Aint* rdispls, const MPI_Datatype* recvtypes) {
   return [=](const Graph& graph, NeighborArguments& arguments) {
-    arguments.send = typed_blocks_of(sendbuf, sendcounts, sdispls, sendtypes, graph.destinations());
-    arguments.receive = typed_blocks_of(recvbuf, recvcounts, rdispls, recvtypes, graph.sources());
+    arguments.send = typed_blocks_of(sendbuf, sendcounts, sdispls, sendtypes, graph.destinations(),
+                                     names_of("send"));
+    arguments.receive = typed_blocks_of(recvbuf, recvcounts, rdispls, recvtypes, graph.sources(),
+                                        names_of("receive"));
   };
 }
 

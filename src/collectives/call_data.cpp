@@ -101,6 +101,7 @@ CallData::CallData(EdgeData&& sent, EdgeData&& received, mpi::Communicator& comm
   if (from == nullptr && to == nullptr) return;
   if (from != nullptr && to != nullptr && from != to) refuse_two(*from, *to);
   if (to != nullptr) {
+    receive.at_most = false;  // all of it is brought back, and so must have come
     brought_back_ = stand_in_for(receive, *to, StandIn::Way::brought_back,
                                  "receive buffer, of a datatype with gaps,", communicator);
   }

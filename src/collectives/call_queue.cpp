@@ -31,7 +31,7 @@ Pattern pattern_in_blocks(const Graph& graph, bool one_block) {
   return pattern;
 }
 
-/// The size of all blocks.
+/// The size of all blocks: that of those sent, where more may be announced than comes.
 std::int64_t block_bytes(const NeighborArguments& arguments) {
   const std::vector<EdgePiece>& send = arguments.send.pieces;
   const std::vector<EdgePiece>& receive = arguments.receive.pieces;
@@ -40,9 +40,22 @@ std::int64_t block_bytes(const NeighborArguments& arguments) {
   }
   const std::int64_t sent = send.front().bytes();
   const std::int64_t expected = receive.empty() ? sent : receive.front().bytes();
-  require(sent == expected, Fault::count, "this rank sends ", sent,
-          " bytes along each edge, and expects ", expected, "; all blocks must be of one size");
+  const bool fits = arguments.receive.at_most ? sent <= expected : sent == expected;
+  require(fits, Fault::count, "this rank sends ", sent, " bytes along each edge, and expects ",
+          expected, "; all blocks must be of one size");
   return sent;
+}
+
+/// Has pieces announce so many bytes.
+void shorten(EdgeData& receive, std::int64_t bytes) {
+  for (EdgePiece& piece : receive.pieces) {
+    if (piece.bytes() == bytes) continue;
+    require(bytes % piece.type.size == 0, Fault::count, "this rank sends ", bytes,
+            " bytes along each edge, which are no whole number of the elements of ",
+            piece.type.size, " bytes that it receives");
+    piece.count = bytes / piece.type.size;
+    note_room_left();
+  }
 }
 
 std::optional<CallData> data_of(NeighborArguments* arguments, const DirectRoute& route) {
@@ -184,6 +197,7 @@ std::shared_ptr<Call> BlockQueue::make(const Graph& graph, Entry entry,
   std::optional<Blocks> blocks;
   if (arguments != nullptr) {
     const std::int64_t bytes = block_bytes(*arguments);
+    shorten(arguments->receive, bytes);
     blocks.emplace(Blocks{Side(std::move(arguments->send), bytes, graph.destinations()),
                           Side(std::move(arguments->receive), bytes, graph.sources()), bytes});
   }

@@ -168,6 +168,7 @@ bool CountedCall::poll(Polls polls) {
   }
   if (!strays_.empty()) return false;
   if (refused_) std::rethrow_exception(refused_);
+  if (received_.has_room_left()) note_room_left();
   return !data_ || data_->is_back();
 }
 
@@ -191,8 +192,9 @@ void CountedCall::read_word(std::size_t edge) {
     const bool is_awaited = piece != nullptr && piece->bytes() > plan_->in.capacities[edge];
     try {
       if (is_awaited) {
+        const auto length = length_of(*piece, data_->receive, plan_->in.capacities[edge]);
         received_.receive(address(data_->receive.buffer, piece->offset), piece->count,
-                          piece->type.handle, piece->bytes(), peer, tags_.departed);
+                          piece->type.handle, length, peer, tags_.departed);
         return;
       }
     } catch (...) {
@@ -212,11 +214,14 @@ void CountedCall::read_word(std::size_t edge) {
     fail(Fault::elsewhere, "the exchange failed on rank ", peer,
          "; the message on that rank, or on one that it names, says more");
   }
-  require(word == piece->bytes(), Fault::count, "rank ", peer, " has sent ", word, " bytes where ",
-          piece->bytes(), " were expected; both ends of an edge must give the same count");
-  mpi::unpack(piece->type, bytes_after(turn.target, place),
-              address(data_->receive.buffer, piece->offset), piece->count,
-              route_->communicator->handle());
+  const bool has_room_left = data_->receive.at_most && word < piece->bytes();
+  require(word == piece->bytes() || has_room_left, Fault::count, "rank ", peer, " has sent ", word,
+          " bytes where ", piece->bytes(),
+          " were expected; both ends of an edge must give the same count");
+  if (has_room_left) note_room_left();
+  mpi::unpack_bytes(piece->type, bytes_after(turn.target, place),
+                    address(data_->receive.buffer, piece->offset), word,
+                    route_->communicator->handle());
 }
 
 void CountedCall::name_what_is_due(std::ostream& out) const {

@@ -8,33 +8,18 @@
 #include <set>
 #include <vector>
 
+#include "base/log.hpp"
 #include "memory/kind.hpp"
 
 namespace vicinal {
 
 namespace {
 
-void check_own(const EdgePiece& from, const EdgePiece& to) {
-  require(from.bytes() == to.bytes(), Fault::count, "an edge of this rank to itself sends ",
-          from.bytes(), " bytes, but ", to.bytes(),
-          " are expected; both ends of an edge must give the same count");
-}
-
-/// Copies a piece to another that holds as much, of whatever type.
-void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& receive,
-                const EdgePiece& to, MPI_Comm communicator) {
-  check_own(from, to);
-  const std::byte* source = address(send.buffer, from.offset);
-  std::byte* target = address(receive.buffer, to.offset);
-  if (from.type.contiguous) {
-    mpi::unpack(to.type, source, target, to.count, communicator);
-  } else if (to.type.contiguous) {
-    mpi::pack(from.type, source, from.count, target, communicator);
-  } else {
-    const MemoryBlock bytes(kind_of(source).staging(), static_cast<std::size_t>(from.bytes()));
-    mpi::pack(from.type, source, from.count, bytes.data(), communicator);
-    mpi::unpack(to.type, bytes.data(), target, to.count, communicator);
-  }
+void check_own(const EdgePiece& from, const EdgeData& receive, const EdgePiece& to) {
+  const bool fits = receive.at_most ? from.bytes() <= to.bytes() : from.bytes() == to.bytes();
+  if (fits && from.bytes() < to.bytes()) note_room_left();
+  require(fits, Fault::count, "an edge of this rank to itself sends ", from.bytes(), " bytes, but ",
+          to.bytes(), " are expected; both ends of an edge must give the same count");
 }
 
 /// What is sent along each edge of this rank to itself, and where it is expected.
@@ -63,6 +48,33 @@ void name_ranks(std::ostream& out, const char* way, const std::set<int>& ranks) 
 
 }  // namespace
 
+mpi::MessageBatch::Length length_of(const EdgePiece& piece, const EdgeData& receive,
+                                    std::int64_t without) {
+  return {receive.at_most ? without + 1 : piece.bytes(), piece.bytes()};
+}
+
+void note_room_left() noexcept {
+  log_once(LogLevel::info,
+           "less has come in an exchange than its receive counts announce; the standard has both "
+           "ends of an edge give the same count, but MPI's own messages allow it");
+}
+
+void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& receive,
+                const EdgePiece& to, MPI_Comm communicator) {
+  check_own(from, receive, to);
+  const std::byte* source = address(send.buffer, from.offset);
+  std::byte* target = address(receive.buffer, to.offset);
+  if (from.type.contiguous) {
+    mpi::unpack_bytes(to.type, source, target, from.bytes(), communicator);
+  } else if (to.type.contiguous) {
+    mpi::pack(from.type, source, from.count, target, communicator);
+  } else {
+    const MemoryBlock bytes(kind_of(source).staging(), static_cast<std::size_t>(from.bytes()));
+    mpi::pack(from.type, source, from.count, bytes.data(), communicator);
+    mpi::unpack_bytes(to.type, bytes.data(), target, from.bytes(), communicator);
+  }
+}
+
 void name_messages(std::ostream& out, mpi::MessageBatch::Due due,
                    const std::vector<mpi::Stray>& strays) {
   for (const mpi::Stray& stray : strays) due.from.insert(stray.source());
@@ -83,7 +95,9 @@ DirectCall::DirectCall(std::shared_ptr<const DirectRoute> route, int tag,
   if (own_are_copied_) {
     copy_own(*route_, *data_);
   } else {
-    for_each_own(*route_, *data_, check_own);
+    for_each_own(*route_, *data_, [&](const EdgePiece& from, const EdgePiece& to) {
+      check_own(from, data_->receive, to);
+    });
   }
   if (!after && own_are_copied_) return;
   // It begins later; MPI looks at types when it is given messages, and not after.
@@ -121,7 +135,7 @@ void DirectCall::post_receive(std::size_t edge, int peer) {
     if (data_) {
       const EdgePiece& piece = data_->receive.piece(edge);
       messages_.receive(address(data_->receive.buffer, piece.offset), piece.count,
-                        piece.type.handle, piece.bytes(), peer, tag_);
+                        piece.type.handle, length_of(piece, data_->receive, -1), peer, tag_);
       return;
     }
   } catch (...) {
@@ -157,6 +171,7 @@ bool DirectCall::poll(Polls polls) {
   }
   if (!strays_.empty()) return false;
   if (refused_) std::rethrow_exception(refused_);
+  if (messages_.has_room_left()) note_room_left();
   return !data_ || data_->is_back();
 }
 

@@ -26,6 +26,17 @@ struct DirectRoute {
   std::vector<int> destinations;
 };
 
+/// How long a message to a piece may be that has more than `without` bytes.
+mpi::MessageBatch::Length length_of(const EdgePiece& piece, const EdgeData& receive,
+                                    std::int64_t without);
+
+/// Copies a piece to another that has room for it, of whatever type. A count fault where that does not fit.
+void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& receive,
+                const EdgePiece& to, MPI_Comm communicator);
+
+/// Tells once of receive counts that announce more than was sent.
+void note_room_left() noexcept;
+
 /// Goes on with a sentence: "messages from ranks 1 2, to rank 5".
 void name_messages(std::ostream& out, mpi::MessageBatch::Due due,
                    const std::vector<mpi::Stray>& strays);

@@ -13,14 +13,33 @@ EdgeData one_block(const void* buffer, Index count, MPI_Datatype type, const End
   EdgeData data;
   data.buffer = buffer;
   data.one_block = true;
-  if (!ends.entry_of.empty()) data.pieces.push_back({0, 0, count, mpi::describe(type)});
+  if (ends.entry_of.empty()) return data;
+  data.pieces.push_back({0, 0, count, count == 0 ? mpi::bytes() : mpi::describe(type)});
   return data;
 }
 
 EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const Ends& ends) {
-  return blocks_by_entry(buffer, type, ends, [=](int entry, std::int64_t extent) {
-    return std::pair<Index, std::int64_t>(count, product(entry, product(count, extent)));
-  });
+  EdgeData data = blocks_by_entry(
+      buffer, type, ends, [=](int) { return count; },
+      [=](int entry, std::int64_t extent) { return product(entry, product(count, extent)); });
+  data.one_count = true;
+  return data;
+}
+
+const ArgumentNames& names_of(std::string_view what) {
+  static constexpr ArgumentNames sent{"sendcount", "sendcounts", "sdispls", "sendtype",
+                                      "sendtypes"};
+  static constexpr ArgumentNames received{"recvcount", "recvcounts", "rdispls", "recvtype",
+                                          "recvtypes"};
+  return what == "send" ? sent : received;
+}
+
+mpi::Datatype described_entry(MPI_Datatype type, const char* types, int entry) {
+  try {
+    return mpi::describe(type);
+  } catch (const Error& error) {
+    fail(error.fault(), types, "[", entry, "]: ", error.what());
+  }
 }
 
 void check(const EdgeData& data, const char* what) {
@@ -29,11 +48,11 @@ void check(const EdgeData& data, const char* what) {
           " buffer, but neighborhood collectives have no such form; give a buffer");
   bool announced = false;
   for (const EdgePiece& piece : data.pieces) {
-    if (data.one_block) {
-      require(piece.count >= 0, Fault::count, "the ", what, " count is ", piece.count,
+    if (data.one_block || data.one_count) {
+      require(piece.count >= 0, Fault::count, names_of(what).count, " is ", piece.count,
               "; counts must not be negative");
     } else {
-      require(piece.count >= 0, Fault::count, "the ", what, " count of edge ", piece.entry, " is ",
+      require(piece.count >= 0, Fault::count, names_of(what).counts, "[", piece.entry, "] is ",
               piece.count, "; counts must not be negative");
     }
     // A null buffer is MPI_BOTTOM where the type, or a displacement in bytes, may be an address.

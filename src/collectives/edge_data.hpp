@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,55 +31,80 @@ struct EdgeData {
   const void* buffer = nullptr;   ///< written through on the receive side
   std::vector<EdgePiece> pieces;  ///< by edge; a single one where all carry the same block
   bool one_block = false;         ///< all edges carry the same block
-  bool in_bytes = false;  ///< displacements were bytes: addresses, where the buffer is MPI_BOTTOM
+  bool in_bytes = false;   ///< displacements were bytes: addresses, where the buffer is MPI_BOTTOM
+  bool one_count = false;  ///< one count holds for all entries
   /// What is sent lies where something else is received: whoever moves the data moves a copy, which is taken first.
   bool in_place = false;
+  /// Of what is received less may come than the counts announce. The standard forbids it, but MPI's own messages allow it.
+  bool at_most = false;
   std::shared_ptr<const MemoryBlock> copy;  ///< that the buffer is, where it is one
   [[nodiscard]] const EdgePiece& piece(std::size_t edge) const {
     return pieces[one_block ? 0 : edge];
   }
 };
 
-/// `block(entry, extent)`: how many elements an edge's piece has, and at which byte.
-template <class Block>
-EdgeData blocks_by_entry(const void* buffer, MPI_Datatype type, const Ends& ends, Block block) {
+/// What MPI calls the arguments of a side.
+struct ArgumentNames {
+  const char* count;
+  const char* counts;
+  const char* displacements;
+  const char* type;
+  const char* types;
+};
+/// Of `what`, which is "send" or "receive".
+const ArgumentNames& names_of(std::string_view what);
+
+/// Has a fault say which of the types in an array it is.
+mpi::Datatype described_entry(MPI_Datatype type, const char* types, int entry);
+
+/// `count(entry)`: how many elements an edge's piece has. `place(entry, extent)`: at which byte it begins.
+template <class CountOf, class PlaceOf>
+EdgeData blocks_by_entry(const void* buffer, MPI_Datatype type, const Ends& ends, CountOf count,
+                         PlaceOf place) {
   EdgeData data;
   data.buffer = buffer;
-  if (ends.entry_of.empty()) return data;
-  const mpi::Datatype description = mpi::describe(type);
   data.pieces.reserve(ends.entry_of.size());
+  std::optional<mpi::Datatype> description;
   for (const int entry : ends.entry_of) {
-    const auto [count, offset] = block(entry, description.extent);
-    data.pieces.push_back({entry, offset, count, description});
+    const Index elements = count(entry);
+    if (elements == 0) {
+      data.pieces.push_back({entry, 0, 0, mpi::bytes()});
+      continue;
+    }
+    if (!description) description = mpi::describe(type);
+    data.pieces.push_back({entry, place(entry, description->extent), elements, *description});
   }
   return data;
 }
 
 /// The four ways in which MPI's arguments describe a side. Types are looked at only where there are
-/// edges. The arrays have an entry for each of `ends.ranks`; displacements are in extents of the
-/// type, or where there are several types, in bytes.
+/// elements: MPICH takes MPI_DATATYPE_NULL elsewhere. The arrays have an entry for each of `ends.ranks`;
+/// displacements are in extents of the type, or where there are several types, in bytes.
 EdgeData one_block(const void* buffer, Index count, MPI_Datatype type, const Ends& ends);
 EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const Ends& ends);
 template <class Count, class Displacement>
 EdgeData blocks(const void* buffer, const Count* counts, const Displacement* displacements,
                 MPI_Datatype type, const Ends& ends) {
-  return blocks_by_entry(buffer, type, ends, [=](int entry, std::int64_t extent) {
-    const Index count = counts[entry];
-    return std::pair<Index, std::int64_t>(count,
-                                          count == 0 ? 0 : product(displacements[entry], extent));
-  });
+  return blocks_by_entry(
+      buffer, type, ends, [=](int entry) -> Index { return counts[entry]; },
+      [=](int entry, std::int64_t extent) { return product(displacements[entry], extent); });
 }
 template <class Count>
 EdgeData typed_blocks(const void* buffer, const Count* counts, const MPI_Aint* displacements,
-                      const MPI_Datatype* types, const Ends& ends) {
+                      const MPI_Datatype* types, const Ends& ends, const char* name_of_types) {
   EdgeData data;
   data.buffer = buffer;
   data.in_bytes = true;
   data.pieces.reserve(ends.entry_of.size());
   for (const int entry : ends.entry_of) {
+    if (counts[entry] == 0) {
+      data.pieces.push_back({entry, 0, 0, mpi::bytes()});
+      continue;
+    }
     const bool known = !data.pieces.empty() && data.pieces.back().type.handle == types[entry];
-    const mpi::Datatype description = known ? data.pieces.back().type : mpi::describe(types[entry]);
-    data.pieces.push_back({entry, displacements[entry], counts[entry], description});
+    data.pieces.push_back(
+        {entry, displacements[entry], counts[entry],
+         known ? data.pieces.back().type : described_entry(types[entry], name_of_types, entry)});
   }
   return data;
 }

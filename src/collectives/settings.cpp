@@ -77,7 +77,9 @@ constexpr std::array members = std::to_array<Member>({
        return word(it.options.device_way ? it.options.device_way->name : "automatic");
      }},
     {"vicinal_profile",
-     [](Settings& it, const std::string& text) { it.options.profile = *profile_at(text); },
+     [](Settings& it, const std::string& text) {
+       it.options.profile = *profile_at(path_of("vicinal_profile", text));
+     },
      [](const Settings& it) { return identity(it.options.profile); }},
     {"vicinal_choice",
      [](Settings& it, const std::string& text) { it.options.choice = choice_of(text); },

@@ -73,7 +73,10 @@ Side Side::gapless(EdgeData data) {
 Side::Side(EdgeData data, std::int64_t block_bytes, const Ends& ends)
     : data_(std::move(data)), place_bytes_(block_bytes) {
   packed_ = needs_packing(data_);
-  for (const EdgePiece& piece : data_.pieces) places_.push_back(piece.entry);
+  for (const EdgePiece& piece : data_.pieces) {
+    places_.push_back(piece.entry);
+    packed_ = packed_ || piece.offset != piece.entry * block_bytes;
+  }
   start_ = address(data_.buffer, 0);
   const std::size_t blocks = data_.one_block ? 1 : ends.ranks.size();
   if (packed_) keep_packed(static_cast<std::int64_t>(blocks) * block_bytes);

@@ -6,12 +6,15 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/product.hpp"
 #include "collectives/all_ranks.hpp"
 #include "collectives/c_api_neighbor.hpp"
+#include "collectives/direct_call.hpp"
 #include "interpose/forms.hpp"
 #include "interpose/gathered.hpp"
+#include "interpose/guarded_as.hpp"
 #include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
 #include "interpose/tokens.hpp"
@@ -33,12 +36,30 @@ EdgeData given_to_all(const void* sendbuf, Index sendcount, MPI_Datatype sendtyp
   return one_block(sendbuf, sendcount, sendtype, graph.destinations());
 }
 
+/// Has this rank give as much as its block is to be, where the program gives less: the rest is what its own block in the
+/// receive buffer holds already, as in MPI's algorithms that pass blocks on from there.
+void fill_block(NeighborArguments& arguments, const Graph& graph) {
+  const EdgePiece& given = arguments.send.piece(0);
+  const EdgePiece& block =
+      arguments.receive.piece(static_cast<std::size_t>(graph.neighborhood().rank));
+  if (given.count < 0 || block.count < 0 || given.bytes() >= block.bytes()) return;
+  const auto is_reached = [](const void* buffer) {
+    return buffer != nullptr && kind_out_of_reach(buffer) == nullptr;
+  };
+  const bool is_given = given.bytes() == 0 || is_reached(arguments.send.buffer);
+  if (!is_given || !is_reached(arguments.receive.buffer)) return;
+  EdgeData own = own_block(arguments.receive, graph);
+  own.at_most = true;
+  copy_piece(arguments.send, given, own, own.piece(0), graph.shared_communicator()->handle());
+  arguments.send = std::move(own);
+}
+
 /// Runs what finds by what a call goes. What no rank can find, since sizes are too large to be counted, is left to MPI. A rank
 /// that lacks the memory cannot know what the others do: its call fails, as it would in MPI, and does not wait in one exchange
 /// for those who wait in another.
 template <class Find>
-int alike_on_all_ranks(MPI_Comm comm, Find find) {
-  return c_api::guarded(comm, [&] {
+int alike_on_all_ranks(const void* ours, MPI_Comm comm, Find find) {
+  return guarded_as(ours, comm, [&] {
     const auto fault = c_api::fault_of(find);
     if (fault && fault->fault() == Fault::memory) throw *fault;
   });
@@ -52,7 +73,7 @@ struct EqualBlocks {
                                          Count /*sendcount*/, MPI_Datatype /*sendtype*/,
                                          void* /*recvbuf*/, Count recvcount,
                                          MPI_Datatype recvtype) {
-    if (recvcount < 0 || recvtype == MPI_DATATYPE_NULL) return std::nullopt;
+    if (recvcount <= 0 || recvtype == MPI_DATATYPE_NULL) return std::nullopt;
     return BlockSizes{product(recvcount, mpi::describe(recvtype).size)};
   }
   static auto read(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,
@@ -86,7 +107,8 @@ struct BlocksOfCounts {
                    const Count* recvcounts, const Displacement* displs, MPI_Datatype recvtype) {
     return [=](const Graph& graph, NeighborArguments& arguments) {
       arguments.send.one_block = true;
-      arguments.receive = c_api::blocks_of(recvbuf, recvcounts, displs, recvtype, graph.sources());
+      arguments.receive = c_api::blocks_of(recvbuf, recvcounts, displs, recvtype, graph.sources(),
+                                           c_api::names_of_gathered);
       arguments.send = given_to_all(sendbuf, sendcount, sendtype, graph, arguments.receive);
     };
   }
@@ -99,44 +121,49 @@ struct AllGather
   using OfMpi = FormsOfMpi<AllGather, SmallerForm, Arguments...>;
 
   static int blocking(Arguments... arguments, MPI_Comm comm) {
+    const void* const ours = reinterpret_cast<const void*>(&AllGather::blocking);
     Gathered* gathered = nullptr;
-    if (const int code = Gathered::find(comm, gathered); code != MPI_SUCCESS) return code;
+    if (const int code = Gathered::find(ours, comm, gathered); code != MPI_SUCCESS) return code;
     if (gathered == nullptr) return OfMpi::blocking_of_mpi(arguments..., comm);
     GatherLoops* const loops = gathered->enter(Form::blocking);
+    Ledger* const ledger = gathered->ledger();
     if (loops == nullptr) {
+      const Noted noted(ledger, ours, __builtin_return_address(0), true);
       const auto begin = std::chrono::steady_clock::now();
       const int code = OfMpi::blocking_of_mpi(arguments..., comm);
       gathered->note(std::chrono::steady_clock::now() - begin);
       return code;
     }
-    const void* const ours = reinterpret_cast<const void*>(&AllGather::blocking);
     GatherLoops::Way way;
-    const int found = find_way(way, *gathered, *loops, Form::blocking, arguments..., comm);
+    const int found = find_way(ours, way, *gathered, *loops, Form::blocking, arguments..., comm);
     if (found != MPI_SUCCESS) return found;
-    Ledger* const ledger = gathered->ledger();
     const bool by_mpi = way.queue == nullptr ||
                         (way.trial == nullptr && ledger != nullptr && ledger->is_mpis_turn(ours));
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
     return timed(way, [&] {
       if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
-      return c_api::guarded(
-          comm, [&] { finish(enter(*loops->graph(), *way.queue, Form::blocking, arguments...)); });
+      return guarded_as(ours, comm, [&] {
+        finish(enter(*loops->graph(), *way.queue, Form::blocking, arguments...));
+      });
     });
   }
 
   static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
+    const void* const ours = reinterpret_cast<const void*>(&AllGather::nonblocking);
     Gathered* gathered = nullptr;
-    if (const int code = Gathered::find(comm, gathered); code != MPI_SUCCESS) return code;
-    GatherLoops* const loops = gathered != nullptr ? gathered->enter(Form::nonblocking) : nullptr;
-    if (loops == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
+    if (const int code = Gathered::find(ours, comm, gathered); code != MPI_SUCCESS) return code;
+    if (gathered == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
+    GatherLoops* const loops = gathered->enter(Form::nonblocking);
     GatherLoops::Way way;
-    const int found = find_way(way, *gathered, *loops, Form::nonblocking, arguments..., comm);
-    if (found != MPI_SUCCESS) return found;
-    const Noted noted(gathered->ledger(), reinterpret_cast<const void*>(&AllGather::nonblocking),
-                      __builtin_return_address(0), way.queue == nullptr);
+    if (loops != nullptr) {
+      const int found =
+          find_way(ours, way, *gathered, *loops, Form::nonblocking, arguments..., comm);
+      if (found != MPI_SUCCESS) return found;
+    }
+    const Noted noted(gathered->ledger(), ours, __builtin_return_address(0), way.queue == nullptr);
     if (way.queue == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
-    return c_api::guarded(comm, [&] {
-      *request = token_for_call(gathered->errors(),
+    return guarded_as(ours, comm, [&] {
+      *request = token_for_call({ours, gathered->errors()},
                                 request_of(loops->graph(), enter(*loops->graph(), *way.queue,
                                                                  Form::nonblocking, arguments...)));
     });
@@ -144,28 +171,30 @@ struct AllGather
 
   static int persistent(Arguments... arguments, MPI_Comm comm, MPI_Info info,
                         MPI_Request* request) {
+    const void* const ours = reinterpret_cast<const void*>(&AllGather::persistent);
     Gathered* gathered = nullptr;
-    if (const int code = Gathered::find(comm, gathered); code != MPI_SUCCESS) return code;
-    GatherLoops* const loops = gathered != nullptr ? gathered->enter_at_once() : nullptr;
+    if (const int code = Gathered::find(ours, comm, gathered); code != MPI_SUCCESS) return code;
+    if (gathered == nullptr) return OfMpi::persistent_of_mpi(arguments..., comm, info, request);
+    GatherLoops* const loops = gathered->enter_at_once();
     bool by_plan = false;
-    const int found = alike_on_all_ranks(comm, [&] {
+    const int found = alike_on_all_ranks(ours, comm, [&] {
       const auto sizes = loops != nullptr ? sizes_of(*gathered, arguments...) : std::nullopt;
       by_plan = sizes && loops->pays(*sizes);
     });
     if (found != MPI_SUCCESS) return found;
-    if (!by_plan) {
-      return OfMpi::persistent_of_mpi(arguments..., comm, info, request);
-    }
-    const Noted noted(gathered->ledger(), reinterpret_cast<const void*>(&AllGather::persistent),
-                      __builtin_return_address(0));
-    return c_api::guarded(comm, [&] {
-      const auto settings_of_call = [&] {
-        return info != MPI_INFO_NULL ? read_settings(info) : loops->graph()->settings();
-      };
-      *request = token_for_executions(
-          gathered->errors(),
-          c_api::plan(loops->graph(), settings_of_call, Reader::read(arguments...)));
-    });
+    const Noted noted(gathered->ledger(), ours, __builtin_return_address(0), !by_plan);
+    if (!by_plan) return OfMpi::persistent_of_mpi(arguments..., comm, info, request);
+    return OfMpi::planned_or_of_mpi(
+        true,
+        [&] {
+          const auto settings_of_call = [&] {
+            return info != MPI_INFO_NULL ? read_settings(info) : loops->graph()->settings();
+          };
+          *request = token_for_executions(
+              {ours, gathered->errors()},
+              c_api::plan(loops->graph(), settings_of_call, Reader::read(arguments...)));
+        },
+        arguments..., comm, info, request);
   }
 
  private:
@@ -176,9 +205,9 @@ struct AllGather
     return sizes;
   }
   /// By what the call goes.
-  static int find_way(GatherLoops::Way& way, const Gathered& gathered, GatherLoops& loops,
-                      Form form, Arguments... arguments, MPI_Comm comm) {
-    return alike_on_all_ranks(comm, [&] {
+  static int find_way(const void* ours, GatherLoops::Way& way, const Gathered& gathered,
+                      GatherLoops& loops, Form form, Arguments... arguments, MPI_Comm comm) {
+    return alike_on_all_ranks(ours, comm, [&] {
       if (const auto sizes = sizes_of(gathered, arguments...)) way = loops.enter(*sizes, form);
     });
   }
@@ -193,7 +222,10 @@ struct AllGather
   }
   static CallQueue::Entered enter(Graph& graph, CallQueue& queue, Form form, Arguments... given) {
     NeighborArguments arguments;
-    auto fault = c_api::fault_of([&] { Reader::read(given...)(graph, arguments); });
+    auto fault = c_api::fault_of([&] {
+      Reader::read(given...)(graph, arguments);
+      fill_block(arguments, graph);
+    });
     return queue.enter(graph, std::move(arguments), std::move(fault), form == Form::blocking);
   }
 };

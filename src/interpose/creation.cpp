@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,8 +79,9 @@ class Candidate {
     if (served_ != nullptr) mpi::detach(made_, mpi::Attached::neighbors);
   }
   bool keep_duplicate(std::int64_t number) noexcept { return served_->keep_duplicate(number); }
-  void keep(const char* made_by, bool with_duplicate) noexcept {
+  void keep(const char* made_by, bool with_duplicate, bool all_have_edges) noexcept {
     if (!with_duplicate) served_->give_up_duplicate();
+    if (all_have_edges) served_->note_that_all_have_edges();
     std::exchange(served_, nullptr)->begin_ledger(made_by);
   }
 
@@ -101,7 +103,7 @@ struct Ingredients {
 /// needs, which may ask nobody. Collective over the graph.
 void serve_by(const std::shared_ptr<mpi::Communicator>& communicator, Ingredients of, MPI_Comm made,
               const char* how, bool wrong) {
-  enum Number : std::size_t { progresses, joins_nothing, has_duplicate, numbers };
+  enum Number : std::size_t { progresses, joins_nothing, has_duplicate, has_edges, numbers };
   std::array<std::int64_t, numbers> least{};
   least[progresses] = of.settings.options.strict_progress ? 0 : 1;
   std::optional<Candidate> candidate;
@@ -111,13 +113,14 @@ void serve_by(const std::shared_ptr<mpi::Communicator>& communicator, Ingredient
     graph->wait_for_repetition();
     candidate.emplace(graph, made, wrong);
     least[joins_nothing] = has_edges_to_join(graph->neighborhood()) ? 0 : 1;
+    least[has_edges] = graph->neighborhood().has_edges() ? 1 : 0;
     least[has_duplicate] = candidate->keep_duplicate(of_duplicate) ? 1 : 0;
   };
   Graph::make(communicator, std::move(of.sources), std::move(of.destinations),
               std::move(of.settings), std::move(of.fault), {std::ref(prepare), least});
   if (least[progresses] == 0) return note_left(how, nobody_progresses);
   if (least[joins_nothing] != 0 && !wrong) return note_left(how, nothing_to_join);
-  candidate->keep(how, least[has_duplicate] != 0);
+  candidate->keep(how, least[has_duplicate] != 0, least[has_edges] != 0);
 }
 
 /// Serves a communicator that MPI has made from `parent`, unless nothing is to be gained: all its ranks are in one region, or
@@ -160,6 +163,20 @@ void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how, bool wrong 
         std::move(fault));
 }
 
+/// Serves a graph that MPI has made of these edges. Collective over the parent.
+void serve_edges(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how,
+                 std::span<const int> sources, std::span<const int> destinations) {
+  std::optional<Error> fault;
+  Ends from, to;
+  attempt(fault, [&] {
+    from = Ends(std::vector<int>(sources.begin(), sources.end()));
+    to = Ends(std::vector<int>(destinations.begin(), destinations.end()));
+  });
+  // Open MPI takes a graph that is made of a grid for a grid, and crashes.
+  serve(parent, made, info, how, is_open_mpi() && mpi::has_topology(parent), std::move(from),
+        std::move(to), std::move(fault));
+}
+
 int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources,
                                const int* sourceweights, int outdegree, const int* destinations,
                                const int* destweights, MPI_Info info, int reorder, MPI_Comm* made) {
@@ -167,16 +184,9 @@ int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources
       own<&dist_graph_create_adjacent>(parent, indegree, sources, sourceweights, outdegree,
                                        destinations, destweights, info, reorder, made);
   if (code == MPI_SUCCESS) {
-    std::optional<Error> fault;
-    Ends from, to;
-    attempt(fault, [&] {
-      from = Ends(std::vector<int>(sources, sources + indegree));
-      to = Ends(std::vector<int>(destinations, destinations + outdegree));
-    });
-    // Open MPI takes a graph that is made of a grid for a grid, and crashes.
-    serve(parent, *made, info, "MPI_Dist_graph_create_adjacent",
-          is_open_mpi() && mpi::has_topology(parent), std::move(from), std::move(to),
-          std::move(fault));
+    serve_edges(parent, *made, info, "MPI_Dist_graph_create_adjacent",
+                {sources, static_cast<std::size_t>(indegree)},
+                {destinations, static_cast<std::size_t>(outdegree)});
   }
   return code;
 }
@@ -203,7 +213,8 @@ int dist_graph_create(MPI_Comm parent, int count, const int* sources, const int*
                       MPI_Comm* made) {
   const bool weighted = weights != MPI_UNWEIGHTED;
   std::optional<Adjacency> mine;
-  or_leave_to_mpi("MPI_Dist_graph_create", [&] {
+  constexpr const char* how = "MPI_Dist_graph_create";
+  or_leave_to_mpi(how, [&] {
     std::optional<Error> fault;
     const Settings settings = settings_from(info, fault);
     std::vector<NamedEdge> edges;
@@ -222,10 +233,14 @@ int dist_graph_create(MPI_Comm parent, int count, const int* sources, const int*
     if (!weighted) return MPI_UNWEIGHTED;
     return all.empty() ? MPI_WEIGHTS_EMPTY : all.data();
   };
-  return dist_graph_create_adjacent(
+  const int code = own<&dist_graph_create_adjacent>(
       parent, static_cast<int>(mine->sources.size()), mine->sources.data(),
       weights_of(mine->source_weights), static_cast<int>(mine->destinations.size()),
       mine->destinations.data(), weights_of(mine->destination_weights), info, reorder, made);
+  if (code == MPI_SUCCESS) {
+    serve_edges(parent, *made, info, how, mine->sources, mine->destinations);
+  }
+  return code;
 }
 
 int cart_create(MPI_Comm parent, int dimensions, const int* sizes, const int* periodic, int reorder,
@@ -316,7 +331,8 @@ int comm_idup_with_info(MPI_Comm original, MPI_Info info, MPI_Comm* made, MPI_Re
 }  // namespace
 
 void Served::begin_ledger(const char* made_by) noexcept {
-  ledger_ = Ledger::of(*graph_, made_by, graph_);
+  ledger_ = Ledger::if_asked_for();
+  if (ledger_) ledger_->enter(*graph_, made_by, graph_);
 }
 
 bool Served::keep_duplicate(std::int64_t number) noexcept {

@@ -11,6 +11,7 @@
 
 #include "collectives/c_api_neighbor.hpp"
 #include "interpose/forms.hpp"
+#include "interpose/guarded_as.hpp"
 #include "interpose/hosted.hpp"
 #include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
@@ -35,17 +36,18 @@ struct Collective
     const bool by_mpi = ledger != nullptr && !served->mpi_is_wrong() && ledger->is_mpis_turn(ours);
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
     if (by_mpi) return blocking_by_mpi(*served, arguments..., comm);
-    return c_api::guarded(comm, [&] { c_api::complete(*served->graph(), read(arguments...)); });
+    return guarded_as(ours, comm,
+                      [&] { c_api::complete(*served->graph(), leniently(arguments...)); });
   }
 
   static int nonblocking(Arguments... arguments, MPI_Comm comm, MPI_Request* request) {
     const Served* const served = Served::on(comm);
     if (served == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
-    const Noted noted(served->ledger(), reinterpret_cast<const void*>(&Collective::nonblocking),
-                      __builtin_return_address(0));
-    return c_api::guarded(comm, [&] {
-      *request =
-          token_for_call(served->errors(), c_api::begin(served->graph(), read(arguments...)));
+    const void* const ours = reinterpret_cast<const void*>(&Collective::nonblocking);
+    const Noted noted(served->ledger(), ours, __builtin_return_address(0));
+    return guarded_as(ours, comm, [&] {
+      *request = token_for_call({ours, served->errors()},
+                                c_api::begin(served->graph(), leniently(arguments...)));
     });
   }
 
@@ -53,22 +55,33 @@ struct Collective
                         MPI_Request* request) {
     const Served* const served = Served::on(comm);
     if (served == nullptr) return OfMpi::persistent_of_mpi(arguments..., comm, info, request);
-    const Noted noted(served->ledger(), reinterpret_cast<const void*>(&Collective::persistent),
-                      __builtin_return_address(0));
-    return c_api::guarded(comm, [&] {
-      const Graph& graph = *served->graph();
-      const auto settings_of_call = [&] {
-        if (info == MPI_INFO_NULL) return graph.settings();
-        Settings settings = read_settings(info);
-        settings.options.strict_progress |= graph.settings().options.strict_progress;
-        return settings;
-      };
-      *request = token_for_executions(
-          served->errors(), c_api::plan(served->graph(), settings_of_call, read(arguments...)));
-    });
+    const void* const ours = reinterpret_cast<const void*>(&Collective::persistent);
+    const Noted noted(served->ledger(), ours, __builtin_return_address(0));
+    return OfMpi::planned_or_of_mpi(
+        served->mpi_may_take_over(),
+        [&] {
+          const Graph& graph = *served->graph();
+          const auto settings_of_call = [&] {
+            if (info == MPI_INFO_NULL) return graph.settings();
+            Settings settings = read_settings(info);
+            settings.options.strict_progress |= graph.settings().options.strict_progress;
+            return settings;
+          };
+          *request = token_for_executions(
+              {ours, served->errors()},
+              c_api::plan(served->graph(), settings_of_call, leniently(arguments...)));
+        },
+        arguments..., comm, info, request);
   }
 
  private:
+  /// Reads what MPI's own messages take, too.
+  static auto leniently(Arguments... arguments) {
+    return [from = read(arguments...)](const Graph& graph, NeighborArguments& given) {
+      from(graph, given);
+      given.receive.at_most = true;
+    };
+  }
   static int blocking_by_mpi(const Served& served, Arguments... arguments, MPI_Comm comm) {
     std::optional<Hosted> hosted;
     // What is wrong with the arguments is MPI's to say.
@@ -84,7 +97,8 @@ struct Collective
     if (!hosted) return OfMpi::blocking_of_mpi(arguments..., comm);
     const int code = OfMpi::blocking_of_mpi(hosted->of(arguments)..., comm);
     if (code != MPI_SUCCESS) return code;
-    return c_api::guarded(comm, [&] { hosted->bring_back(); });
+    return guarded_as(reinterpret_cast<const void*>(&Collective::blocking), comm,
+                      [&] { hosted->bring_back(); });
   }
 };
 

@@ -8,9 +8,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "collectives/c_api_shared.hpp"
+#include "base/log.hpp"
+#include "interpose/guarded_as.hpp"
 #include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
+#include "planners/faults.hpp"
 
 namespace vicinal::interpose {
 
@@ -45,6 +47,26 @@ struct FormsOfMpi {
         request, arguments..., comm, info, request);
   }
 
+  /// Has `plan` make a request. Where no rank has a plan, and MPI may take over, MPI makes it, which may take the arguments
+  /// or says what is wrong with them.
+  template <class Plan>
+  static int planned_or_of_mpi(bool mpi_may_take_over, Plan plan, Arguments... arguments,
+                               MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+    const void* const ours = reinterpret_cast<const void*>(&Self::persistent);
+    bool is_left = false;
+    const int code = guarded_as(ours, comm, [&] {
+      try {
+        plan();
+      } catch (const SettledFault& fault) {
+        if (!mpi_may_take_over) throw;
+        is_left = true;
+        log_once(LogLevel::info, "a request of ", function_of(ours),
+                 " is left to MPI: ", fault.what());
+      }
+    });
+    return is_left ? persistent_of_mpi(arguments..., comm, info, request) : code;
+  }
+
  private:
   template <class It = Self>
   using Small = typename SmallerForm::template Forms<It>;
@@ -57,7 +79,7 @@ struct FormsOfMpi {
       if (own<ours> == nullptr) {
         std::optional<SmallNumbers> numbers;
         decltype(SmallerForm::small(*numbers, arguments...)) in_small;
-        const int wrong = c_api::guarded(comm, [&] {
+        const int wrong = guarded_as(reinterpret_cast<const void*>(ours), comm, [&] {
           require(own<small> != nullptr, Fault::unsupported, "this MPI does not have the function");
           in_small = SmallerForm::small(numbers.emplace(SmallerForm::numbers(comm)), arguments...);
         });

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "interpose/guarded_as.hpp"
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
 #include "mpi/environment.hpp"
@@ -25,7 +26,7 @@ constexpr std::int64_t nanoseconds_worth_it = 100'000'000;
 
 }  // namespace
 
-int Gathered::find(MPI_Comm user, Gathered*& found) noexcept {
+int Gathered::find(const void* ours, MPI_Comm user, Gathered*& found) noexcept {
   auto* known = static_cast<Gathered*>(mpi::attached(user, mpi::Attached::all_ranks));
   if (known == nullptr) {
     if (user == MPI_COMM_NULL || !mpi::is_alive()) return MPI_SUCCESS;
@@ -36,7 +37,7 @@ int Gathered::find(MPI_Comm user, Gathered*& found) noexcept {
       mpi::attach(user, mpi::Attached::all_ranks, std::move(made));
     } catch (const std::exception& exception) {
       const Error error = as_error(exception);
-      if (error.fault() == Fault::memory) return mpi::raise(user, error);
+      if (error.fault() == Fault::memory) return raise_for(ours, user, error);
       return MPI_SUCCESS;  // MPI says what is wrong with the communicator
     }
   }
@@ -47,7 +48,11 @@ int Gathered::find(MPI_Comm user, Gathered*& found) noexcept {
 Gathered::Gathered(MPI_Comm user)
     : user_(user), next_look_(first_look), errors_(std::make_shared<ErrorHandling>(user)) {
   ranks_ = mpi::size_of_other_group(user);
-  if (ranks_ == 1 || mpi::between_groups(user)) stage_ = Stage::left;
+  if (ranks_ == 1 || mpi::between_groups(user)) {
+    stage_ = Stage::left;
+  } else {
+    ledger_ = Ledger::if_asked_for();
+  }
 }
 
 Gathered::~Gathered() {
@@ -104,7 +109,7 @@ void Gathered::set_up() {
   if (graph->settings().allgather == "direct") return note_left(all_gathers, named_direct);
   loops_ = std::move(loops);
   stage_ = Stage::served;
-  ledger_ = Ledger::of(*graph, all_gathers, loops_);
+  if (ledger_) ledger_->enter(*graph, all_gathers, loops_);
 }
 
 }  // namespace vicinal::interpose

@@ -24,8 +24,8 @@ namespace vicinal::interpose {
 class Gathered final : public mpi::Attachment {
  public:
   /// What watches this communicator; null where MPI carries out all of its allgathers. A rank that has no memory for it fails, as
-  /// the communicator's error handler has it: it would count one call fewer than the others from then on.
-  [[nodiscard]] static int find(MPI_Comm user, Gathered*& found) noexcept;
+  /// the communicator's error handler has it, in the function that `ours` stands for: it would count one call fewer than the others from then on.
+  [[nodiscard]] static int find(const void* ours, MPI_Comm user, Gathered*& found) noexcept;
 
   explicit Gathered(MPI_Comm user);
   Gathered(const Gathered&) = delete;
@@ -42,7 +42,7 @@ class Gathered final : public mpi::Attachment {
   }
 
   [[nodiscard]] std::shared_ptr<const ErrorHandling> errors() const { return errors_; }
-  /// Null where no report is asked for. Once it is set up.
+  /// Null where no report is asked for.
   [[nodiscard]] Ledger* ledger() const { return ledger_.get(); }
   [[nodiscard]] int ranks() const { return ranks_; }
 

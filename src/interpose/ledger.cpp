@@ -54,15 +54,6 @@ std::string name_of_place(const void* address) {
   return text.str();
 }
 
-std::string name_of_function(const void* ours) {
-  for (const auto table : {exchanges(), allgathers()}) {
-    for (const Row& row : table) {
-      if (row.ours == ours) return "MPI_" + std::string(row.name);
-    }
-  }
-  return "unknown";
-}
-
 constexpr std::array kinds = {"alltoallv", "allgatherv", "alltoall", "allgather"};
 
 std::int64_t edges_to_other_ranks(const Neighborhood& ground, bool far) {
@@ -144,18 +135,28 @@ std::vector<PlanRecord> plans_of(const std::shared_ptr<GatherLoops>& loops) {
   return records;
 }
 
-std::shared_ptr<Ledger> Ledger::make(const Graph& graph, Plans plans) {
-  if (!is_asked_for()) return nullptr;
+std::shared_ptr<Ledger> Ledger::if_asked_for() noexcept {
+  std::shared_ptr<Ledger> ledger;
+  mpi::with_memory([&] {
+    static const std::int64_t turns =
+        read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
+    if (is_asked_for()) ledger = std::make_shared<Ledger>(turns);
+  });
+  return ledger;
+}
+
+void Ledger::enter_report(const Graph& graph, Plans plans) {
   CommunicatorRecord record;
   record.number = graph.number();
   record.ranks = graph.neighborhood().machine->size();
   record.regions = graph.neighborhood().machine->regions();
-  static const std::int64_t turns =
-      read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
-  auto ledger = std::make_shared<Ledger>(std::move(plans), std::move(record), turns);
-  const Lock lock(books().mutex);
-  books().all.push_back(ledger);
-  return ledger;
+  {
+    const Lock lock(books().mutex);
+    books().all.push_back(shared_from_this());
+  }
+  const Lock lock(mutex_);
+  record_ = std::move(record);
+  plans_ = std::move(plans);
 }
 
 bool Ledger::is_mpis_turn(const void* ours) noexcept {
@@ -182,7 +183,7 @@ void Ledger::note(const void* ours, const void* caller, std::chrono::steady_cloc
 void Ledger::close() noexcept {
   const Lock lock(mutex_);
   try {
-    record_.plans = plans_();
+    if (plans_) record_.plans = plans_();
   } catch (const std::exception&) {
     // Without memory they are not noted.
   }
@@ -195,7 +196,7 @@ CommunicatorRecord Ledger::record() {
   CommunicatorRecord record = record_;
   record.made_by = made_by_;
   for (const auto& [of, site] : sites_) {
-    record.sites.push_back({name_of_function(of.first), name_of_place(of.second), site.calls,
+    record.sites.push_back({function_of(of.first), name_of_place(of.second), site.calls,
                             site.nanoseconds, site.calls_of_mpi, site.nanoseconds_of_mpi});
   }
   return record;
@@ -238,7 +239,7 @@ void write_report() noexcept {
       WordReader reader(of_rank, "a report", static_cast<int>(ranks.size()));
       ranks.push_back(reader.read<RankRecord>());
     }
-    if (!ranks.empty()) write_report_of(ranks, *environment_value("vicinal_report"));
+    if (!ranks.empty()) write_report_of(ranks, from_start(*environment_value("vicinal_report")));
   } catch (const std::exception& reason) {
     warn_once("the report that VICINAL_REPORT asks for is not written: ", reason.what());
   }

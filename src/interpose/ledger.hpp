@@ -87,25 +87,23 @@ void fields(auto&& take, Is<RankRecord> auto& it) { take(it.progress, it.communi
 /// The same of allgathers.
 [[nodiscard]] std::vector<PlanRecord> plans_of(const std::shared_ptr<GatherLoops>& loops);
 
-/// What is noted of one communicator.
-class Ledger {
+/// What is noted of one communicator. The report has it once it is entered there.
+class Ledger : public std::enable_shared_from_this<Ledger> {
  public:
   using Plans = std::function<std::vector<PlanRecord>()>;
-  /// Null where no report is asked for. `made_by`: null where begin() is to say it. `source` has the plans in use. Waits for memory: whose
-  /// turn it is, all ranks count alike.
-  template <class Source>
-  static std::shared_ptr<Ledger> of(const Graph& graph, const char* made_by,
-                                    const std::shared_ptr<Source>& source) noexcept {
-    std::shared_ptr<Ledger> ledger;
-    mpi::with_memory([&] {
-      ledger = make(graph, [it = std::weak_ptr(source)] { return plans_of(it.lock()); });
-    });
-    if (ledger) ledger->begin(made_by);
-    return ledger;
-  }
+  /// Null where no report is asked for. Waits for memory, as enter() does: whose turn it is, all ranks count alike.
+  [[nodiscard]] static std::shared_ptr<Ledger> if_asked_for() noexcept;
   /// MPI carries out every so many calls, none where it is 0.
-  Ledger(Plans plans, CommunicatorRecord record, std::int64_t mpis_turn)
-      : mpis_turn_(mpis_turn), plans_(std::move(plans)), record_(std::move(record)) {}
+  explicit Ledger(std::int64_t mpis_turn) : mpis_turn_(mpis_turn) {}
+  /// The communicator is served. `made_by`: null where begin() is to say it. `source` has the plans in use.
+  template <class Source>
+  void enter(const Graph& graph, const char* made_by,
+             const std::shared_ptr<Source>& source) noexcept {
+    mpi::with_memory([&] {
+      enter_report(graph, [it = std::weak_ptr(source)] { return plans_of(it.lock()); });
+    });
+    begin(made_by);
+  }
 
   /// A call of the program's as it enters, of the function `ours` stands for. True where MPI is to carry it out, for
   /// comparison: the same on all ranks. Of blocking ones alone.
@@ -120,7 +118,7 @@ class Ledger {
   [[nodiscard]] CommunicatorRecord record();
 
  private:
-  static std::shared_ptr<Ledger> make(const Graph& graph, Plans plans);
+  void enter_report(const Graph& graph, Plans plans);
 
   struct Site {
     std::int64_t calls = 0, nanoseconds = 0, calls_of_mpi = 0, nanoseconds_of_mpi = 0;
@@ -131,7 +129,8 @@ class Ledger {
   const std::int64_t mpis_turn_;
   std::atomic<const char*> made_by_ = nullptr;
   Mutex mutex_;
-  Plans plans_ VICINAL_GUARDED_BY(mutex_);  ///< none once the communicator is freed
+  /// None before the communicator is served, nor once it is freed.
+  Plans plans_ VICINAL_GUARDED_BY(mutex_);
   CommunicatorRecord record_ VICINAL_GUARDED_BY(mutex_);
   std::map<std::pair<const void*, const void*>, Site> sites_ VICINAL_GUARDED_BY(mutex_);
   std::array<std::pair<const void*, std::int64_t>, most_functions> numbers_

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace vicinal::interpose {
@@ -21,6 +22,9 @@ template <auto ours>
 Row row(std::string_view name) {
   return {name, reinterpret_cast<void*>(ours), reinterpret_cast<void**>(&own<ours>)};
 }
+
+/// "MPI_Neighbor_alltoallv": MPI's function that `ours` stands for.
+[[nodiscard]] std::string function_of(const void* ours);
 
 [[nodiscard]] std::span<const Row> creation();    ///< of communicators with neighbours
 [[nodiscard]] std::span<const Row> exchanges();   ///< among neighbours

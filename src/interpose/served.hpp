@@ -61,11 +61,18 @@ class Served final : public mpi::Attachment {
   [[nodiscard]] Ledger* ledger() const { return ledger_.get(); }
 
   [[nodiscard]] bool mpi_is_wrong() const { return mpi_is_wrong_; }
+  /// All ranks of the communicator have edges: what they know alike they may have MPI do, whose calls they count.
+  void note_that_all_have_edges() noexcept {
+    all_have_edges_ = true;
+    if (duplicate_) duplicate_->note_that_all_have_edges();
+  }
+  [[nodiscard]] bool mpi_may_take_over() const { return all_have_edges_ && !mpi_is_wrong_; }
 
  private:
   void forget_communicator() noexcept override { errors_->communicator = MPI_COMM_NULL; }
 
   bool mpi_is_wrong_;
+  bool all_have_edges_ = false;
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<ErrorHandling> errors_;
   std::shared_ptr<Ledger> ledger_;

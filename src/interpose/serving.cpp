@@ -59,10 +59,12 @@ bool has_regions_of_its_own() noexcept {
 void leave_to_mpi(const char* how, const std::exception& reason) noexcept {
   try {
     note_left(how, reason.what());
-    // What a person has set, and cannot be had.
+    // What a person has set, and cannot be had: for any communicator, or, of regions, for one of that size.
     const Fault kind = as_error(reason).fault();
-    if ((kind == Fault::info || kind == Fault::topology) && mpi::world_rank() == 0) {
+    if (mpi::world_rank() == 0 && kind == Fault::info) {
       warn_once("the program runs without vicinal: ", reason.what());
+    } else if (mpi::world_rank() == 0 && kind == Fault::topology) {
+      warn_once("a communicator of ", how, " goes without vicinal: ", reason.what());
     }
     log_line(LogLevel::info, [&](std::ostream& line) {
       line << "a communicator of " << how << " is left to MPI: " << reason.what();

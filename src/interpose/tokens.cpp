@@ -7,7 +7,8 @@
 
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
-#include "collectives/c_api_shared.hpp"
+#include "interpose/guarded_as.hpp"
+#include "mpi/environment.hpp"
 
 namespace vicinal::interpose {
 namespace {
@@ -75,7 +76,7 @@ class ExecutionToken final : public Token {
 bool Token::advance() noexcept {
   if (!under_way_) return true;
   bool over = false;
-  const int code = c_api::guarded(error_communicator(), [&] { over = request_->look(); });
+  const int code = guarded_as(errors_.ours, error_communicator(), [&] { over = request_->look(); });
   if (code == MPI_SUCCESS && !over) return false;
   end(code);
   return true;
@@ -84,13 +85,13 @@ bool Token::advance() noexcept {
 void Token::finish() noexcept {
   const Claim claim(*this);
   if (!under_way_) return;
-  end(c_api::guarded(error_communicator(), [&] { request_->wait(); }));
+  end(guarded_as(errors_.ours, error_communicator(), [&] { request_->wait(); }));
 }
 
 int Token::start() noexcept {
   const Claim claim(*this);
   under_way_ = true;
-  const int code = c_api::guarded(error_communicator(), [&] {
+  const int code = guarded_as(errors_.ours, error_communicator(), [&] {
     request_->start();
     activate(shared_from_this());
   });
@@ -111,7 +112,7 @@ void Token::describe(std::ostream& out) const {
 }
 
 MPI_Comm Token::error_communicator() const {
-  const MPI_Comm user = errors_->communicator.load(std::memory_order_relaxed);
+  const MPI_Comm user = errors_.handling->communicator.load(std::memory_order_relaxed);
   return user != MPI_COMM_NULL ? user : request_->error_communicator();
 }
 
@@ -130,16 +131,14 @@ std::shared_ptr<OfKind> remembered_token(Arguments&... arguments) {
 
 }  // namespace
 
-MPI_Request token_for_call(std::shared_ptr<const ErrorHandling> errors,
-                           std::unique_ptr<Request> request) {
+MPI_Request token_for_call(Errors errors, std::unique_ptr<Request> request) {
   const auto token = remembered_token<CallToken>();
   token->stand_for(std::move(request), std::move(errors), true);
   activate(token);
   return token->handle();
 }
 
-MPI_Request token_for_executions(std::shared_ptr<const ErrorHandling> errors,
-                                 std::unique_ptr<Request> request) {
+MPI_Request token_for_executions(Errors errors, std::unique_ptr<Request> request) {
   const auto token = remembered_token<ExecutionToken>(request->communicator());
   token->stand_for(std::move(request), std::move(errors), false);
   return token->handle();

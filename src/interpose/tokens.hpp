@@ -13,6 +13,12 @@
 
 namespace vicinal::interpose {
 
+/// Whose errors those of a request are.
+struct Errors {
+  const void* ours;  ///< the function of MPI's that it stands for has made the request
+  std::shared_ptr<const ErrorHandling> handling;
+};
+
 class Token : public Activity, public std::enable_shared_from_this<Token> {
  public:
   Token() = default;
@@ -21,8 +27,7 @@ class Token : public Activity, public std::enable_shared_from_this<Token> {
   ~Token() override = default;
 
   /// From now on it stands for the request. `under_way`: whether that has begun.
-  void stand_for(std::unique_ptr<Request> request, std::shared_ptr<const ErrorHandling> errors,
-                 bool under_way) noexcept {
+  void stand_for(std::unique_ptr<Request> request, Errors errors, bool under_way) noexcept {
     request_ = std::move(request);
     errors_ = std::move(errors);
     under_way_ = under_way;
@@ -42,16 +47,14 @@ class Token : public Activity, public std::enable_shared_from_this<Token> {
   [[nodiscard]] MPI_Comm error_communicator() const;
 
   std::unique_ptr<Request> request_;
-  std::shared_ptr<const ErrorHandling> errors_;
+  Errors errors_{};
   bool under_way_ = false;  ///< MPI's request is not complete; with the claim held
 };
 
 /// MPI's request for a call that has begun.
-[[nodiscard]] MPI_Request token_for_call(std::shared_ptr<const ErrorHandling> errors,
-                                         std::unique_ptr<Request> request);
+[[nodiscard]] MPI_Request token_for_call(Errors errors, std::unique_ptr<Request> request);
 /// MPI's request for executions of a persistent one.
-[[nodiscard]] MPI_Request token_for_executions(std::shared_ptr<const ErrorHandling> errors,
-                                               std::unique_ptr<Request> request);
+[[nodiscard]] MPI_Request token_for_executions(Errors errors, std::unique_ptr<Request> request);
 
 /// The token behind a request of the program's; null where there is none, or it is complete for good.
 [[nodiscard]] std::shared_ptr<Token> token_behind(MPI_Request request);

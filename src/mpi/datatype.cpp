@@ -137,7 +137,8 @@ Datatype describe(MPI_Datatype type) {
   Datatype result = measure(type);
   const Envelope made = envelope_of(type);
   result.contiguous = is_dense(result, made);
-  if (made.is_basic()) last_basic = result;
+  result.basic = made.is_basic();
+  if (result.basic) last_basic = result;
   return result;
 }
 
@@ -194,6 +195,21 @@ void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t 
         "MPI_Unpack");
     verify_packed(position, bytes);
   }
+}
+
+void unpack_bytes(const Datatype& type, const std::byte* from, void* to, std::int64_t bytes,
+                  MPI_Comm communicator) {
+  if (type.contiguous) return unpack(mpi::bytes(), from, to, bytes, communicator);
+  if (bytes == 0) return;
+  const std::int64_t whole = bytes / type.size;
+  const std::int64_t rest = bytes % type.size;
+  unpack(type, from, to, whole, communicator);
+  if (rest == 0) return;
+  std::vector<std::byte> element(static_cast<std::size_t>(type.size));
+  std::byte* const last = static_cast<std::byte*>(to) + whole * type.extent;
+  pack(type, last, 1, element.data(), communicator);
+  std::memcpy(element.data(), from + whole * type.size, static_cast<std::size_t>(rest));
+  unpack(type, element.data(), last, 1, communicator);
 }
 
 TypeSpan::TypeSpan(std::int64_t count, MPI_Datatype type) : type_(type) {

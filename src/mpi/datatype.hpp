@@ -17,10 +17,13 @@ struct Datatype {
   std::int64_t true_lower_bound = 0;
   std::int64_t true_extent = 0;
   bool contiguous = false;  ///< any number of them is size * count bytes, in order
+  bool basic = false;       ///< predefined: as the compiler lays it out, perhaps with padding
 };
 
 /// Throws a type fault for MPI_DATATYPE_NULL.
 [[nodiscard]] Datatype describe(MPI_Datatype type);
+/// MPI_BYTE, without a call of MPI.
+[[nodiscard]] inline Datatype bytes() { return {MPI_BYTE, 1, 1, 0, 1, true, true}; }
 
 /// A copy of a user's datatype, for use after they have freed theirs. It is made by
 /// MPI_Type_contiguous, since MPI_Type_dup would run the callbacks of other libraries' attributes.
@@ -54,6 +57,9 @@ void pack(const Datatype& type, const void* from, std::int64_t count, std::byte*
           MPI_Comm communicator);
 void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t count,
             MPI_Comm communicator);
+/// Unpacks so many bytes, which may end inside of an element: the rest of that keeps its values.
+void unpack_bytes(const Datatype& type, const std::byte* from, void* to, std::int64_t bytes,
+                  MPI_Comm communicator);
 
 /// How many elements, of a byte or more, a message can have.
 constexpr std::int64_t most_in_message = (std::int64_t{1} << 51U) - 1;

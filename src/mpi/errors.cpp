@@ -1,11 +1,14 @@
 // Faults to MPI error classes and back, and the call of the user's error handler.
 #include "mpi/errors.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <utility>
 
+#include "base/guarded.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal::mpi {
@@ -37,12 +40,44 @@ int class_of(int code) {
   return number;
 }
 
+/// A code of the fault's class, whose text this is until the next fault of that class.
+int code_with_text(Fault fault, std::string text) {
+  static Mutex mutex;
+  static std::map<int, int> codes;  // by class; MPI has room for few
+  const int number = error_class(fault);
+  if (!is_alive()) return number;
+  const Lock lock(mutex);
+  const auto [it, is_new] = codes.try_emplace(number, number);
+  if (is_new) MPI_Add_error_code(number, &it->second);
+  text.resize(std::min<std::size_t>(text.size(), MPI_MAX_ERROR_STRING - 1));
+  if (it->second != number) MPI_Add_error_string(it->second, text.c_str());
+  return it->second;
+}
+
 bool ends_the_program(MPI_Comm communicator) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (MPI_Comm_get_errhandler(communicator, &handler) != MPI_SUCCESS) return false;
   const bool fatal = handler == MPI_ERRORS_ARE_FATAL;
   if (handler != MPI_ERRHANDLER_NULL) MPI_Errhandler_free(&handler);
   return fatal;
+}
+
+/// Has the user's handler told of the code, which it returns.
+int raise_as(int code, MPI_Comm user, const Error& error) noexcept {
+  try {
+    last_message = error.what();
+  } catch (const std::exception&) {
+    last_message.clear();
+  }
+  // Without an error handler there is this line.
+  if (!is_alive() || (user == MPI_COMM_NULL && !has_world())) {
+    std::fprintf(stderr, "vicinal: %s\n", error.what());
+    return code;
+  }
+  const MPI_Comm handled_on = user == MPI_COMM_NULL ? MPI_COMM_WORLD : user;
+  if (ends_the_program(handled_on)) std::fprintf(stderr, "vicinal: %s\n", error.what());
+  MPI_Comm_call_errhandler(handled_on, code);
+  return code;
 }
 
 }  // namespace
@@ -55,21 +90,16 @@ int error_class(Fault fault) noexcept {
 }
 
 int raise(MPI_Comm user, const Error& error) noexcept {
-  const int number = error_class(error.fault());
+  return raise_as(error_class(error.fault()), user, error);
+}
+
+int raise_for(const std::string& function, MPI_Comm user, const Error& error) noexcept {
   try {
-    last_message = error.what();
+    const Error named(error.fault(), function + ": " + error.what());
+    return raise_as(code_with_text(error.fault(), named.what()), user, named);
   } catch (const std::exception&) {
-    last_message.clear();
+    return raise(user, error);  // there is no memory for more
   }
-  // Without an error handler there is this line.
-  if (!is_alive() || (user == MPI_COMM_NULL && !has_world())) {
-    std::fprintf(stderr, "vicinal: %s\n", error.what());
-    return number;
-  }
-  const MPI_Comm handled_on = user == MPI_COMM_NULL ? MPI_COMM_WORLD : user;
-  if (ends_the_program(handled_on)) std::fprintf(stderr, "vicinal: %s\n", error.what());
-  MPI_Comm_call_errhandler(handled_on, number);
-  return number;
 }
 
 MPI_Errhandler errors_return() {

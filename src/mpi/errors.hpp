@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "base/error.hpp"
 
@@ -20,6 +21,9 @@ namespace vicinal::mpi {
 /// (of MPI_COMM_WORLD where `user` is null; where MPI may not be called, or there is none, only the line is written). Where that handler ends the program, one line goes to
 /// stderr first, since MPI would only print the class. Returns the class.
 int raise(MPI_Comm user, const Error& error) noexcept;
+
+/// The same as an error of MPI's own `function`: the code that it returns has the message for its text.
+int raise_for(const std::string& function, MPI_Comm user, const Error& error) noexcept;
 
 /// The text of the last error raised on this thread; "" before the first.
 [[nodiscard]] const char* last_error_message() noexcept;

@@ -26,14 +26,21 @@ class MessageBatch {
   /// Lets go of what is not complete: see abandon().
   ~MessageBatch();
 
-  /// `bytes`: of the data that `count` elements of the type hold.
-  void receive(void* buffer, std::int64_t count, MPI_Datatype type, std::int64_t bytes, int peer,
+  /// How many bytes a message may have: at most as many as the receive has room for. Its sender has failed where it has
+  /// none and that is too few.
+  struct Length {
+    std::int64_t least;
+    std::int64_t most;
+  };
+  void receive(void* buffer, std::int64_t count, MPI_Datatype type, Length bytes, int peer,
                int tag);
   void send(const void* buffer, std::int64_t count, MPI_Datatype type, int peer, int tag);
 
   /// Whether all are complete. Never blocks. Throws once they are: a count fault where a message was
   /// shorter or longer than the receive it met, one of kind `elsewhere` where it was empty.
   bool test();
+  /// Whether a message was shorter than the most that it may have. Once all are complete.
+  [[nodiscard]] bool has_room_left() const { return has_room_left_; }
 
   /// The ranks whose messages are due, and those to whom some are under way.
   struct Due {
@@ -48,10 +55,10 @@ class MessageBatch {
  private:
   struct Expected {
     int peer;
-    std::int64_t bytes;
+    Length bytes;
   };
   void make_room_for_message();
-  void verify_lengths() const;
+  void verify_lengths();
   void note_failures(int code);
 
   MPI_Comm communicator_;
@@ -59,7 +66,8 @@ class MessageBatch {
   std::vector<MPI_Status> statuses_;   ///< at least one for each
   std::vector<Expected> expected_;     ///< by receive
   std::vector<int> receivers_;         ///< by send
-  std::string too_long_;               ///< what to say of a message that was; empty where none was
+  bool has_room_left_ = false;
+  std::string too_long_;  ///< what to say of a message that was; empty where none was
 };
 
 /// A message whose length this rank cannot know, taken in and thrown away. Nobody else may receive with its

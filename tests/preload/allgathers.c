@@ -329,7 +329,7 @@ static void handler(MPI_Comm* comm, int* code, ...) {
   if (*code != MPI_SUCCESS) ++handled;
 }
 
-/* A rank that gives less than it expects of itself, once there is a plan: all hear of it, and what comes after is right. */
+/* A rank that gives more than it expects of itself, once there is a plan: all hear of it, and what comes after is right. */
 static void errors(void) {
   MPI_Comm comm = with_graph();
   MPI_Errhandler counting;
@@ -341,9 +341,9 @@ static void errors(void) {
     MPI_Request request;
     handled = 0;
     fill_blocks(4, turn);
-    int code = MPI_Allgather(source, rank == 1 ? 3 : 4, MPI_INT, target, 4, MPI_INT, comm);
+    int code = MPI_Allgather(source, rank == 1 ? 5 : 4, MPI_INT, target, 4, MPI_INT, comm);
     CHECK(code != MPI_SUCCESS && handled == 1);
-    code = MPI_Iallgather(source, rank == 1 ? 3 : 4, MPI_INT, target, 4, MPI_INT, comm, &request);
+    code = MPI_Iallgather(source, rank == 1 ? 5 : 4, MPI_INT, target, 4, MPI_INT, comm, &request);
     if (rank == 1) {
       CHECK(code != MPI_SUCCESS && handled == 2);
     } else {

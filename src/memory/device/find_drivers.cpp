@@ -134,7 +134,9 @@ void add_hip(Drivers& found, const Library& library) {
 
 /// A driver of that file, of whichever kind it is.
 void add_file(Drivers& found, const std::string& path) {
-  const Library library({path.c_str()});
+  const bool is_path = path.find('/') != std::string::npos;
+  const std::string file = is_path ? from_start(path) : path;
+  const Library library({file.c_str()});
   const auto ignored = [&](std::string_view why) {
     warn_once(variable_of(setting_key), " is '", path, "', which is not used: ", why);
   };

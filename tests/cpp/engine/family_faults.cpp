@@ -66,7 +66,7 @@ TEST(a_call_of_one_rank_at_fault_is_heard_of) {
   {
     Ring ring;
     for (int i = 0; i < 3; ++i) SUCCEEDS(ring.alltoallv());
-    ring.one_fails(MPI_ERR_COUNT, "the send count of edge 1 is -1", [&](bool bad) {
+    ring.one_fails(MPI_ERR_COUNT, "sendcounts[1] is -1", [&](bool bad) {
       return ring.alltoallv(bad ? std::vector<int>{1, -1} : std::vector<int>{1, 1});
     });
   }
@@ -78,6 +78,23 @@ TEST(blocks_of_two_sizes_on_one_rank) {
   FAILS(MPI_ERR_COUNT, ring.alltoall(2), "one size");
   SUCCEEDS(ring.alltoall());
   CHECK_EQUAL(ring.received[1], std::int64_t{10} * ring.rank + 1);
+}
+
+TEST(types_of_nothing_are_not_looked_at) {
+  Ring ring;
+  const std::vector<int> none{0, 0}, places{0, 1};
+  const std::vector<MPI_Aint> offsets{0, 8};
+  const std::vector<MPI_Datatype> types{MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+  for (int turn = 0; turn < 10; ++turn) {
+    SUCCEEDS(vicinal_neighbor_alltoallv(ring.sent, none.data(), places.data(), MPI_DATATYPE_NULL,
+                                        ring.received, none.data(), places.data(),
+                                        MPI_DATATYPE_NULL, ring.graph));
+    SUCCEEDS(vicinal_neighbor_alltoallw(ring.sent, none.data(), offsets.data(), types.data(),
+                                        ring.received, none.data(), offsets.data(), types.data(),
+                                        ring.graph));
+    SUCCEEDS(vicinal_neighbor_allgather(ring.sent, 0, MPI_DATATYPE_NULL, ring.received, 0,
+                                        MPI_DATATYPE_NULL, ring.graph));
+  }
 }
 
 TEST(counts_that_differ_along_an_edge) {

@@ -50,9 +50,9 @@ struct Misuse {
 const std::vector<Misuse>& misuses() {
   static const std::vector<Misuse> all{
       {"a negative send count", [](Arguments& a) { a.send.counts[0] = -2; }, MPI_ERR_COUNT,
-       "the send count of edge 0 is -2"},
+       "sendcounts[0] is -2"},
       {"a negative receive count", [](Arguments& a) { a.receive.counts[1] = -1; }, MPI_ERR_COUNT,
-       "the receive count of edge 1 is -1"},
+       "recvcounts[1] is -1"},
       {"a null send buffer", [](Arguments& a) { a.send_buffer = nullptr; }, MPI_ERR_BUFFER,
        "the send buffer is null"},
       {"a null receive buffer", [](Arguments& a) { a.receive_buffer = nullptr; }, MPI_ERR_BUFFER,

@@ -206,6 +206,38 @@ TEST(reverse_combines_by_the_users_operators) {
   MPI_Type_free(&affine);
 }
 
+TEST(reverse_combines_pairs_of_values_and_places) {
+  struct Pair {
+    double value;
+    int place;
+  };
+  const Duplicate comm;
+  for (const Variant& variant : variants) {
+    Mesh test(comm, variant.strategy, variant.local);
+    const std::size_t ghosts = test.needed_by(test.rank).size();
+    const auto pair_of = [](std::int64_t who, std::size_t g) {
+      return Pair{static_cast<double>(ghost_value(who, g, 0)),
+                  static_cast<int>(100 * who) + static_cast<int>(g)};
+    };
+    std::vector<Pair> owned(per_rank, Pair{1e9, -1}), given(ghosts), filled(ghosts);
+    std::vector<Pair> expected = owned;
+    for (std::size_t g = 0; g < ghosts; ++g) given[g] = pair_of(test.rank, g);
+    test.for_each_contribution([&](std::size_t i, std::int64_t who, std::size_t g) {
+      const Pair pair = pair_of(who, g);
+      if (pair.value < expected[i].value) expected[i] = pair;
+    });
+    SUCCEEDS(
+        vicinal_halo_reverse(test.halo, owned.data(), given.data(), 1, MPI_DOUBLE_INT, MPI_MINLOC));
+    for (std::size_t i = 0; i < owned.size(); ++i) {
+      CHECK_EQUAL(owned[i].value, expected[i].value);
+      CHECK_EQUAL(owned[i].place, expected[i].place);
+    }
+    SUCCEEDS(vicinal_halo_exchange(test.halo, owned.data(), filled.data(), 1, MPI_DOUBLE_INT));
+    CHECK_EQUAL(filled[0].value, owned[4].value);  // of this rank itself
+    CHECK_EQUAL(filled[0].place, owned[4].place);
+  }
+}
+
 TEST(reverse_sums_have_the_same_bits_each_time) {
   const Duplicate comm;
   for (const Variant& variant : variants) {

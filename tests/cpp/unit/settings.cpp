@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -121,6 +122,16 @@ TEST(settings_of_the_process_are_read_from_the_environment) {
   const Variable of_a_call("VICINAL_IN_FLIGHT", "many");
   check_environment();  // which may also come by an info key, and is read with that
   CHECK_EQUAL(environment_value("vicinal_in_flight").value_or(""), std::string("many"));
+}
+
+TEST(settings_name_files_from_where_the_process_began) {
+  const std::filesystem::path began = std::filesystem::current_path();
+  const Variable variable("VICINAL_WISDOM", "kept/wisdom");
+  std::filesystem::current_path("/");
+  CHECK_EQUAL(path_of("vicinal_wisdom", "kept/wisdom"), (began / "kept/wisdom").string());
+  CHECK_EQUAL(path_of("vicinal_wisdom", "the program's"), std::string("the program's"));
+  CHECK_EQUAL(from_start("/elsewhere"), std::string("/elsewhere"));
+  std::filesystem::current_path(began);
 }
 
 TEST(settings_that_must_be_alike_are_compared) {
