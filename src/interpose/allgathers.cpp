@@ -160,7 +160,7 @@ struct AllGather
                       __builtin_return_address(0));
     return c_api::guarded(comm, [&] {
       const auto settings_of_call = [&] {
-        return info != MPI_INFO_NULL ? read_settings(info) : loops->graph()->settings();
+        return info != MPI_INFO_NULL ? read_settings(info, comm) : loops->graph()->settings();
       };
       *request = token_for_executions(
           gathered->errors(),
