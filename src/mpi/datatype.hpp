@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 namespace vicinal::mpi {
@@ -21,6 +22,8 @@ struct Datatype {
 
 /// Throws a type fault for MPI_DATATYPE_NULL.
 [[nodiscard]] Datatype describe(MPI_Datatype type);
+/// As MPI calls it, or the user does.
+[[nodiscard]] std::string name_of(MPI_Datatype type);
 
 /// A copy of a user's datatype, for use after they have freed theirs. It is made by
 /// MPI_Type_contiguous, since MPI_Type_dup would run the callbacks of other libraries' attributes.
