@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from launching import BUILD, abi_of, run_ranks
+from launching import BUILD, ROOT, abi_of, run_ranks
 
 pytestmark = pytest.mark.full
 
@@ -63,6 +63,38 @@ def test_what_cannot_be_served_is_said_once_per_job(
     assert [rank for rank, _ in heard] == [0] * len(warnings), heard
     for warning in warnings:
         assert sum(f"warning: {warning}" in text for _, text in heard) == 1, heard
+
+
+NO_EFFECT = "is no setting of vicinal and has no effect"
+
+
+@pytest.mark.parametrize(("asked", "env", "warning"), [
+    ([], {"VICINAL_STRATGY": "direct"},
+     f"the environment variable VICINAL_STRATGY {NO_EFFECT}; did you mean VICINAL_STRATEGY?"),
+    ([], {"VICINAL_SPEED": "high"}, f"the environment variable VICINAL_SPEED {NO_EFFECT}"),
+    ([], {"VICINAL_ROOT": "/opt/vicinal", "VICINAL_TEST_MPI": "mpich"}, None),
+    (["vicinal_stratgy", "direct"], {}, f"the info key vicinal_stratgy {NO_EFFECT}; did you mean vicinal_strategy?"),
+    (["vicinal_log", "info"], {}, "the info key vicinal_log has no effect; set the environment variable VICINAL_LOG"),
+    (["striping_factor", "4"], {}, None),
+])
+def test_a_setting_that_is_none_is_said_once(
+    mpi: str, asked: list[str], env: Mapping[str, str], warning: str | None,
+) -> None:
+    assert lines_of(said(mpi, *asked, **env)) == ([] if warning is None else [(0, f"warning: {warning}")])
+
+
+def test_variables_of_tests_and_python_are_no_mistakes() -> None:
+    known = (ROOT / "src" / "base" / "setting.cpp").read_text()
+    named = {
+        name
+        for folder in ("python", "tests", "tools", "bench")
+        for path in (ROOT / folder).rglob("*.py")
+        for name in re.findall(r"""environ(?:\.get\(|\.pop\(|\[)["'](VICINAL_[A-Z_]+)""", path.read_text())
+    }
+    assert "VICINAL_BUILD_DIR" in named
+    for name in named:
+        is_known = name in known or name.lower() in known or name.startswith("VICINAL_TEST_")
+        assert is_known, f"the library warns of {name}"
 
 
 def test_a_line_per_plan_says_what_was_chosen_and_why(mpi: str, tmp_path: Path) -> None:

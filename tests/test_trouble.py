@@ -87,6 +87,17 @@ def test_every_wait_names_whom_it_is_for(mpi: str, tmp_path: Path) -> None:
         assert first.startswith("vicinal: rank 0: waits for ") and words in first, f"{what}: {text}"
 
 
+def test_ranks_in_different_calls_say_in_which(mpi: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    environment = {"VICINAL_REPORT_WAITS": "0.1", "VICINAL_LOG": f"warn:{log}.%r"}
+    run_ranks(mpi, 2, [trouble(mpi), "order", log], env=environment, timeout=60, check=False)
+    said = [(tmp_path / f"log.{rank}").read_text() for rank in range(2)]
+    assert "waits for rank 0's" in said[1] and ", in the creation of a graph, " in said[1], said
+    assert "waits for rank 1 of its communicator to take part" in said[0], said
+    assert ", in the creation of a halo, " in said[0], said
+    assert "; rank 1 has sent a control message for the creation of a graph" in said[0], said
+
+
 @pytest.mark.parametrize(("wish", "refusal"), [
     ("no", ""), ("0", ""), ("off", ""),
     ("yes", "without MPI_THREAD_MULTIPLE"), ("perhaps", "VICINAL_PROGRESS_THREAD is 'perhaps'"),

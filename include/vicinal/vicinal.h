@@ -4,10 +4,13 @@
  * handler of the communicator concerned; vicinal_error_message() then says what was given, what was
  * expected and what to do. Outputs come last and are set on success only. "Collective" functions must
  * be called by all ranks of the communicator, in the same order; "local" ones by whoever likes.
- * Handles are pointers; a freed or completed handle is set to NULL, which is a valid, inactive handle.
+ * Handles have a pointer's type, but lead to no memory. A freed or completed handle is set to NULL, which is a valid,
+ * inactive handle. A copy of it is no handle any more: functions refuse it with MPI_ERR_REQUEST for a request, and with
+ * MPI_ERR_ARG otherwise. They call the error handler of MPI_COMM_WORLD then.
  *
  * MPI must be initialized, by MPI_Init or by a session. With MPI_THREAD_MULTIPLE, different handles may be
- * used by different threads at the same time. After MPI_Finalize, or MPI_Session_finalize of the last
+ * used by different threads at the same time. Of two threads that start one request or halo at once, one
+ * gets MPI_ERR_REQUEST. After MPI_Finalize, or MPI_Session_finalize of the last
  * session, handles may still be freed; any other use of them is MPI_ERR_COMM, and so it is in a process
  * that a rank has forked. A program of sessions links vicinal before MPI, so that it hears of their end.
  *
@@ -16,6 +19,8 @@
  * are not, creating or planning fails with MPI_ERR_INFO_VALUE on every rank that depends on another one,
  * and the message names two ranks and both values. The environment is compared when a communicator is
  * first used. A value that cannot be read is MPI_ERR_INFO_VALUE, too, of regions MPI_ERR_TOPOLOGY.
+ * A variable that begins with VICINAL_ and is no setting, and an info key that begins with vicinal_ and is none, have no
+ * effect. Rank 0 warns of each once, and names the setting that is nearest.
  *   vicinal_regions       who is near whom: 'node', 'numa', 'blocks:K', 'round-robin:N', 'list:L0,L1,...'
  *                         (a label for each rank), or two of these as 'OUTER/INNER' (default 'node').
  *   vicinal_strategy      the planner: 'automatic', 'direct', 'nearest-first', 'aggregate',
@@ -258,7 +263,8 @@ VICINAL_API int vicinal_graph_free(vicinal_graph* graph);
  * MPI_PROC_NULL in the topology a graph was made from is passed over, its place in the buffers left
  * alone. Arrays of arguments may be reused at once; datatypes must be committed, and may be freed at once.
  * Buffers stay in place until completion, or for persistent requests until these are freed. Send regions
- * may overlap each other, receive regions must not. MPI_IN_PLACE is not allowed.
+ * may overlap each other. Receive regions must not: that is MPI_ERR_BUFFER, where their datatypes have no gaps.
+ * MPI_IN_PLACE is not allowed.
  *
  *   persistent (`_init`): plans. Collective over the ranks of the graph that have neighbours; ranks
  *     without may skip it. Requests may be started in any order, on each rank in another.
@@ -736,7 +742,8 @@ VICINAL_API int vicinal_halo_create_with_owners(MPI_Comm comm, int64_t owned_cou
                                                 const int64_t needed[], const int owners[],
                                                 MPI_Info info, vicinal_halo* halo);
 
-/* Frees a halo, after waiting for its exchanges in flight. */
+/* Frees a halo, after waiting for its exchanges in flight, whose arrays must therefore still be there. Their requests end
+ * with it: to wait for one afterwards is MPI_ERR_REQUEST. */
 VICINAL_API int vicinal_halo_free(vicinal_halo* halo);
 
 /* Begins to fill `ghosts` from the other ranks' `owned`. Both hold `values` consecutive values of
@@ -745,8 +752,10 @@ VICINAL_API int vicinal_halo_free(vicinal_halo* halo);
  * to NULL, and must be before the halo is freed.
  * Errors: MPI_ERR_REQUEST where too many exchanges are in flight (see vicinal_in_flight);
  * MPI_ERR_TYPE for a type that has gaps (MPI's own pairs, such as MPI_DOUBLE_INT, may have them);
- * MPI_ERR_BUFFER for MPI_IN_PLACE, and for a null array where this
- * rank has something to exchange. */
+ * MPI_ERR_BUFFER for MPI_IN_PLACE, for a null array where this
+ * rank has something to exchange, and where ghosts and owned values share memory. MPI_ERR_REQUEST also where another
+ * thread starts an exchange of the halo, or has started the ones in flight: this one then fails on all ranks that need
+ * this one's data. */
 VICINAL_API int vicinal_halo_start(vicinal_halo halo, const void* owned, void* ghosts,
                                    int64_t values, MPI_Datatype type, vicinal_request* request);
 
@@ -758,7 +767,8 @@ VICINAL_API int vicinal_halo_start(vicinal_halo halo, const void* owned, void* g
  * `buffer` does not lie in the memory of a GPU. */
 VICINAL_API int vicinal_follow_stream(const void* buffer, void* stream);
 
-/* The same for `vectors` vectors at once, `owned_stride` (`ghost_stride`) values apart. */
+/* The same for `vectors` vectors at once, `owned_stride` (`ghost_stride`) values apart. Errors: also MPI_ERR_ARG where the
+ * ghosts of two vectors share memory. */
 VICINAL_API int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned,
                                            int64_t owned_stride, void* ghosts, int64_t ghost_stride,
                                            int64_t vectors, int64_t values, MPI_Datatype type,
@@ -768,7 +778,7 @@ VICINAL_API int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned,
  * vicinal_start or vicinal_start_on_stream, again and again, until it is freed by vicinal_request_free. It has a plan of its own, so
  * it keeps step with no other exchange, and it may outlive the halo. Collective over the halo's communicator; all
  * ranks start it equally often. An operator of the user's, and its datatype, must stay as long as the request. Errors, on every rank: those of
- * vicinal_halo_start. */
+ * vicinal_halo_start and vicinal_halo_reverse_start, and MPI_ERR_COUNT where ranks give another size of what moves for an index. */
 VICINAL_API int vicinal_halo_init(vicinal_halo halo, const void* owned, void* ghosts,
                                   int64_t values, MPI_Datatype type, vicinal_request* request);
 VICINAL_API int vicinal_halo_reverse_init(vicinal_halo halo, void* owned, const void* ghosts,
@@ -778,7 +788,8 @@ VICINAL_API int vicinal_halo_reverse_init(vicinal_halo halo, void* owned, const 
 /* Begins the reverse: each ghost's value is brought to its owner, where `op` combines it with the owned
  * value: MPI_SUM, MPI_MIN, MPI_MAX, MPI_REPLACE (the last in order stays), or any operator that
  * MPI_Reduce_local takes. The order is the same in each execution. The datatype may be freed at once, but
- * a user's operator must not be freed before the request is done with: MPI has no way to keep one. */
+ * a user's operator must not be freed before the request is done with: MPI has no way to keep one. Errors: also
+ * MPI_ERR_OP for an operator of MPI's that is not defined for the datatype. */
 VICINAL_API int vicinal_halo_reverse_start(vicinal_halo halo, void* owned, const void* ghosts,
                                            int64_t values, MPI_Datatype type, MPI_Op op,
                                            vicinal_request* request);

@@ -23,9 +23,8 @@ void try_operator(MPI_Op op, MPI_Datatype type, const ValueType& values) {
   alignas(64) std::byte one[64]{}, other[64]{};
   try {
     mpi::reduce_local(one, other, 1, type, op);
-  } catch (const Error& error) {
-    fail(Fault::operation, "this operator of MPI cannot combine ", name(values), ": ",
-         error.what());
+  } catch (const Error&) {
+    fail(Fault::operation, "this operator of MPI cannot combine ", name(values));
   }
 }
 
@@ -145,7 +144,12 @@ Combine read_operator(nb::handle op, const ValueType& type, Index values) {
          ", which MPI has no type for; give op='replace', or for MPI.MINLOC and MPI.MAXLOC pairs "
          "of numpy.dtype('f8,i4', align=True)");
   }
-  const Combine combine = combine_of(handle, datatype, values);
+  Combine combine;
+  try {
+    combine = combine_of(handle, datatype, values);
+  } catch (const Error& error) {
+    fail(error.fault(), "x holds ", name(type), ": ", error.what());
+  }
   if (combine.user_op == MPI_OP_NULL) return combine;
   const bool is_foreign = !word && !nb::cast<bool>(op.attr("is_predefined"));
   if (!is_foreign) try_operator(handle, datatype, type);

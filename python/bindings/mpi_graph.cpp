@@ -148,6 +148,7 @@ class NeighborRequest final : public PythonRequest {
       if (fault) throw *fault;
       if (given) settings = read_given(*given);
       arguments.receive = describe(receive, receive_, collective, false, graph->sources());
+      check_disjoint(arguments.receive);
       if (!in_place) {
         arguments.send = describe(send, send_, collective, true, graph->destinations());
       } else if (collective.one_block) {

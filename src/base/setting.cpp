@@ -10,8 +10,12 @@
 #include <sstream>
 #include <system_error>
 
+#include <unistd.h>
+
 #include "base/error.hpp"
 #include "base/no_destructor.hpp"
+#include "base/log.hpp"
+#include "base/nearest.hpp"
 
 namespace vicinal {
 
@@ -109,6 +113,14 @@ NoDestructor<std::string> start_folder([] {
   std::error_code error;
   return std::filesystem::current_path(error).string();
 }());
+/// Variables that are no settings: those of the build, the tests and the Python package, and those by which environment
+/// modules say where a library is installed.
+constexpr std::string_view other_variables =
+    "VICINAL_BUILD_DIR VICINAL_DATA VICINAL_MPI VICINAL_MPIEXEC_ARGS VICINAL_PYTHON "
+    "VICINAL_SANITIZE VICINAL_TESTS VICINAL_UNITY VICINAL_WERROR "
+    "VICINAL_BASE VICINAL_DIR VICINAL_HOME VICINAL_INC VICINAL_INCLUDE VICINAL_LIB VICINAL_PATH "
+    "VICINAL_PREFIX VICINAL_ROOT VICINAL_VERSION";
+constexpr std::string_view test_variables = "VICINAL_TEST_";
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -183,7 +195,10 @@ std::string described(const Setting& setting) {
 }
 
 void refuse(const Setting& setting, std::string_view name, std::string_view text) {
-  fail(Fault::info, name, " is '", text, "', but ", expected(setting), " is expected");
+  std::string_view meant;
+  if (setting.form == Form::words) meant = nearest(text, words_of(setting.values));
+  fail(Fault::info, name, " is '", text, "', but ", expected(setting), " is expected",
+       meant.empty() ? "" : "; did you mean '", meant, meant.empty() ? "" : "'?");
 }
 
 void check(const Setting& setting, std::string_view name, std::string_view text) {
@@ -220,6 +235,55 @@ void check_environment() {
   for (const Setting& row : table) {
     if (row.scope != Scope::process) continue;
     if (const auto text = environment_value(row.key)) check(row, variable_of(row.key), *text);
+  }
+}
+
+namespace {
+
+void warn_of_unknown_name(std::string_view what, std::string_view name,
+                          std::span<const std::string> known) {
+  const std::string_view meant =
+      nearest(name, std::vector<std::string_view>(known.begin(), known.end()));
+  if (meant.empty()) {
+    warn_once(what, ' ', name, " is no setting of vicinal and has no effect");
+  } else {
+    warn_once(what, ' ', name, " is no setting of vicinal and has no effect; did you mean ", meant,
+              '?');
+  }
+}
+
+}  // namespace
+
+void warn_of_unknown_variables() {
+  std::vector<std::string> known;
+  for (const Setting& row : table) known.push_back(variable_of(row.key));
+  const auto others = words_of(other_variables);
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    const std::string_view name = text.substr(0, text.find('='));
+    if (!name.starts_with("VICINAL_") || name.starts_with(test_variables)) continue;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (std::find(others.begin(), others.end(), name) != others.end()) continue;
+    warn_of_unknown_name("the environment variable", name, known);
+  }
+}
+
+void warn_of_unknown_keys(std::span<const std::string> keys) {
+  std::vector<std::string> known;
+  for (const Setting& row : table) {
+    if (row.scope == Scope::call) known.emplace_back(row.key);
+  }
+  for (const std::string& key : keys) {
+    if (!key.starts_with("vicinal_")) continue;
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const auto of_process = std::find_if(table.begin(), table.end(),
+                                         [&](const Setting& row) { return row.key == key; });
+    if (of_process == table.end()) {
+      warn_of_unknown_name("the info key", key, known);
+    } else {
+      warn_once("the info key ", key, " has no effect; set the environment variable ",
+                variable_of(key));
+    }
   }
 }
 

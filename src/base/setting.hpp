@@ -57,8 +57,8 @@ std::string expected(const Setting& setting);
 /// "KEY: MEANING: EXPECTED (default 'D')", as the header has it; the variable's name where there is no key.
 std::string described(const Setting& setting);
 
-/// Throws the fault of a value that cannot be read: "NAME is 'TEXT', but EXPECTED is expected". The name is the
-/// key or the variable, whichever gave it.
+/// Throws the fault of a value that cannot be read: "NAME is 'TEXT', but EXPECTED is expected", and the word that was
+/// meant, where one is near. The name is the key or the variable, whichever gave it.
 [[noreturn]] void refuse(const Setting& setting, std::string_view name, std::string_view text);
 /// Does so unless the text is of the setting's form.
 void check(const Setting& setting, std::string_view name, std::string_view text);
@@ -75,6 +75,11 @@ std::optional<std::string> environment_value(std::string_view key);
 std::string process_value(std::string_view key);
 /// Throws the fault of the first variable of the process that cannot be read.
 void check_environment();
+
+/// Warns of each environment variable that looks like a setting and is none, with the nearest one.
+void warn_of_unknown_variables();
+/// The same of info keys that no function takes.
+void warn_of_unknown_keys(std::span<const std::string> keys);
 
 /// The number that a text is, all of it.
 std::optional<std::int64_t> read_whole_number(std::string_view text);

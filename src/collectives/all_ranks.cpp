@@ -19,7 +19,7 @@ std::shared_ptr<Graph> graph_of_all(MPI_Comm user) {
   if (!graph || graph->neighborhood().machine != communicator->machine(graph->settings().regions)) {
     std::optional<Error> fault;
     std::optional<Settings> settings;
-    attempt(fault, [&] { settings = read_settings(MPI_INFO_NULL); });
+    attempt(fault, [&] { settings = read_settings(MPI_INFO_NULL, user); });
     if (!settings) settings.emplace();
     graph = Graph::complete(communicator, std::move(*settings), std::move(fault));
   }

@@ -23,13 +23,13 @@ int exchange(const int* destinations, int sendcount, MPI_Comm comm, MPI_Info inf
     vicinal::Settings settings;
     std::vector<int> ranks;
     auto fault = fault_of([&] {
-      settings = vicinal::read_settings(info);
+      settings = vicinal::read_settings(info, comm);
       require_handle(received, "handle of what is received");
       ranks = list(destinations, sendcount, "destinations");
       read(ranks.size());
     });
     *received =
-        std::make_unique<vicinal_received_s>(run(ranks, settings, std::move(fault))).release();
+        handle(std::make_unique<vicinal_received_s>(run(ranks, settings, std::move(fault))));
   });
 }
 
@@ -91,23 +91,21 @@ int vicinal_sparse_answer(vicinal_received requests, const void* sendbuf, const 
                           const int sdispls[], MPI_Datatype sendtype, MPI_Datatype recvtype,
                           vicinal_received* replies) {
   return guarded(error_communicator_of(requests), [&] {
-    require_handle(requests, "handle of requests");
+    Received& asked = given(requests).received;
     MessageData data;
     auto fault = fault_of([&] {
       require_handle(replies, "handle of replies");
-      data = messages_of(sendbuf, sendcounts, sdispls, sendtype, requests->received.size());
+      data = messages_of(sendbuf, sendcounts, sdispls, sendtype, asked.size());
     });
-    *replies = std::make_unique<vicinal_received_s>(
-                   requests->received.answer(data, recvtype, std::move(fault)))
-                   .release();
+    *replies = handle(
+        std::make_unique<vicinal_received_s>(asked.answer(data, recvtype, std::move(fault))));
   });
 }
 
 int vicinal_received_get(vicinal_received received, int* messages, const int** ranks,
                          const int64_t** counts, const int64_t** displs, const void** data) {
   return guarded(error_communicator_of(received), [&] {
-    require_handle(received, "handle of what was received");
-    const Received& found = received->received;
+    const Received& found = given(received).received;
     if (messages != nullptr) *messages = static_cast<int>(found.size());
     if (ranks != nullptr) *ranks = found.ranks().data();
     if (counts != nullptr) *counts = found.counts().data();
@@ -118,16 +116,14 @@ int vicinal_received_get(vicinal_received received, int* messages, const int** r
 
 int vicinal_received_copy(vicinal_received received, void* recvbuf, int64_t capacity,
                           MPI_Datatype recvtype) {
-  return guarded(error_communicator_of(received), [&] {
-    require_handle(received, "handle of what was received");
-    received->received.copy(recvbuf, capacity, recvtype);
-  });
+  return guarded(error_communicator_of(received),
+                 [&] { given(received).received.copy(recvbuf, capacity, recvtype); });
 }
 
 int vicinal_received_free(vicinal_received* received) {
   return guarded(MPI_COMM_NULL, [&] {
     require_handle(received, "pointer to a handle");
-    delete *received;
+    delete object(*received);
     *received = VICINAL_RECEIVED_NULL;
   });
 }

@@ -23,11 +23,11 @@ int create_graph(MPI_Comm comm, MPI_Info info, vicinal_graph* graph, Read read,
       require_handle(graph, "graph");
       made = std::make_unique<vicinal_graph_s>();
       read();
-      settings = vicinal::read_settings(info);
+      settings = vicinal::read_settings(info, comm);
     });
     if (!settings) settings.emplace();
     made->graph = make(std::move(*settings), std::move(fault));
-    *graph = made.release();
+    *graph = handle(std::move(made));
   });
 }
 
@@ -113,20 +113,20 @@ int vicinal_graph_create_complete(MPI_Comm comm, MPI_Info info, vicinal_graph* g
 int vicinal_graph_neighbors(vicinal_graph graph, int* indegree, int sources[], int* outdegree,
                             int destinations[]) {
   return guarded(error_communicator_of(graph), [&] {
-    require_handle(graph, "graph");
+    const vicinal::Graph& its = *given(graph).graph;
     const auto copy = [](const vicinal::Ends& ends, int* degree, int* ranks) {
       if (degree != nullptr) *degree = static_cast<int>(ends.ranks.size());
       if (ranks != nullptr) std::copy(ends.ranks.begin(), ends.ranks.end(), ranks);
     };
-    copy(graph->graph->sources(), indegree, sources);
-    copy(graph->graph->destinations(), outdegree, destinations);
+    copy(its.sources(), indegree, sources);
+    copy(its.destinations(), outdegree, destinations);
   });
 }
 
 int vicinal_graph_free(vicinal_graph* graph) {
   return guarded(MPI_COMM_NULL, [&] {
     require_handle(graph, "pointer to a graph");
-    delete *graph;
+    delete object(*graph);
     *graph = VICINAL_GRAPH_NULL;
   });
 }

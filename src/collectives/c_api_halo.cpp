@@ -29,13 +29,13 @@ int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std
       wanted = list(needed, needed_count, "needed indices");
       if (with_owners) ranks = list(owners, needed_count, "owners");
       indices.indices = owned();
-      settings = vicinal::read_settings(info);
+      settings = vicinal::read_settings(info, comm);
     });
     if (!settings) settings.emplace();
     auto planned = std::make_unique<vicinal::Halo>(comm, indices, wanted, ranks,
                                                    std::move(*settings), std::move(fault));
     made->halo = std::move(planned);
-    *halo = made.release();
+    *halo = handle(std::move(made));
   });
 }
 
@@ -44,17 +44,17 @@ int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std
 template <class Start>
 int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start start) noexcept {
   return guarded(error_communicator_of(halo), [&] {
-    require_handle(halo, "halo");
+    vicinal::Halo& its = *given(halo).halo;
     const auto read = [&](auto arguments) {
       try {
         require_handle(request, "request");
         return arguments();
       } catch (...) {
-        halo->halo->start_at_fault(reverse);
+        its.start_at_fault(reverse);
         throw;
       }
     };
-    *request = handle(&start(*halo->halo, read));
+    *request = handle(&start(its, read));
   });
 }
 
@@ -62,19 +62,20 @@ int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start 
 template <class Read, class Make>
 int init_halo(vicinal_halo halo, vicinal_request* request, Read read, Make make) noexcept {
   return guarded(error_communicator_of(halo), [&] {
-    require_handle(halo, "halo");
+    vicinal::Halo& its = *given(halo).halo;
     auto fault = fault_of([&] {
       require_handle(request, "request");
       read();
     });
-    *request = handle(make(*halo->halo, std::move(fault)).release());
+    *request = handle(make(its, std::move(fault)).release());
   });
 }
 
 /// A blocking exchange that has failed with `code` leaves when the others need this rank no more.
 int leave_halo(vicinal_halo halo, bool reverse, int code) noexcept {
-  if (halo == nullptr) return code;
-  const int left = guarded(error_communicator_of(halo), [&] { halo->halo->wait_idle(reverse); });
+  vicinal_halo_s* const its = find(halo);
+  if (its == nullptr) return code;
+  const int left = guarded(error_communicator_of(halo), [&] { its->halo->wait_idle(reverse); });
   return left == MPI_SUCCESS ? code : left;
 }
 
@@ -105,7 +106,7 @@ int vicinal_halo_create_with_owners(MPI_Comm comm, int64_t owned_count, const in
 int vicinal_halo_free(vicinal_halo* halo) {
   return guarded(MPI_COMM_NULL, [&] {
     require_handle(halo, "pointer to a halo");
-    delete *halo;
+    delete object(*halo);
     *halo = VICINAL_HALO_NULL;
   });
 }
@@ -177,10 +178,9 @@ int vicinal_halo_reverse(vicinal_halo halo, void* owned, const void* ghosts, int
 
 int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map* send, vicinal_halo_map* receive) {
   return guarded(error_communicator_of(halo), [&] {
-    require_handle(halo, "halo");
+    const vicinal::HaloMap& map = given(halo).halo->map();
     require_handle(send, "send map");
     require_handle(receive, "receive map");
-    const vicinal::HaloMap& map = halo->halo->map();
     *send = {static_cast<int>(map.send_ranks.size()), map.send_ranks.data(),
              map.send_offsets.data(), map.send_indices.data()};
     *receive = {static_cast<int>(map.receive_ranks.size()), map.receive_ranks.data(),
@@ -190,13 +190,12 @@ int vicinal_halo_get_maps(vicinal_halo halo, vicinal_halo_map* send, vicinal_hal
 
 int vicinal_halo_get_statistics(vicinal_halo halo, vicinal_statistics* statistics) {
   return guarded(error_communicator_of(halo), [&] {
-    require_handle(halo, "halo");
+    const vicinal::AgreedPlan& plan = given(halo).halo->plan();
     require_handle(statistics, "statistics");
-    const vicinal::Statistics counted = vicinal::statistics(halo->halo->plan().forward());
-    *statistics = {
-        counted.non_local.messages, counted.non_local.elements,
-        counted.local.messages,     counted.local.elements,
-        counted.shared_elements,    halo->halo->plan().communicator().arena_fault().c_str()};
+    const vicinal::Statistics counted = vicinal::statistics(plan.forward());
+    *statistics = {counted.non_local.messages, counted.non_local.elements,
+                   counted.local.messages,     counted.local.elements,
+                   counted.shared_elements,    plan.communicator().arena_fault().c_str()};
   });
 }
 

@@ -14,6 +14,15 @@
 
 namespace vicinal::c_api {
 
+/// Reads, and refuses receive regions that overlap. Under MPI's own names, programs may do what their MPI lets them.
+template <class Read>
+auto apart(Read read) {
+  return [=](const Graph& graph, NeighborArguments& arguments) {
+    read(graph, arguments);
+    check_disjoint(arguments.receive);
+  };
+}
+
 /// Reads, and looks at the place for the request: the others are told where there is none.
 template <class Read>
 auto into(vicinal_request* request, Read read) {
@@ -58,21 +67,19 @@ std::unique_ptr<Request> plan(const std::shared_ptr<Graph>& graph, ReadSettings 
 
 // A call is on a graph of the user's, or on the complete one of a communicator.
 
-inline std::shared_ptr<Graph> graph_of(vicinal_graph graph) {
-  require_handle(graph, "graph");
-  return graph->graph;
-}
+inline std::shared_ptr<Graph> graph_of(vicinal_graph graph) { return given(graph).graph; }
 inline std::shared_ptr<Graph> graph_of(MPI_Comm comm) { return graph_of_all(comm); }
 
 template <class On, class Read>
 int blocking(On on, Read read) noexcept {
-  return guarded(error_communicator_of(on), [&] { complete(*graph_of(on), read); });
+  return guarded(error_communicator_of(on), [&] { complete(*graph_of(on), apart(read)); });
 }
 
 template <class On, class Read>
 int nonblocking(On on, vicinal_request* request, Read read) noexcept {
-  return guarded(error_communicator_of(on),
-                 [&] { *request = handle(begin(graph_of(on), into(request, read)).release()); });
+  return guarded(error_communicator_of(on), [&] {
+    *request = handle(begin(graph_of(on), into(request, apart(read))).release());
+  });
 }
 
 template <class On, class Read>
@@ -81,7 +88,7 @@ int persistent(On on, MPI_Info info, vicinal_request* request, Read read) noexce
     const auto graph = graph_of(on);
     const auto settings_of_call = [&] {
       if (info == MPI_INFO_NULL) return graph->settings();
-      Settings settings = read_settings(info);
+      Settings settings = read_settings(info, graph->communicator().handle());
       if constexpr (std::same_as<On, MPI_Comm>) {
         require(settings.regions == graph->settings().regions, Fault::info, "vicinal_regions is '",
                 settings.regions,
@@ -90,7 +97,7 @@ int persistent(On on, MPI_Info info, vicinal_request* request, Read read) noexce
       }
       return settings;
     };
-    *request = handle(plan(graph, settings_of_call, into(request, read)).release());
+    *request = handle(plan(graph, settings_of_call, into(request, apart(read))).release());
   });
 }
 

@@ -41,9 +41,12 @@ int for_each(int count, vicinal_request requests[], One one) noexcept {
 
 /// What becomes of a handle once its request is complete.
 void settle(vicinal_request* request) {
-  const Ownership ownership = object(*request)->ownership();
-  if (ownership == Ownership::persistent) return;
-  if (ownership == Ownership::single_use) delete object(*request);
+  Request* const its = object(*request);
+  switch (its->ownership()) {
+    case Ownership::persistent: return;
+    case Ownership::single_use: delete its; break;
+    case Ownership::borrowed: its->renew_handle(); break;
+  }
   *request = VICINAL_REQUEST_NULL;
 }
 
@@ -125,7 +128,7 @@ int vicinal_waitany(int count, vicinal_request requests[], int* index) {
     require_handle(index, "index");
     check_list(requests, count, "requests");
     std::vector<Request*> objects(static_cast<std::size_t>(count));
-    std::transform(requests, requests + count, objects.begin(), object);
+    std::transform(requests, requests + count, objects.begin(), object<vicinal_request>);
     found = vicinal::wait_any(objects);
   });
   if (refused != MPI_SUCCESS) return refused;

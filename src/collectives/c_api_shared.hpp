@@ -1,27 +1,32 @@
-// What the parts of the C interface share: handles, and the place where exceptions become MPI error
-// classes.
+// What the parts of the C interface share: what stands behind handles, and the place where exceptions become MPI
+// error classes.
 #pragma once
 
 #include <vicinal/vicinal.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "collectives/graph.hpp"
 #include "collectives/halo.hpp"
+#include "collectives/handle.hpp"
 #include "collectives/request.hpp"
 #include "collectives/sparse_exchange.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/own_progress.hpp"
 
 struct vicinal_graph_s {
+  vicinal::Handle handle{vicinal::HandleKind::graph, this};
   std::shared_ptr<vicinal::Graph> graph;
 };
 struct vicinal_halo_s {
+  vicinal::Handle handle{vicinal::HandleKind::halo, this};
   std::unique_ptr<vicinal::Halo> halo;
 };
 struct vicinal_received_s {
   explicit vicinal_received_s(vicinal::Received what) : received(std::move(what)) {}
+  vicinal::Handle handle{vicinal::HandleKind::received, this};
   vicinal::Received received;
 };
 
@@ -39,23 +44,92 @@ int guarded(MPI_Comm user, Body body) noexcept {
   }
 }
 
-inline Request* object(vicinal_request request) { return reinterpret_cast<Request*>(request); }
+/// What stands behind a kind of handle, and what it is called.
+template <class Given>
+struct Behind;
+template <>
+struct Behind<vicinal_graph> {
+  using Object = vicinal_graph_s;
+  static constexpr HandleKind kind = HandleKind::graph;
+  static constexpr const char* name = "graph";
+};
+template <>
+struct Behind<vicinal_halo> {
+  using Object = vicinal_halo_s;
+  static constexpr HandleKind kind = HandleKind::halo;
+  static constexpr const char* name = "halo";
+};
+template <>
+struct Behind<vicinal_request> {
+  using Object = Request;
+  static constexpr HandleKind kind = HandleKind::request;
+  static constexpr const char* name = "request";
+};
+template <>
+struct Behind<vicinal_received> {
+  using Object = vicinal_received_s;
+  static constexpr HandleKind kind = HandleKind::received;
+  static constexpr const char* name = "handle of what was received";
+};
+
+/// The object of a handle; null of a null handle, and of one that is not alive.
+template <class Given>
+auto* find(Given handle) noexcept {
+  const auto number = reinterpret_cast<std::uintptr_t>(handle);
+  return static_cast<typename Behind<Given>::Object*>(Handle::find(number, Behind<Given>::kind));
+}
+
+/// The same, but throws where the handle is not alive.
+template <class Given>
+auto* object(Given handle) {
+  auto* const found = find(handle);
+  constexpr bool is_request = Behind<Given>::kind == HandleKind::request;
+  require(found != nullptr || handle == nullptr, is_request ? Fault::request : Fault::argument,
+          "a ", Behind<Given>::name, " was given that has been freed, or never was one. ",
+          is_request
+              ? "A request of a halo ends with the halo: wait for it before vicinal_halo_free. "
+              : "",
+          "A copy of a handle does not become null with it");
+  return found;
+}
+
+/// The same of a handle that must not be null.
+template <class Given>
+auto& given(Given handle) {
+  require(handle != nullptr, Fault::argument, "a null ", Behind<Given>::name, " was given");
+  return *object(handle);
+}
+
+template <class Given>
+Given handle_of(std::uintptr_t number) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<Given>(number);
+}
 inline vicinal_request handle(Request* request) {
-  return reinterpret_cast<vicinal_request>(request);
+  return request == nullptr ? nullptr : handle_of<vicinal_request>(request->handle());
+}
+/// From now on the user owns it.
+template <class Object>
+Object* handle(std::unique_ptr<Object> object) {
+  return handle_of<Object*>(object.release()->handle.number());
 }
 
 inline MPI_Comm error_communicator_of(MPI_Comm comm) { return comm; }
 inline MPI_Comm error_communicator_of(vicinal_request request) {
-  return request == nullptr ? MPI_COMM_NULL : object(request)->error_communicator();
+  const Request* const found = find(request);
+  return found == nullptr ? MPI_COMM_NULL : found->error_communicator();
 }
 inline MPI_Comm error_communicator_of(vicinal_graph graph) {
-  return graph == nullptr ? MPI_COMM_NULL : graph->graph->error_communicator();
+  const vicinal_graph_s* const found = find(graph);
+  return found == nullptr ? MPI_COMM_NULL : found->graph->error_communicator();
 }
 inline MPI_Comm error_communicator_of(vicinal_halo halo) {
-  return halo == nullptr ? MPI_COMM_NULL : halo->halo->graph().error_communicator();
+  const vicinal_halo_s* const found = find(halo);
+  return found == nullptr ? MPI_COMM_NULL : found->halo->graph().error_communicator();
 }
 inline MPI_Comm error_communicator_of(vicinal_received received) {
-  return received == nullptr ? MPI_COMM_NULL : received->received.error_communicator();
+  const vicinal_received_s* const found = find(received);
+  return found == nullptr ? MPI_COMM_NULL : found->received.error_communicator();
 }
 
 }  // namespace vicinal::c_api

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "mpi/datatype.hpp"
 
 namespace vicinal {
 
@@ -52,6 +53,75 @@ std::optional<ElementType> element_type(MPI_Datatype type) {
   return std::nullopt;
 }
 
+/// What MPI's predefined operators tell apart.
+enum class TypeClass : std::uint8_t { floating, complex, pair };
+
+std::optional<TypeClass> class_of(MPI_Datatype type) {
+  const std::pair<MPI_Datatype, TypeClass> table[] = {
+      {MPI_FLOAT, TypeClass::floating},
+      {MPI_DOUBLE, TypeClass::floating},
+      {MPI_LONG_DOUBLE, TypeClass::floating},
+      {MPI_REAL, TypeClass::floating},
+      {MPI_DOUBLE_PRECISION, TypeClass::floating},
+      {MPI_COMPLEX, TypeClass::complex},
+      {MPI_DOUBLE_COMPLEX, TypeClass::complex},
+      {MPI_C_COMPLEX, TypeClass::complex},
+      {MPI_C_FLOAT_COMPLEX, TypeClass::complex},
+      {MPI_C_DOUBLE_COMPLEX, TypeClass::complex},
+      {MPI_C_LONG_DOUBLE_COMPLEX, TypeClass::complex},
+      {MPI_FLOAT_INT, TypeClass::pair},
+      {MPI_DOUBLE_INT, TypeClass::pair},
+      {MPI_LONG_INT, TypeClass::pair},
+      {MPI_2INT, TypeClass::pair},
+      {MPI_SHORT_INT, TypeClass::pair},
+      {MPI_LONG_DOUBLE_INT, TypeClass::pair},
+  };
+  for (const auto& [handle, its] : table) {
+    if (type == handle) return its;
+  }
+  return std::nullopt;
+}
+
+struct Operator {
+  MPI_Op handle;
+  const char* name;
+  bool of_floating;
+  bool of_complex;
+  bool of_pairs = false;
+};
+
+/// Refuses what no MPI can combine. Of other types MPI itself knows, once it is asked to.
+void check_operator(MPI_Op op, MPI_Datatype type) {
+  const std::optional<TypeClass> its = class_of(type);
+  if (!its) return;
+  const Operator table[] = {
+      {MPI_SUM, "MPI_SUM", true, true},
+      {MPI_PROD, "MPI_PROD", true, true},
+      {MPI_MAX, "MPI_MAX", true, false},
+      {MPI_MIN, "MPI_MIN", true, false},
+      {MPI_LAND, "MPI_LAND", true, false},
+      {MPI_LOR, "MPI_LOR", true, false},
+      {MPI_LXOR, "MPI_LXOR", true, false},
+      {MPI_BAND, "MPI_BAND", false, false},
+      {MPI_BOR, "MPI_BOR", false, false},
+      {MPI_BXOR, "MPI_BXOR", false, false},
+      {MPI_MAXLOC, "MPI_MAXLOC", false, false, true},
+      {MPI_MINLOC, "MPI_MINLOC", false, false, true},
+  };
+  for (const Operator& known : table) {
+    if (op != known.handle) continue;
+    const bool fits = *its == TypeClass::floating  ? known.of_floating
+                      : *its == TypeClass::complex ? known.of_complex
+                                                   : known.of_pairs;
+    if (fits) return;
+    fail(Fault::operation, known.name, " cannot combine values of type ", mpi::name_of(type),
+         *its == TypeClass::complex ? ": complex numbers have no order and no bits. Give MPI_SUM, "
+                                      "MPI_PROD, MPI_REPLACE or an operator of your own"
+                                    : ". Give an operator that MPI defines for this type, or one "
+                                      "of your own");
+  }
+}
+
 }  // namespace
 
 Combine combine_of(MPI_Op op, MPI_Datatype type, Index values) {
@@ -66,6 +136,7 @@ Combine combine_of(MPI_Op op, MPI_Datatype type, Index values) {
     combine.op = op == MPI_SUM ? ReduceOp::sum : op == MPI_MIN ? ReduceOp::min : ReduceOp::max;
     return combine;
   }
+  check_operator(op, type);
   combine.user_op = op;
   combine.datatype = type;
   combine.values = values;

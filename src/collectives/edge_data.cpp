@@ -2,6 +2,7 @@
 #include "collectives/edge_data.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 #include "base/error.hpp"
@@ -87,6 +88,50 @@ void check_apart(const EdgeData& send, const EdgeData& receive) {
               " bytes of data, shares memory with the block of rank ", received.entry,
               " in the receive buffer; give separate buffers, or MPI_IN_PLACE for the send buffer "
               "where the own block lies in the receive buffer already");
+    }
+  }
+}
+
+namespace {
+
+[[noreturn]] void refuse_overlap(const EdgePiece& one, const EdgePiece& other) {
+  fail(Fault::buffer, "the receive blocks of entries ", std::min(one.entry, other.entry), " and ",
+       std::max(one.entry, other.entry),
+       " share memory: receive regions must not overlap. Give each a displacement of its own, not "
+       "less than that of the block before it plus its count");
+}
+
+/// Whether no block begins before the end of the one before it.
+bool ascend(const EdgeData& data) {
+  std::uintptr_t last = 0;
+  for (const EdgePiece& piece : data.pieces) {
+    const auto [begin, end] = occupied(data, piece);
+    if (begin == end) continue;
+    if (begin < last) return false;
+    last = end;
+  }
+  return true;
+}
+
+}  // namespace
+
+void check_disjoint(const EdgeData& receive) {
+  if (ascend(receive)) return;
+  struct Block {
+    std::uintptr_t begin, end;
+    const EdgePiece* piece;
+  };
+  std::vector<Block> blocks;
+  for (const EdgePiece& piece : receive.pieces) {
+    const auto [begin, end] = occupied(receive, piece);
+    if (begin != end) blocks.push_back({begin, end, &piece});
+  }
+  std::sort(blocks.begin(), blocks.end(),
+            [](const Block& a, const Block& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < blocks.size(); ++i) {
+    // Those before it are disjoint, so the last of them reaches farthest.
+    if (blocks[i].begin < blocks[i - 1].end) {
+      refuse_overlap(*blocks[i - 1].piece, *blocks[i].piece);
     }
   }
 }

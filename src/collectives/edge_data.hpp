@@ -136,6 +136,10 @@ void check(const EdgeData& data, const char* what);
 /// datatypes with gaps only the first byte of data is known to lie where it seems to.
 void check_apart(const EdgeData& send, const EdgeData& receive);
 
+/// Throws a buffer fault where two blocks that are received share memory, which MPI forbids. Reads the blocks once where
+/// they lie in the order of memory, else sorts them. Of datatypes with gaps as above.
+void check_disjoint(const EdgeData& receive);
+
 /// Copies of the types, which the pieces then name: the user may free theirs. Types without gaps are
 /// left out on request, for those who move such data as bytes.
 std::vector<mpi::KeptType> keep_types(EdgeData& data, bool without_gaps_too);

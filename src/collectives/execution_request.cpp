@@ -56,6 +56,11 @@ void ExecutionRequest::end() noexcept {
 
 void ExecutionRequest::start() {
   mpi::check_usable();
+  const Starting starting(starting_);
+  require(
+      !starting.was_disturbed(), Fault::request,
+      "another thread was starting this request at the same time; start it from one thread, once "
+      "for each wait");
   if (is_streamed()) {
     require(!streamed_->is_captured(), Fault::request,
             "a request was started that is part of a graph; launch the graph, or make another one");

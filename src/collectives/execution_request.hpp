@@ -2,6 +2,7 @@
 // channels. Streams of a GPU may begin them, and wait for their end (streamed_executions.hpp).
 #pragma once
 
+#include <atomic>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "choose/executions.hpp"
 #include "collectives/request.hpp"
+#include "collectives/starting.hpp"
 #include "collectives/streamed_executions.hpp"
 #include "mpi/backoff.hpp"
 
@@ -75,7 +77,8 @@ class ExecutionRequest : public Request, private StreamedOwner {
 
   std::optional<Executions> executions_;
   std::shared_ptr<StreamedExecutions> streamed_;  ///< null where none were
-  std::int64_t first_ends_ = -1;                  ///< still to come; below 0: nobody has asked
+  std::atomic_flag starting_;
+  std::int64_t first_ends_ = -1;  ///< still to come; below 0: nobody has asked
 };
 
 }  // namespace vicinal

@@ -16,6 +16,7 @@
 #include "collectives/call_queue.hpp"
 #include "discovery/findings.hpp"
 #include "execute/progress_thread.hpp"
+#include "mpi/arrivals.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/drive.hpp"
 #include "mpi/topology.hpp"
@@ -81,6 +82,7 @@ std::shared_ptr<Graph> Graph::make(std::shared_ptr<mpi::Communicator> communicat
 void Graph::create(std::optional<Error> fault, const std::shared_ptr<Graph>& self,
                    const Besides& besides) {
   id_ = next_graph_number(*communicator_);
+  const mpi::NamedCall call(*communicator_, "the creation of a graph", {{id_, 0}, true});
   neighborhood_.rank = communicator_->rank();
   std::optional<Finding> finding;
   attempt(finding, [&] {
@@ -167,6 +169,7 @@ std::shared_ptr<Graph> Graph::from_topology(MPI_Comm user, Settings settings,
 std::shared_ptr<Graph> Graph::from_one_side(MPI_Comm user, std::vector<int> known, bool are_sources,
                                             Settings settings, std::optional<Error> fault) {
   auto communicator = mpi::Communicator::of(user);
+  const mpi::NamedCall call(*communicator, "the creation of a graph");
   const int self = communicator->rank();
   std::vector<NamedEdge> edges;
   attempt(fault, [&] {
@@ -256,6 +259,8 @@ void Graph::refuse_plan(const Error& fault) {
 
 Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, PlanOptions options,
                               std::optional<Error> fault, Named named, int channels) {
+  const mpi::NamedCall call(*communicator_, "the planning of a persistent exchange",
+                            {{id_, plans_ + 1}, true});
   if (may_relay(settings)) {
     std::optional<PlanningTask> wanted;
     const auto planning = begin_or_tell([&] {

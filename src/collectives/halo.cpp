@@ -3,9 +3,13 @@
 // exchanges of the moment have come plays no part in it.
 #include "collectives/halo.hpp"
 
+#include <cstdlib>
+#include <thread>
+
 #include "base/product.hpp"
 #include "base/setting.hpp"
 #include "discovery/findings.hpp"
+#include "mpi/arrivals.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/environment.hpp"
 
@@ -41,7 +45,11 @@ class HaloRequest final : public ExecutionRequest {
 
   void launch(const Binding& binding) {
     binding_ = binding;
+    starter_ = std::this_thread::get_id();
     ExecutionRequest::start();
+  }
+  [[nodiscard]] bool is_in_flight_for_another_thread() const {
+    return in_flight() && starter_ != std::this_thread::get_id();
   }
   using ExecutionRequest::start_at_fault;
   void wait_idle() {
@@ -64,6 +72,7 @@ class HaloRequest final : public ExecutionRequest {
   [[nodiscard]] Places places() const override { return {binding_.source, binding_.target}; }
 
   Binding binding_;
+  std::thread::id starter_;  ///< of the last execution
   /// Keeps the type that the user's operator is given, with their own handle, since the operator may
   /// compare it.
   mpi::KeptType type_;
@@ -117,6 +126,7 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
            std::optional<std::span<const int>> owners, Settings settings,
            std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
+  const mpi::NamedCall call(*communicator, "the creation of a halo");
   std::optional<Finding> finding;
   if (fault) finding.emplace(*fault);
   attempt(finding, [&] {
@@ -155,9 +165,21 @@ Halo::~Halo() = default;
 
 const AgreedPlan& Halo::plan() const { return requests_[0].front()->plan(); }
 
-void Halo::check_buffers(const void* owned, const void* ghosts) const {
+void Halo::check_buffers(const void* owned, const void* ghosts, const ValueShape& shape) const {
   check_buffer(owned, !map_.send_indices.empty(), "owned values");
   check_buffer(ghosts, map_.ghost_count > 0, "ghosts");
+  if (owned == nullptr || ghosts == nullptr) return;
+  if (shape.vectors > 1) return;  // the ghosts may end each vector of the same array
+  const auto at = reinterpret_cast<std::uintptr_t>(owned);
+  const auto ghosts_at = reinterpret_cast<std::uintptr_t>(ghosts);
+  const auto index_bytes = static_cast<std::uintptr_t>(product(shape.values, shape.value_bytes));
+  const std::uintptr_t owned_bytes = static_cast<std::uintptr_t>(map_.owned_count) * index_bytes;
+  const std::uintptr_t ghost_bytes = static_cast<std::uintptr_t>(map_.ghost_count) * index_bytes;
+  require(owned_bytes == 0 || ghost_bytes == 0 || at >= ghosts_at + ghost_bytes ||
+              ghosts_at >= at + owned_bytes,
+          Fault::buffer, "the ghosts share memory with the owned values, of which there are ",
+          map_.owned_count, " with ", index_bytes,
+          " bytes each. Ghosts at the end of the same array begin behind these");
 }
 
 HaloRequest& Halo::next_request(bool reverse) {
@@ -169,7 +191,17 @@ template <class Bind>
 Request& Halo::launch(bool reverse, Bind bind) {
   mpi::check_usable();
   const std::size_t most = requests_[reverse ? 1 : 0].size();
+  const Starting starting(starting_);
   HaloRequest& request = next_request(reverse);
+  if (starting.was_disturbed() || request.is_in_flight_for_another_thread()) {
+    // Nobody knows which exchange of the other ranks this one is. It counts, so that they do not wait for it.
+    take_part_at_fault(reverse);
+    fail(Fault::request, "another thread ",
+         starting.was_disturbed() ? "was starting an exchange of this halo at the same time"
+                                  : "has started the exchanges of this halo that are in flight",
+         ". All ranks must start the exchanges of a halo in one order: start them from one thread, "
+         "or give each thread a halo of its own");
+  }
   require(!request.in_flight(), Fault::request, "the exchange started ", most,
           " starts before this one is still in flight, and the halo was made for ", most,
           " at a time; wait for it, or set vicinal_in_flight");
@@ -177,7 +209,7 @@ Request& Halo::launch(bool reverse, Bind bind) {
   try {
     binding = bind();
   } catch (...) {
-    start_at_fault(reverse);
+    take_part_at_fault(reverse);
     throw;
   }
   ++started_[reverse ? 1 : 0];
@@ -187,6 +219,11 @@ Request& Halo::launch(bool reverse, Bind bind) {
 
 void Halo::start_at_fault(bool reverse) {
   mpi::check_usable();
+  const Starting starting(starting_);
+  take_part_at_fault(reverse);
+}
+
+void Halo::take_part_at_fault(bool reverse) {
   HaloRequest& request = next_request(reverse);
   ++started_[reverse ? 1 : 0];
   request.start_at_fault();
@@ -197,9 +234,18 @@ void Halo::wait_idle(bool reverse) {
   for (const auto& request : requests_[reverse ? 1 : 0]) request->wait_idle();
 }
 
+void Halo::check_stride(const ValueShape& shape) const {
+  const bool is_wide =
+      shape.vectors == 1 || std::abs(shape.target_stride) >= map_.ghost_count * shape.values;
+  require(is_wide, Fault::argument, "the ghosts of vectors share memory: vectors lie ",
+          shape.target_stride, " values apart, but each has ", map_.ghost_count, " ghosts of ",
+          shape.values, " values. Give a larger stride");
+}
+
 Binding Halo::bind_forward(const void* owned, void* ghosts, const ValueShape& shape) const {
-  check_buffers(owned, ghosts);
   Binding binding = describe(shape);
+  check_buffers(owned, ghosts, shape);
+  check_stride(shape);
   binding.source = static_cast<const std::byte*>(owned);
   binding.target = static_cast<std::byte*>(ghosts);
   return binding;
@@ -207,8 +253,8 @@ Binding Halo::bind_forward(const void* owned, void* ghosts, const ValueShape& sh
 
 Binding Halo::bind_reverse(void* owned, const void* ghosts, const ValueShape& shape,
                            const Combine& combine) const {
-  check_buffers(owned, ghosts);
   Binding binding = describe(shape);
+  check_buffers(owned, ghosts, shape);
   binding.source = static_cast<const std::byte*>(ghosts);
   binding.target = static_cast<std::byte*>(owned);
   binding.combine = combine;
@@ -236,6 +282,7 @@ std::unique_ptr<ExecutionRequest> Halo::make_persistent(bool reverse, std::optio
   PlanOptions options = graph_->settings().options;
   options.element_bytes = usual_bytes;
   options.with_reverse = reverse;
+  options.index_bytes = binding.element_bytes;
   options.on_device =
       kind_out_of_reach(binding.source) != nullptr || kind_out_of_reach(binding.target) != nullptr;
   const Chosen chosen = graph_->plan_persistent(map_.pattern, graph_->settings(), options,

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 #include "collectives/execution_request.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/request.hpp"
+#include "collectives/starting.hpp"
 #include "discovery/halo_map.hpp"
 #include "execute/execution.hpp"
 
@@ -80,8 +82,11 @@ class Halo {
   [[nodiscard]] Graph& graph() const { return *graph_; }
 
  private:
-  void check_buffers(const void* owned, const void* ghosts) const;
+  void check_buffers(const void* owned, const void* ghosts, const ValueShape& shape) const;
+  void check_stride(const ValueShape& shape) const;
   HaloRequest& next_request(bool reverse);
+  /// With `starting_` held.
+  void take_part_at_fault(bool reverse);
   template <class Bind>
   Request& launch(bool reverse, Bind bind);
   template <class Bind>
@@ -96,6 +101,7 @@ class Halo {
   std::shared_ptr<Graph> graph_;
   std::vector<std::unique_ptr<HaloRequest>> requests_[2];
   std::size_t started_[2] = {0, 0};
+  std::atomic_flag starting_;  ///< held where an exchange is started
 };
 
 }  // namespace vicinal

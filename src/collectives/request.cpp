@@ -18,6 +18,12 @@ namespace {
 
 }  // namespace
 
+std::uintptr_t Request::handle() {
+  // The request has been made, or started, and others count on it.
+  if (!handle_) mpi::with_memory([this] { handle_.emplace(HandleKind::request, this); });
+  return handle_->number();
+}
+
 void Request::start_from(std::uintptr_t) {
   fail(Fault::request, "a stream was to start a request that is not persistent");
 }

@@ -9,9 +9,11 @@
 #include <exception>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
+#include "collectives/handle.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
@@ -60,6 +62,12 @@ class Request {
   /// Goes on with a sentence: what it waits for. Of one in flight.
   virtual void name_awaited(std::ostream& out) const = 0;
   [[nodiscard]] Ownership ownership() const { return ownership_; }
+  /// In the C interface: from the first time that somebody asks until the request ends.
+  [[nodiscard]] std::uintptr_t handle();
+  /// The user has set theirs to null: copies of it are no handles any more.
+  void renew_handle() noexcept {
+    if (handle_) handle_->renew();
+  }
   /// Whose error handler hears of faults.
   [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
   [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
@@ -73,6 +81,7 @@ class Request {
 
   std::shared_ptr<mpi::Communicator> communicator_;
   Ownership ownership_;
+  std::optional<Handle> handle_;
 };
 
 /// What waiting for any of several requests came to.

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/log.hpp"
 #include "base/setting.hpp"
 #include "cost/profile_json.hpp"
 #include "memory/device/device_memory.hpp"
+#include "mpi/backoff.hpp"
 #include "mpi/info.hpp"
 
 namespace vicinal {
@@ -122,7 +124,11 @@ std::vector<Given> given_settings(const Settings& settings, const std::string& r
   return given;
 }
 
-Settings read_settings(MPI_Info info) {
+Settings read_settings(MPI_Info info, MPI_Comm comm) {
+  if (const auto keys = mpi::info_keys(info, comm); !keys.empty()) {
+    sign_log(mpi::world_rank());  // the log may not be open yet
+    warn_of_unknown_keys(keys);
+  }
   return read_settings(
       [info](const std::string& key) { return mpi::info_value(info, key.c_str()); });
 }

@@ -44,8 +44,8 @@ std::vector<Given> given_settings(const Settings& settings, const std::string& r
 
 /// Throws an info fault that names the key, the value and what is expected. Reads the file that is named as
 /// profile, where this process has not read it yet. Buffers are expected in a GPU's memory where a way to move such is given, or
-/// the process uses a GPU.
-Settings read_settings(MPI_Info info);
+/// the process uses a GPU. Rank 0 of `comm` warns of keys that are no settings.
+Settings read_settings(MPI_Info info, MPI_Comm comm = MPI_COMM_NULL);
 
 /// The same where `given` has the value of each key that was given. Info values are limited in length
 /// (to 256 characters in Open MPI), these are not.

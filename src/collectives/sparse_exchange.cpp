@@ -7,11 +7,15 @@
 #include <string>
 
 #include "execute/activity.hpp"
+#include "mpi/arrivals.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
 namespace {
+
+/// In reports of long waits.
+constexpr const char* name_of_call = "a sparse exchange";
 
 /// Bytes of data in `count` elements. What cannot be counted is a count fault.
 std::int64_t bytes_of(Index count, const mpi::Datatype& type, std::size_t message) {
@@ -126,6 +130,7 @@ Received Received::exchange(MPI_Comm user, const std::vector<int>& destinations,
                             const MessageData& data, MPI_Datatype received_type,
                             const Settings& settings, std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
+  const mpi::NamedCall call(*communicator, name_of_call);
   agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
   Outbox outbox = outbox_of(destinations, data, *communicator, std::move(fault));
@@ -141,6 +146,7 @@ Received Received::exchange_blocks(MPI_Comm user, const std::vector<int>& destin
                                    MPI_Datatype received_type, const Settings& settings,
                                    std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
+  const mpi::NamedCall call(*communicator, name_of_call);
   agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
   MessageData data{buffer, {}, {}, type};
@@ -166,6 +172,7 @@ Received Received::ask(MPI_Comm user, const std::vector<int>& destinations, cons
                        MPI_Datatype received_type, const Settings& settings,
                        std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
+  const mpi::NamedCall call(*communicator, name_of_call);
   agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
   Outbox outbox = outbox_of(destinations, data, *communicator, std::move(fault));
@@ -192,6 +199,7 @@ Received Received::answer(const MessageData& data, MPI_Datatype received_type,
       !answered_, Fault::argument,
       "these requests have been answered already; each query has one answer, a refused one too");
   answered_ = true;
+  const mpi::NamedCall call(*communicator_, name_of_call);
   Received replies(communicator_);
   std::optional<Finding> finding;
   if (fault) finding.emplace(std::move(*fault));

@@ -188,7 +188,7 @@ struct AllGather
         true,
         [&] {
           const auto settings_of_call = [&] {
-            return info != MPI_INFO_NULL ? read_settings(info) : loops->graph()->settings();
+            return info != MPI_INFO_NULL ? read_settings(info, comm) : loops->graph()->settings();
           };
           *request = token_for_executions(
               {ours, gathered->errors()},

@@ -131,7 +131,7 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
   or_leave_to_mpi(how, [&] {
     if (!wrong && is_on_one_host(parent)) return note_left(how, on_one_host);
     if (made == MPI_COMM_NULL) return;
-    Settings settings = settings_from(info, fault);
+    Settings settings = settings_from(info, parent, fault);
     const auto communicator =
         mpi::same_ranks(parent, made) ? home_of(parent) : mpi::Communicator::of(made);
     if (!wrong && communicator->machine()->regions() == 1) return note_left(how, on_one_host);
@@ -216,7 +216,7 @@ int dist_graph_create(MPI_Comm parent, int count, const int* sources, const int*
   constexpr const char* how = "MPI_Dist_graph_create";
   or_leave_to_mpi(how, [&] {
     std::optional<Error> fault;
-    const Settings settings = settings_from(info, fault);
+    const Settings settings = settings_from(info, parent, fault);
     std::vector<NamedEdge> edges;
     if (!fault) {
       fault = c_api::fault_of([&] {

@@ -63,7 +63,7 @@ struct Collective
           const Graph& graph = *served->graph();
           const auto settings_of_call = [&] {
             if (info == MPI_INFO_NULL) return graph.settings();
-            Settings settings = read_settings(info);
+            Settings settings = read_settings(info, comm);
             settings.options.strict_progress |= graph.settings().options.strict_progress;
             return settings;
           };

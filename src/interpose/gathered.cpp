@@ -91,7 +91,7 @@ void Gathered::look(bool at_once) noexcept {
 /// A fault in it is known to all ranks, and so are all reasons.
 void Gathered::set_up() {
   std::optional<Error> fault;
-  Settings settings = settings_from(MPI_INFO_NULL, fault);
+  Settings settings = settings_from(MPI_INFO_NULL, MPI_COMM_NULL, fault);
   const Served* const served = Served::on(user_);
   // Where several threads make communicators, those that share a private one may do so in any order.
   const auto communicator = served != nullptr && !mpi::thread_multiple()

@@ -35,10 +35,10 @@ Progress progress_of_process() {
 
 }  // namespace
 
-Settings settings_from(MPI_Info info, std::optional<Error>& fault) {
+Settings settings_from(MPI_Info info, MPI_Comm comm, std::optional<Error>& fault) {
   std::optional<Settings> settings;
   try {
-    settings = read_settings(info);
+    settings = read_settings(info, comm);
     if (progress_of_process() == Progress::none) settings->options.strict_progress = true;
   } catch (...) {
     fault = current_fault();

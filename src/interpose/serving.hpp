@@ -19,7 +19,7 @@ inline constexpr const char* nobody_progresses =
 
 /// What holds for a communicator; what cannot be read is told to the others when a graph is made. Strict where nobody
 /// brings on what this rank does for others while the program waits in MPI.
-[[nodiscard]] Settings settings_from(MPI_Info info, std::optional<Error>& fault);
+[[nodiscard]] Settings settings_from(MPI_Info info, MPI_Comm comm, std::optional<Error>& fault);
 
 /// Whether the environment says where regions are, so that being on one host says nothing.
 [[nodiscard]] bool has_regions_of_its_own() noexcept;

@@ -112,6 +112,7 @@ void Wait::announce() noexcept {
   const auto now = std::chrono::steady_clock::now();
   if (!listed_) {
     since_ = now;
+    doing_ = Doing::innermost();
     const Lock lock(sleepers().mutex);
     next_ = std::exchange(sleepers().first, this);
     listed_ = true;
@@ -131,7 +132,10 @@ void Wait::announce() noexcept {
 
 void Wait::report() const {
   sign_log(world_rank());  // it may be a wait for the log to be opened
-  log_line(LogLevel::warn, [this](std::ostream& line) { name_awaited(line); });
+  log_line(LogLevel::warn, [this](std::ostream& line) {
+    name_awaited(line);
+    if (doing_ != nullptr) doing_->describe_others(line);
+  });
 }
 
 void Wait::leave() {
@@ -145,6 +149,7 @@ void Wait::name_awaited(std::ostream& out) const {
   const auto time = std::chrono::steady_clock::now() - since_;
   out << "waits for ";
   reason_.write(out);
+  if (doing_ != nullptr) out << ", in " << doing_->what();
   out << ", " << std::chrono::duration_cast<std::chrono::seconds>(time).count() << " s";
 }
 

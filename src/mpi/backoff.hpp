@@ -12,6 +12,7 @@
 #include <iosfwd>
 #include <new>
 #include <string>
+#include <utility>
 
 namespace vicinal::mpi {
 
@@ -72,6 +73,29 @@ class Reason {
   void (*write_)(const void*, std::ostream&);
 };
 
+/// What the program has called, as long as this lives: waits of the thread say it when they report. Where ranks have called
+/// different functions, that tells which.
+class Doing {
+ public:
+  /// Goes on after "in ": "the creation of a graph". `besides` writes what is known of the other ranks, each behind a "; ".
+  Doing(const char* what, Reason besides)
+      : what_(what), besides_(besides), around_(std::exchange(innermost_, this)) {}
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+  ~Doing() { innermost_ = around_; }
+  /// The call that waits; null for one that has no name.
+  [[nodiscard]] static const Doing* innermost() { return innermost_; }
+  /// What the program itself has called.
+  [[nodiscard]] const char* what() const { return around_ != nullptr ? around_->what() : what_; }
+  void describe_others(std::ostream& out) const { besides_.write(out); }
+
+ private:
+  static inline thread_local const Doing* innermost_ = nullptr;
+  const char* what_;
+  Reason besides_;
+  const Doing* around_;
+};
+
 /// One wait of a thread: pauses that grow, and a voice. It stays out of the way until it sleeps. It takes no memory, and throws
 /// nothing: who waits would leave others alone.
 class Wait {
@@ -103,6 +127,7 @@ class Wait {
   bool listed_ = false;
   bool announced_ = false;
   Wait* next_ = nullptr;
+  const Doing* doing_ = nullptr;  ///< known from when it sleeps
   std::chrono::steady_clock::time_point since_;
 };
 

@@ -5,6 +5,7 @@
 #include "mpi/datatype.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -140,6 +141,13 @@ Datatype describe(MPI_Datatype type) {
   result.basic = made.is_basic();
   if (result.basic) last_basic = result;
   return result;
+}
+
+std::string name_of(MPI_Datatype type) {
+  std::array<char, MPI_MAX_OBJECT_NAME> name{};
+  int length = 0;
+  check(MPI_Type_get_name(type, name.data(), &length), "MPI_Type_get_name");
+  return name.data();
 }
 
 KeptType::KeptType(MPI_Datatype type) : handle_(type) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 namespace vicinal::mpi {
@@ -24,6 +25,8 @@ struct Datatype {
 [[nodiscard]] Datatype describe(MPI_Datatype type);
 /// MPI_BYTE, without a call of MPI.
 [[nodiscard]] inline Datatype bytes() { return {MPI_BYTE, 1, 1, 0, 1, true, true}; }
+/// As MPI calls it, or the user does.
+[[nodiscard]] std::string name_of(MPI_Datatype type);
 
 /// A copy of a user's datatype, for use after they have freed theirs. It is made by
 /// MPI_Type_contiguous, since MPI_Type_dup would run the callbacks of other libraries' attributes.

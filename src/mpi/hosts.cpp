@@ -3,6 +3,7 @@
 // arena tries the other backing, and keeps the arena that more have joined.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <exception>
@@ -68,6 +69,9 @@ std::int64_t Communicator::learn_places(std::int64_t number, std::span<std::int6
   std::optional<std::string> regions;
   std::vector<Given> given;
   std::optional<Error> unread = fault_of_environment(), lacking;
+  if (static std::atomic<bool> is_first = true; is_first.exchange(false) && rank_ == 0) {
+    attempt(unread, warn_of_unknown_variables);
+  }
   if (unread && unread->fault() == Fault::memory) lacking = std::exchange(unread, std::nullopt);
   attempt(lacking, [&] {
     regions = environment_value("vicinal_regions");

@@ -1,6 +1,8 @@
 // Reading hints from an MPI_Info object.
 #include "mpi/info.hpp"
 
+#include <array>
+
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 
@@ -16,6 +18,22 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   check(MPI_Info_get(info, key, length, value.data(), &found), "MPI_Info_get");
   value.resize(static_cast<std::size_t>(length));
   return value;
+}
+
+std::vector<std::string> info_keys(MPI_Info info, MPI_Comm comm) {
+  require_fitting_abi();
+  if (info == MPI_INFO_NULL || comm == MPI_COMM_NULL) return {};
+  int rank = 0, count = 0;
+  check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  if (rank != 0) return {};
+  check(MPI_Info_get_nkeys(info, &count), "MPI_Info_get_nkeys");
+  std::vector<std::string> keys;
+  for (int i = 0; i < count; ++i) {
+    std::array<char, MPI_MAX_INFO_KEY + 1> key{};
+    check(MPI_Info_get_nthkey(info, i, key.data()), "MPI_Info_get_nthkey");
+    keys.emplace_back(key.data());
+  }
+  return keys;
 }
 
 }  // namespace vicinal::mpi

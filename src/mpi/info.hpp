@@ -5,10 +5,14 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace vicinal::mpi {
 
 /// The value of a key; nothing where `info` is MPI_INFO_NULL or has no such key.
 [[nodiscard]] std::optional<std::string> info_value(MPI_Info info, const char* key);
+
+/// All keys, for rank 0 of `comm`, which speaks for the others: they get none. None of MPI_INFO_NULL, and without a communicator.
+[[nodiscard]] std::vector<std::string> info_keys(MPI_Info info, MPI_Comm comm);
 
 }  // namespace vicinal::mpi

@@ -153,6 +153,20 @@ std::vector<Letter> Mailbox::look(ConversationKey key, int superstep) const {
   return box == boxes_.end() ? std::vector<Letter>() : box->second.letters;
 }
 
+std::map<int, ConversationKey> Mailbox::senders_besides(ConversationKey own) const {
+  std::map<int, ConversationKey> senders;
+  if (!mutex_.try_lock()) return senders;
+  const Lock lock(mutex_, std::adopt_lock);
+  for (const auto& [address, box] : boxes_) {
+    const ConversationKey& key = address.first;
+    if (key.graph == own.graph && key.sequence == own.sequence) continue;
+    for (const Letter& letter : box.letters) {
+      if (letter.peer != rank_) senders.emplace(letter.peer, key);
+    }
+  }
+  return senders;
+}
+
 std::size_t Mailbox::unsent() const {
   const Lock lock(mutex_);
   return sends_.size();

@@ -56,6 +56,10 @@ class Mailbox {
   /// Those that are there, which stay.
   std::vector<Letter> look(ConversationKey key, int superstep) const;
 
+  /// Who has sent letters of other conversations, which are still there, with the key of one of them. From any thread:
+  /// nothing while another one uses the mailbox.
+  std::map<int, ConversationKey> senders_besides(ConversationKey own) const;
+
   /// Sends that MPI has not finished with.
   [[nodiscard]] std::size_t unsent() const;
 

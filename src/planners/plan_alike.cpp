@@ -25,6 +25,10 @@ std::vector<Given> given_alike(const Planner& planner, const PlanOptions& option
       {"vicinal_wisdom", options.wisdom},
       {"the exchange", options.partitioned ? "in partitions" : "as a whole"},
   };
+  if (options.index_bytes) {
+    given.push_back({"the size of what moves for an index of this halo",
+                     std::to_string(*options.index_bytes) + " bytes", Fault::count});
+  }
   if (!among_all) return given;
   for (const InEdge& edge : pattern.in) {
     given.push_back({"the block of rank " + std::to_string(edge.rank) + " in this allgather",

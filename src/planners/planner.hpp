@@ -35,9 +35,11 @@ struct PlanOptions {
   bool one_block = false;     ///< all edges of each rank carry the same items, as in an allgather
   bool complete =
       false;  ///< each rank has an edge to and from each other; in allgathers one, and one to itself
-  bool partitioned = false;       ///< edges become ready, and are heard of, in partitions
-  bool idle_ranks_lead = false;   ///< ranks without edges take part, and may lead in their region
-  Index element_bytes = 1;        ///< for cost decisions; the plan itself is in elements
+  bool partitioned = false;      ///< edges become ready, and are heard of, in partitions
+  bool idle_ranks_lead = false;  ///< ranks without edges take part, and may lead in their region
+  Index element_bytes = 1;       ///< for cost decisions; the plan itself is in elements
+  /// Of a halo's persistent requests: what moves for each index, which all ranks must give alike.
+  std::optional<Index> index_bytes = {};
   bool any_size = false;          ///< it will serve elements of any size: that one is a guess
   const char* unit = "elements";  ///< what messages to people call an element
   int leader_shift = 0;  ///< leaders are taken this many members further on: for measurements

@@ -2,9 +2,11 @@
  * middle of an exchange. `trouble dump FILE`: rank 0 waits for the others, who come only once it has
  * written to FILE, as a signal has asked it to; `trouble dump-testing FILE`: the same where ranks test and
  * never wait. `trouble late MILLISECONDS`: the last rank comes so much
- * later. Without an argument nothing happens in the middle. */
+ * later. `trouble order LOG`: rank 0 creates a halo, and each other rank a graph; each ends once the logs LOG.RANK say that
+ * all ranks wait. Without an argument nothing happens in the middle. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +18,48 @@
 
 enum { rounds = 40, most = 64 };
 
+static int size;
+static const char* log_path;
+
+static int says_that_it_waits(int rank) {
+  char path[1000];
+  snprintf(path, sizeof path, "%s.%d", log_path, rank);
+  FILE* file = fopen(path, "r");
+  if (file == NULL) return 0;
+  char text[1 << 12];
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  return strstr(text, " waits for ") != NULL;
+}
+
+static void await_report(int rank) {
+  const struct timespec pause = {0, 10000000};
+  while (!says_that_it_waits(rank)) nanosleep(&pause, NULL);
+}
+
+static void* end_once_all_wait(void* nothing) {
+  for (int rank = size - 1; rank >= 0; --rank) await_report(rank);
+  _exit(0);
+  return nothing;
+}
+
+static void call_out_of_order(int rank) {
+  const int64_t needed = (rank + 1) % size;
+  vicinal_halo halo = VICINAL_HALO_NULL;
+  vicinal_graph graph = VICINAL_GRAPH_NULL;
+  pthread_t watcher;
+  if (rank == 0) await_report(1);
+  pthread_create(&watcher, NULL, end_once_all_wait, NULL);
+  if (rank == 0) {
+    vicinal_halo_create(MPI_COMM_WORLD, rank, rank + 1, 1, &needed, MPI_INFO_NULL, &halo);
+  } else {
+    vicinal_graph_create_complete(MPI_COMM_WORLD, MPI_INFO_NULL, &graph);
+  }
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int rank, size;
+  int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const char* trouble = argc > 1 ? argv[1] : "";
@@ -49,6 +90,10 @@ int main(int argc, char** argv) {
   vicinal_graph_create_complete(MPI_COMM_WORLD, info, &straight);
   vicinal_neighbor_alltoallv(sent, counts, places, MPI_INT, arrived, counts, places, MPI_INT,
                              straight);
+  if (strcmp(trouble, "order") == 0) {
+    log_path = argv[2];
+    call_out_of_order(rank);
+  }
   int wrong = 0;
   for (int round = 0; round < rounds; ++round) {
     if (strcmp(trouble, "killed") == 0 && round == rounds / 2 && rank == size - 1) {

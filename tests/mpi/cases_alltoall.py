@@ -96,6 +96,11 @@ def what_alltoallv_refuses(comm: MPI.Intracomm) -> None:
         "buffer", "recvbuf is MPI.IN_PLACE",
         lambda: vicinal.Alltoallv(comm, side.spec(), MPI.IN_PLACE),
     )
+    heap = [np.zeros(1), ([1] * comm.size, [0] * comm.size), MPI.DOUBLE]
+    if comm.size > 1:
+        words = "entries 0 and 1 share memory"
+        expect_error("buffer", words, lambda: vicinal.Alltoallv(comm, side.spec(), heap))
+        expect_error("buffer", words, lambda: vicinal.Alltoallv_init(comm, side.spec(), heap))
     expect_error("info", "vicinal_radix is '1'", lambda: vicinal.Alltoallv_init(comm, side.spec(), side.spec(), radix=1))
     complete = vicinal.Graph.complete(comm)
     expect_error(

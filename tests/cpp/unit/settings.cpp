@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/nearest.hpp"
 #include "check.hpp"
 #include "cost/exchange_method.hpp"
 #include "planners/planner.hpp"
@@ -105,6 +106,22 @@ TEST(settings_refuse_everything_else_in_one_form) {
   }
   CHECK_EQUAL(expected(setting("vicinal_local")), std::string("'shared' or 'messages'"));
   CHECK_EQUAL(expected(setting("vicinal_in_flight")), std::string("a whole number from 1 to 8"));
+}
+
+TEST(settings_that_are_nearly_right_say_which_was_meant) {
+  const Setting& strategy = setting("vicinal_strategy");
+  CHECK_THROWS(Fault::info, check(strategy, "NAME", "agregate"), "; did you mean 'aggregate'?");
+  CHECK_THROWS(Fault::info, check(strategy, "NAME", "Direct"), "; did you mean 'direct'?");
+  try {
+    check(strategy, "NAME", "pigeons");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).ends_with("is expected"));
+  }
+  const std::string_view known[] = {"VICINAL_STRATEGY", "VICINAL_LOG", "VICINAL_LOCAL"};
+  CHECK_EQUAL(nearest("VICINAL_STRATGY", known), "VICINAL_STRATEGY");
+  CHECK_EQUAL(nearest("VICINAL_LOCALS", known), "VICINAL_LOCAL");
+  CHECK_EQUAL(nearest("VICINAL_SPEED", known), "");
+  CHECK_EQUAL(nearest("", known), "");
 }
 
 TEST(settings_of_the_process_are_read_from_the_environment) {
