@@ -75,7 +75,7 @@ class Unit(NamedTuple):
 def units(commands: Mapping[Path, tuple[str, ...]], scratch: Path, folders_together: bool) -> list[Unit]:
     """The sources, of which tests in C++, each in a namespace of its own, are put together, and the library's if asked for."""
     found = []
-    together = defaultdict(list)
+    together: dict[tuple[int, tuple[str, ...], Path | None], list[Path]] = defaultdict(list)
     for source, arguments in commands.items():
         if source.suffix == ".cpp" and any(source.is_relative_to(ROOT / folder) for folder in WITH_NAMESPACES):
             together[AT_ONCE, arguments, None].append(source)

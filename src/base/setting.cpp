@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/no_destructor.hpp"
 #include "base/log.hpp"
 #include "base/nearest.hpp"
+#include "base/no_destructor.hpp"
 
 namespace vicinal {
 

@@ -99,9 +99,8 @@ class Ledger : public std::enable_shared_from_this<Ledger> {
   template <class Source>
   void enter(const Graph& graph, const char* made_by,
              const std::shared_ptr<Source>& source) noexcept {
-    mpi::with_memory([&] {
-      enter_report(graph, [it = std::weak_ptr(source)] { return plans_of(it.lock()); });
-    });
+    mpi::with_memory(
+        [&] { enter_report(graph, [it = std::weak_ptr(source)] { return plans_of(it.lock()); }); });
     begin(made_by);
   }
 
