@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from launching import QUIET, run_ranks
 from preloading import LIBRARY, needs_library, preloaded, program
+from vicinal import _core
 
 pytestmark = [needs_library, pytest.mark.full]
 
