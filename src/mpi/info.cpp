@@ -18,4 +18,15 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   return value;
 }
 
+ChangedInfo::ChangedInfo(MPI_Info info, const char* key, const char* value) {
+  if (info == MPI_INFO_NULL) {
+    MPI_Info_create(&handle_);
+  } else {
+    MPI_Info_dup(info, &handle_);
+  }
+  MPI_Info_set(handle_, key, value);
+}
+
+ChangedInfo::~ChangedInfo() { MPI_Info_free(&handle_); }
+
 }  // namespace vicinal::mpi

@@ -1,4 +1,4 @@
-// Reading hints from an MPI_Info object.
+// Reading hints from, and changing hints of, an MPI_Info object.
 #pragma once
 
 #include <mpi.h>
@@ -10,5 +10,18 @@ namespace vicinal::mpi {
 
 /// The value of a key; nothing where `info` is MPI_INFO_NULL or has no such key.
 [[nodiscard]] std::optional<std::string> info_value(MPI_Info info, const char* key);
+
+/// A copy of hints with another value of one key, freed with this object.
+class ChangedInfo {
+ public:
+  ChangedInfo(MPI_Info info, const char* key, const char* value);
+  ChangedInfo(const ChangedInfo&) = delete;
+  ChangedInfo& operator=(const ChangedInfo&) = delete;
+  ~ChangedInfo();
+  [[nodiscard]] MPI_Info handle() const { return handle_; }
+
+ private:
+  MPI_Info handle_ = MPI_INFO_NULL;
+};
 
 }  // namespace vicinal::mpi
