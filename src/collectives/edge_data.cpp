@@ -48,13 +48,14 @@ void check(const EdgeData& data, const char* what) {
   require(data.buffer != MPI_IN_PLACE, Fault::buffer, "MPI_IN_PLACE was given for the ", what,
           " buffer, but neighborhood collectives have no such form; give a buffer");
   bool announced = false;
+  const ArgumentNames& names = names_of(data.in_place ? "receive" : what);
   for (const EdgePiece& piece : data.pieces) {
     if (data.one_block || data.one_count) {
-      require(piece.count >= 0, Fault::count, names_of(what).count, " is ", piece.count,
+      require(piece.count >= 0, Fault::count, names.count, " is ", piece.count,
               "; counts must not be negative");
     } else {
-      require(piece.count >= 0, Fault::count, names_of(what).counts, "[", piece.entry, "] is ",
-              piece.count, "; counts must not be negative");
+      require(piece.count >= 0, Fault::count, names.counts, "[", piece.entry, "] is ", piece.count,
+              "; counts must not be negative");
     }
     // A null buffer is MPI_BOTTOM where the type, or a displacement in bytes, may be an address.
     const bool by_address = !piece.type.contiguous || (data.in_bytes && piece.offset != 0);

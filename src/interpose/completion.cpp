@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <span>
 
 #include "interpose/ledger.hpp"
@@ -14,6 +15,7 @@
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/info.hpp"
 #include "mpi/own_progress.hpp"
 
 namespace vicinal::interpose {
@@ -89,18 +91,11 @@ int init(int* argc, char*** argv) {
 
 #ifdef MPI_SESSION_NULL
 int session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
-  MPI_Info with_threads = MPI_INFO_NULL;
+  std::optional<mpi::ChangedInfo> with_threads;
   if (!mpi::may_call_from_progress()) {
-    if (info == MPI_INFO_NULL) {
-      MPI_Info_create(&with_threads);
-    } else {
-      MPI_Info_dup(info, &with_threads);
-    }
-    MPI_Info_set(with_threads, "thread_level", "MPI_THREAD_MULTIPLE");
-    info = with_threads;
+    info = with_threads.emplace(info, "thread_level", "MPI_THREAD_MULTIPLE").handle();
   }
   const int code = own<&session_init>(info, handler, session);
-  if (with_threads != MPI_INFO_NULL) MPI_Info_free(&with_threads);
   if (code == MPI_SUCCESS) mpi::session_opened();
   return code;
 }

@@ -284,7 +284,8 @@ void Communicator::make(MPI_Comm user, std::span<std::int64_t> gathered,
 
   int* largest_tag = nullptr;
   int found = 0;
-  for (const MPI_Comm told_by : {handle_, MPI_COMM_WORLD}) {
+  // Not all communicators have it in Open MPI.
+  for (const MPI_Comm told_by : {user, handle_, MPI_COMM_WORLD}) {
     if (found != 0 || (told_by == MPI_COMM_WORLD && !has_world())) continue;
     check(MPI_Comm_get_attr(told_by, MPI_TAG_UB, static_cast<void*>(&largest_tag), &found),
           "MPI_Comm_get_attr");

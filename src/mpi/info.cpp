@@ -36,4 +36,15 @@ std::vector<std::string> info_keys(MPI_Info info, MPI_Comm comm) {
   return keys;
 }
 
+ChangedInfo::ChangedInfo(MPI_Info info, const char* key, const char* value) {
+  if (info == MPI_INFO_NULL) {
+    MPI_Info_create(&handle_);
+  } else {
+    MPI_Info_dup(info, &handle_);
+  }
+  MPI_Info_set(handle_, key, value);
+}
+
+ChangedInfo::~ChangedInfo() { MPI_Info_free(&handle_); }
+
 }  // namespace vicinal::mpi

@@ -1,4 +1,4 @@
-// Reading hints from an MPI_Info object.
+// Reading hints from, and changing hints of, an MPI_Info object.
 #pragma once
 
 #include <mpi.h>
@@ -14,5 +14,17 @@ namespace vicinal::mpi {
 
 /// All keys, for rank 0 of `comm`, which speaks for the others: they get none. None of MPI_INFO_NULL, and without a communicator.
 [[nodiscard]] std::vector<std::string> info_keys(MPI_Info info, MPI_Comm comm);
+/// A copy of hints with another value of one key, freed with this object.
+class ChangedInfo {
+ public:
+  ChangedInfo(MPI_Info info, const char* key, const char* value);
+  ChangedInfo(const ChangedInfo&) = delete;
+  ChangedInfo& operator=(const ChangedInfo&) = delete;
+  ~ChangedInfo();
+  [[nodiscard]] MPI_Info handle() const { return handle_; }
+
+ private:
+  MPI_Info handle_ = MPI_INFO_NULL;
+};
 
 }  // namespace vicinal::mpi

@@ -31,7 +31,7 @@ struct Mistake {
 const std::vector<Mistake>& faults() {
   static const std::vector<Mistake> all{
       {MPI_ERR_COUNT, "sendcount is -2", [](Arguments& a) { a.send_count = -2; }},
-      {MPI_ERR_COUNT, "recvcount is -1", [](Arguments& a) { a.receive_count = -1; }},
+      {MPI_ERR_COUNT, "recvcount", [](Arguments& a) { a.receive_count = -1; }},
       {MPI_ERR_COUNT, "", [](Arguments& a) { a.send_count = 1; }},
       {MPI_ERR_BUFFER, "send buffer is null", [](Arguments& a) { a.send = nullptr; }},
       {MPI_ERR_BUFFER, "receive buffer is null", [](Arguments& a) { a.receive = nullptr; }},

@@ -324,7 +324,7 @@ TEST(alltoallv_refuses_what_cannot_be) {
   FAILS(MPI_ERR_COUNT,
         vicinal_alltoallv(MPI_IN_PLACE, nullptr, nullptr, MPI_DATATYPE_NULL, received.data(),
                           negative.data(), places.data(), MPI_INT, comm),
-        "count of edge 0 is -1");
+        "recvcounts[0] is -1");
   FAILS(MPI_ERR_INFO_VALUE, Alltoallv(comm, 0).init(4, Hints{{"vicinal_radix", "1"}}, &request),
         "vicinal_radix is '1', but 0, or a whole number from 2 to 1048576 is expected");
 }
