@@ -132,6 +132,7 @@ def test_mutants_of_a_change_are_spread_over_it(maker: ModuleType, tree: Path, m
     ]
     assert all(mutants.places(it, tree) == 1 and it.new != it.old for it in all_of_them)
     assert {str(test) for it in all_of_them for test in it.tests} == {"unit"}
+    assert [str(test) for test in mutants.read_tests(["pytest test_reasons.py"])] == ["pytest test_reasons.py"]
     assert mutants.make_mutants("HEAD", [], 2, []) == all_of_them[::2]
     file = str(tree / "src/cost/old.cpp")
     assert mutants.make_mutants("HEAD", [file], 20, []) == all_of_them[2:]

@@ -66,3 +66,13 @@ def test_nothing_to_send_is_no_contest() -> None:
     assert found == {
         "strategy": "direct", "reason": "direct is predicted to be fastest: 0.00 µs; split is as fast",
     }
+
+
+def test_a_phase_that_tells_is_the_reason_though_bytes_are_fewer_too() -> None:
+    found = verdict([row("direct", 4, 9000, direct=20.0), row("split", 4, 1000, direct=10.0)])
+    assert found["reason"].endswith("spends 10.0 µs on direct instead of 20.0 µs")
+
+
+def test_exchanges_of_less_than_a_microsecond_have_reasons_too() -> None:
+    found = verdict([row("direct", direct=0.5), row("automatic", direct=0.75)])
+    assert found["reason"].endswith("; automatic takes 1.50 × as long")

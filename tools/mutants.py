@@ -119,7 +119,7 @@ def read_tests(lines: Sequence[str]) -> tuple[Test, ...]:
         if kind not in TARGETS:
             sys.exit(f"vicinal: a mutant names the tests {line!r}; give {', '.join(TARGETS)}")
         counts = [int(number) for number in ranks.split()] or list(RANKS)
-        for count in [0] if kind == "unit" else counts:
+        for count in [0] if kind in ("unit", "pytest") else counts:
             tests.append(Test(kind, argument.strip(), count))
     return tuple(sorted(tests, key=lambda test: list(TARGETS).index(test.kind)))
 
