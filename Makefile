@@ -63,7 +63,7 @@ test-full: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## the same on man
 	@$(TESTED_NINJA)
 	@$(TEST_ENV) VICINAL_TEST_TIER=full $(PYTEST) $(ARGS)
 
-test-all: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## the same with sweeps of failing allocations, simulators and tests of the tools
+test-all: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja .venv/.ready-dev ## the same with sweeps of failing allocations, simulators and tests of the tools
 	@$(TESTED_NINJA)
 	@$(TEST_ENV) VICINAL_TEST_TIER=all $(PYTEST) $(ARGS)
 
@@ -114,7 +114,7 @@ gpu-bench: $(call prefixes,$(MPI)) $(BUILD)/build.ninja ## vicinal bench gpu-sca
 	@$(NINJA) --target vicinal_python
 	@for ranks in 4 8 16; do VICINAL_MPI=$(MPI) .venv/bin/vicinal bench gpu-scatter --ranks $$ranks $(ARGS) || exit; done
 
-mutants: .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a time, and see which tests notice (ARGS=NAME for one)
+mutants: .venv/.ready-dev .mpi/openmpi/.ready .mpi/mpich/.ready ## put bugs into a copy, one at a time, and see which tests detect them (ARGS=NAME, or ARGS=--change for those of a change)
 	@$(RUN) tools/mutants.py $(ARGS)
 
 bench: build ## run the benchmarks (ARGS=NAME for one of them)
