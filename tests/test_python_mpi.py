@@ -52,7 +52,7 @@ for name, call in calls.items():
     try:
         call()
     except vicinal.Error as error:
-        assert "MPI has been finalized" in str(error) and error.kind == "communicator", (name, error)
+        assert "MPI_Finalize has been called" in str(error) and error.kind == "communicator", (name, error)
     else:
         raise AssertionError(name + " said nothing")
 vicinal.dump()

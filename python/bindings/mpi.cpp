@@ -33,12 +33,6 @@ Address address_of(nb::handle object) {
   return nb::cast<Address>(nb::module_::import_("mpi4py.MPI").attr("_addressof")(object));
 }
 
-void require_running() {
-  require(!mpi::is_finalized(), Fault::communicator,
-          "MPI has been finalized; call MPI.Finalize() after all use of vicinal, or leave it to "
-          "mpi4py, which does so when the program ends");
-}
-
 Settings read_given(const GivenSettings& given) {
   return read_settings([&given](const std::string& key) -> std::optional<std::string> {
     const auto found = given.find(key);
@@ -58,7 +52,7 @@ std::optional<Error> to_error(const GivenFault& fault) {
 
 AgreedSettings agree_on_settings(MPI_Comm user, const GivenSettings& given,
                                  const GivenFault& given_fault, std::array<std::int64_t, 2> mine) {
-  require_running();
+  mpi::require_usable();
   const auto communicator = mpi::Communicator::of(user);
   AgreedSettings agreed;
   std::optional<Finding> finding;
@@ -88,13 +82,13 @@ std::string text_of(const Plan& plan) {
 namespace {
 
 void set_regions(Address comm, const std::string& text) {
-  require_running();
+  mpi::require_usable();
   const nb::gil_scoped_release released;
   mpi::Communicator::of(handle_at<MPI_Comm>(comm))->set_regions(text);
 }
 
 nb::ndarray<nb::numpy, int> get_regions(Address comm) {
-  require_running();
+  mpi::require_usable();
   std::shared_ptr<const Machine> machine;
   {
     const nb::gil_scoped_release released;
@@ -106,12 +100,12 @@ nb::ndarray<nb::numpy, int> get_regions(Address comm) {
 }
 
 void progress() {
-  require_running();
+  mpi::require_usable();
   vicinal::progress();
 }
 
 std::optional<int> wait_any_of(const std::vector<Pending*>& pending) {
-  require_running();
+  mpi::require_usable();
   std::vector<vicinal::Request*> requests;
   for (Pending* each : pending) requests.push_back(each == nullptr ? nullptr : each->request());
   Found found;

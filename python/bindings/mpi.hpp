@@ -32,9 +32,6 @@ Handle handle_at(Address address) {
 /// The address of an mpi4py object's handle.
 Address address_of(nanobind::handle object);
 
-/// Throws a communicator fault where MPI has been finalized, which ends a program that calls it then.
-void require_running();
-
 /// Info keys and their values.
 using GivenSettings = std::unordered_map<std::string, std::string>;
 

@@ -16,6 +16,7 @@
 #include "collectives/persistent_request.hpp"
 #include "mpi.hpp"
 #include "mpi/datatype.hpp"
+#include "mpi/environment.hpp"
 #include "mpi_array.hpp"
 #include "mpi_request.hpp"
 
@@ -233,7 +234,7 @@ std::shared_ptr<Graph> make_complete_graph(Address comm, const GivenSettings& gi
 }
 
 std::shared_ptr<Graph> kept_complete_graph(Address comm) {
-  require_running();
+  mpi::require_usable();
   const nb::gil_scoped_release released;
   return graph_of_all(handle_at<MPI_Comm>(comm));
 }
@@ -248,7 +249,7 @@ std::unique_ptr<NeighborRequest> neighbor(
     const std::optional<ArrayArgument<int>>& sendpartitions,
     const std::optional<ArrayArgument<int>>& recvpartitions,
     const std::optional<GivenSettings>& given, bool blocking, const GivenFault& fault) {
-  require_running();
+  mpi::require_usable();
   GivenSide send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtypes, {}};
   GivenSide receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtypes, {}};
   if (sendpartitions) send.partitions = vector_of(*sendpartitions);

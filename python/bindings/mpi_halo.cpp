@@ -108,7 +108,7 @@ class HaloState {
 
   bool test(const std::shared_ptr<Transfer>& transfer) {
     if (transfer->request == nullptr) return true;
-    require_running();
+    mpi::require_usable();
     guarded(transfer, [&] {
       // Another thread may be running this exchange's operator, and need the GIL for it; and a test may give the core to others.
       const nb::gil_scoped_release released;
@@ -121,7 +121,7 @@ class HaloState {
   nb::object wait(const std::shared_ptr<Transfer>& transfer,
                   std::optional<std::uintptr_t> stream = std::nullopt) {
     if (transfer->request != nullptr) {
-      require_running();
+      mpi::require_usable();
       guarded(transfer, [&] {
         const nb::gil_scoped_release released;
         if (stream) {
@@ -193,7 +193,7 @@ class HaloState {
   /// Reads arguments. Where they cannot be right, the others, whose exchange it is as well, learn of it.
   template <class Read>
   void told_to_others(bool reverse, Read read) {
-    require_running();
+    mpi::require_usable();
     halo();
     try {
       read();
@@ -341,13 +341,13 @@ void bind_halo(nb::module_& module) {
       .def(
           "persistent",
           [](const PythonHalo& it, nb::handle x, nb::handle ghosts, nb::handle op) {
-            require_running();
+            mpi::require_usable();
             return std::make_unique<HaloRequest>(it.state().halo(), x, ghosts, op);
           },
           "x"_a.none(), "ghosts"_a.none(), "op"_a.none())
       .def("wait_idle",
            [](const PythonHalo& it, bool reverse) {
-             if (mpi::is_finalized()) return;  // what start() has said
+             if (!mpi::is_alive()) return;  // start() has said why
              Halo& halo = it.state().halo();
              const nb::gil_scoped_release released;
              halo.wait_idle(reverse);

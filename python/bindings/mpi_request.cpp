@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "base/error.hpp"
+#include "mpi/environment.hpp"
 #include "mpi_exchange.hpp"
 
 namespace nb = nanobind;
@@ -16,7 +17,7 @@ void PythonRequest::end() {
 }
 
 void PythonRequest::start(nb::handle stream) {
-  require_running();
+  mpi::require_usable();
   const auto handle = read_stream(stream);
   vicinal::Request& it = alive();
   if (!handle && !it.is_streamed()) return it.start();
@@ -30,13 +31,13 @@ void PythonRequest::start(nb::handle stream) {
 }
 
 bool PythonRequest::test() {
-  require_running();
+  mpi::require_usable();
   const nb::gil_scoped_release released;
   return request_ == nullptr || request_->test();
 }
 
 void PythonRequest::wait(nb::handle stream) {
-  require_running();
+  mpi::require_usable();
   const auto handle = read_stream(stream);
   const nb::gil_scoped_release released;
   if (request_ == nullptr) return;
@@ -48,19 +49,19 @@ void PythonRequest::wait(nb::handle stream) {
 }
 
 void PythonRequest::mark_ready(int neighbor, int first, int last) {
-  require_running();
+  mpi::require_usable();
   const nb::gil_scoped_release released;
   alive().mark_ready(neighbor, first, last);
 }
 
 bool PythonRequest::has_arrived(int neighbor, int partition) {
-  require_running();
+  mpi::require_usable();
   const nb::gil_scoped_release released;
   return alive().has_arrived(neighbor, partition);
 }
 
 void PythonRequest::free() {
-  if (request_ != nullptr && request_->in_flight()) require_running();
+  if (request_ != nullptr && request_->in_flight()) mpi::require_usable();
   {
     const nb::gil_scoped_release released;
     if (request_ != nullptr) request_->wait();
