@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/c_api_shared.hpp"
 #include "collectives/persistent_request.hpp"
 #include "measure.hpp"
 #include "report.hpp"
@@ -96,7 +97,7 @@ int main(int argc, char** argv) {
                                   MPI_INFO_NULL, &request);
   MPI_Info_free(&info);
 
-  const auto* object = reinterpret_cast<const vicinal::Request*>(request);
+  const auto* object = vicinal::c_api::find(request);
   ByHand hand(world, dynamic_cast<const vicinal::PersistentRequest&>(*object).plan().forward());
   const auto waiting = [&] { hand.run_waiting(); };
   const auto testing = [&] { hand.run_testing(); };

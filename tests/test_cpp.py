@@ -60,7 +60,8 @@ def is_engine_run(row: list[Any]) -> bool:
     [*((name, ranks, "", "host") for name, ranks in quick_runs()), (HAS_DELAYED, 2, "", "delayed")],
     [requested_mpis(), [*RANKS, *MANY_RANKS], ["", "1"], MEMORIES], is_engine_run))
 def test_engine(name: str, ranks: int, threads: str, memory: str, totals: Totals) -> None:
-    run_engine(name, ranks, totals, VICINAL_PROGRESS_THREAD=threads or "0", ENGINE_TESTS_MEMORY=memory)
+    thread = {"VICINAL_PROGRESS_THREAD": threads} if threads else {}
+    run_engine(name, ranks, totals, ENGINE_TESTS_MEMORY=memory, **thread)
 
 
 @pytest.mark.full

@@ -21,6 +21,7 @@
 #include "interpose/own.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/own_progress.hpp"
+#include "mpi/window.hpp"
 
 namespace vicinal::interpose {
 namespace {
@@ -44,9 +45,9 @@ int win_wait(MPI_Win window) {
   if (active_count() == 0) return own<&win_wait>(window);
   mpi::Backoff backoff(mpi::Backoff::Naps::short_ones);
   while (true) {
-    int is_over = 0;
-    const int code = MPI_Win_test(window, &is_over);
-    if (code != MPI_SUCCESS || is_over != 0) return code;
+    bool is_over = false;
+    const int code = mpi::test_exposure(window, is_over);
+    if (code != MPI_SUCCESS || is_over) return code;
     backoff.pause();
   }
 }

@@ -64,6 +64,13 @@ void Window::free_all() {
   }
 }
 
+int test_exposure(MPI_Win window, bool& is_over) {
+  int flag = 0;
+  const int code = MPI_Win_test(window, &flag);
+  is_over = flag != 0;
+  return code;
+}
+
 Window& Window::make(MPI_Comm communicator, std::size_t bytes, std::int64_t number) {
   std::unique_ptr<Window> made(new Window(number));
   made->ranks_ = ranks_of(communicator);

@@ -19,6 +19,9 @@
 
 namespace vicinal::mpi {
 
+/// Whether the ranks that have access to a user's window are done with it (MPI_Win_test). An error code of MPI's.
+int test_exposure(MPI_Win window, bool& is_over);
+
 /// Open to all, in one shared epoch, from its making to its end.
 class Window {
  public:

@@ -190,7 +190,7 @@ def buffers_that_do_not_fit(comm: MPI.Intracomm) -> None:
         ("count", "differ", [x, 1], [np.zeros(4), 2]),
     ]:
         expect_error(kind, words, lambda s=send, r=receive: graph.Neighbor_alltoall_init(s, r))
-    expect_error("argument", "no list", lambda: graph.Neighbor_alltoallw_init(x, y))
+    expect_error("argument", "give [array, counts, displs, types]", lambda: graph.Neighbor_alltoallw_init(x, y))
     expect_error("datatype", "1 datatypes for 2", lambda: graph.Neighbor_alltoallw_init([x, [MPI.INT]], y))
     with graph.Ineighbor_alltoall(x, y) as request:
         expect_error("request", "no plan of its own", lambda: request.statistics)

@@ -11,6 +11,7 @@
 #include "choose/contenders.hpp"
 #include "choose/contest.hpp"
 #include "choose/trial.hpp"
+#include "collectives/c_api_shared.hpp"
 #include "collectives/execution_request.hpp"
 #include "holdings.hpp"
 #include "mpi/communicator.hpp"
@@ -202,8 +203,8 @@ TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_verdict_fail) 
   TwoAhead world;
   auto& [comm, rank, sends, receives, senders, graph, send, receive, request] = world;
   if (!sends && !receives) return;
-  const auto& begun = static_cast<const ExecutionRequest&>(
-      *reinterpret_cast<Request*>(static_cast<vicinal_request>(request)));
+  const auto& begun =
+      static_cast<const ExecutionRequest&>(*c_api::find(static_cast<vicinal_request>(request)));
   const auto is_over = [&] {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
     while (begun.in_flight() && std::chrono::steady_clock::now() < patience) vicinal_progress();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/c_api_shared.hpp"
 #include "collectives/request.hpp"
 #include "world.hpp"
 
@@ -56,7 +57,7 @@ TEST(who_waits_for_a_leader_without_edges_is_told_so) {
       vicinal_progress();
       if (is_idle) continue;
       std::ostringstream text;
-      reinterpret_cast<Request*>(static_cast<vicinal_request>(request))->name_awaited(text);
+      c_api::find(static_cast<vicinal_request>(request))->name_awaited(text);
       // ", with rank 1" or ", with ranks 0 1".
       const std::string awaited = text.str() + ' ';
       const std::size_t ranks = awaited.find(", with rank");

@@ -4,6 +4,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "collectives/c_api_shared.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/request.hpp"
 #include "execute/activity.hpp"
@@ -60,7 +61,7 @@ TEST(what_waits_for_partitions_says_so) {
     if (in_dump) {
       describe_pending(text);
     } else {
-      reinterpret_cast<Request*>(static_cast<vicinal_request>(request))->name_awaited(text);
+      c_api::find(static_cast<vicinal_request>(request))->name_awaited(text);
     }
     return text.str();
   };

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "choose/measuring.hpp"
+#include "collectives/c_api_shared.hpp"
 #include "collectives/request.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
@@ -143,7 +144,7 @@ TEST(asking_whom_a_rank_waits_for_loses_nothing) {
       MPI_Barrier(comm);
       for (int i = 0; !is_last && i < 3; ++i) {
         std::ostringstream text;
-        reinterpret_cast<Request*>(exchange.handle())->name_awaited(text);
+        c_api::find(exchange.handle())->name_awaited(text);
         CHECK(text.str().find(strategy) != std::string::npos);
         vicinal_progress();
       }
@@ -182,7 +183,7 @@ TEST(who_waits_for_a_rank_of_the_same_host_names_it) {
       });
       for (int i = 0; i < 100; ++i) {
         std::ostringstream text;
-        reinterpret_cast<Request*>(static_cast<vicinal_request>(request))->name_awaited(text);
+        c_api::find(static_cast<vicinal_request>(request))->name_awaited(text);
         named.insert(text.str());
       }
       is_named = true;
