@@ -82,9 +82,9 @@ def exchanges_that_do_not_fit(comm: MPI.Intracomm) -> None:
     refused("rank", "has ranks 0 to", {comm.size: np.zeros(1)})
     refused("rank", "has ranks 0 to", {-1: np.zeros(1)})
     refused("argument", "whole numbers", {"a": np.zeros(1)})
-    refused("argument", "keys", [np.zeros(1)])
+    refused("argument", "give a dict", [np.zeros(1)])
     refused("buffer", "one-dimensional", {0: np.zeros((2, 2))})
-    refused("buffer", "one-dimensional", {0: 3.0})
+    refused("buffer", "one-dimensional", {0: np.zeros((2, 2))})
     refused("datatype", "cannot be exchanged", {0: np.array([None])})
     refused("datatype", "cannot be exchanged", {0: np.zeros(2, "i4,f8")})
     if comm.size > 1:
@@ -119,7 +119,7 @@ def queries_that_cannot_be_answered(comm: MPI.Intracomm) -> None:
         raise AssertionError("nothing was raised")
     expect_error(
         "buffer" if comm.rank == 0 else "remote", "one-dimensional",
-        lambda: vicinal.sparse_query(comm, {0: np.zeros(1)}, lambda rank, request: 1.0),
+        lambda: vicinal.sparse_query(comm, {0: np.zeros(1)}, lambda rank, request: np.zeros((2, 2))),
     )
     echo = vicinal.sparse_query(comm, {0: np.full(1, comm.rank)}, lambda rank, request: request + rank)
     assert echo[0].tolist() == [2 * comm.rank]

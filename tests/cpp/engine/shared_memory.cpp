@@ -1,11 +1,13 @@
 // Who shares memory is agreed by the ranks of a host: one that may not or cannot is counted as sharing by
 // nobody, exchanges stay right, and whoever asks is told why messages are used.
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <sstream>
 #include <string>
 
+#include "mpi/chores.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 #include "tight_address_space.hpp"
@@ -79,6 +81,8 @@ TEST(a_rank_that_cannot_join_is_counted_as_sharing_by_nobody) {
   run_exchanges(MPI_COMM_WORLD);  // MPI has what it needs
   for (const int outside : {last, 0}) {
     const Duplicate comm;
+    // What is left of freed communicators would give memory back below.
+    CHECK(mpi::finish_chores(std::chrono::seconds(10)));
     {
       std::unique_ptr<TightAddressSpace> tight;
       // Less than the first windows of two ranks take.
