@@ -128,6 +128,9 @@ void avoid_faults_of_mpi(CallPlan& plan, const TestedGraph& graph) {
     }
   }
   if (empty || (whole && gathers(plan.op))) plan.derived = false;
+#ifdef OPEN_MPI
+  if (plan.op == Op::alltoallv && plan.form != Form::blocking) plan.in_place = false;
+#endif
 }
 
 }  // namespace fuzz

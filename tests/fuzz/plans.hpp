@@ -26,7 +26,8 @@ CallPlan random_plan(Trial& trial, const TestedGraph& graph, std::uint64_t numbe
 /// Leaves out what MPIs do wrong by themselves. MPICH and Open MPI return at once from a call whose count is
 /// 0, but not from one whose datatype is empty, so that ranks with one wait for ranks with the other. Open
 /// MPI chooses the algorithm of an allgather by the size of the rank's own datatype; MPICH cuts the blocks of
-/// one into segments by the extent of the rank's own datatype.
+/// one into segments by the extent of the rank's own datatype. Open MPI delivers wrong blocks in nonblocking
+/// alltoallv calls in place.
 void avoid_faults_of_mpi(CallPlan& plan, const TestedGraph& graph);
 
 }  // namespace fuzz

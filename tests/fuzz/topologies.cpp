@@ -240,6 +240,8 @@ NodeChoice choose_node(Random& random, Node::Kind parent) {
   if (!is_preloaded() && parent != Kind::plain && function <= Function::graph) {
     function = Function::dup;
   }
+  // The library leaves a second MPI_Comm_idup of a communicator to Open MPI, which delivers wrong blocks in some grids.
+  if (function == Function::idup && parent == Kind::grid) function = Function::dup;
 #endif
   switch (function) {
     case Function::adjacent:
