@@ -27,13 +27,13 @@ std::vector<std::string> info_keys(MPI_Info info, MPI_Comm comm) {
   check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   if (rank != 0) return {};
   check(MPI_Info_get_nkeys(info, &count), "MPI_Info_get_nkeys");
-  std::vector<std::string> keys;
+  std::vector<std::string> found;
   for (int i = 0; i < count; ++i) {
     std::array<char, MPI_MAX_INFO_KEY + 1> key{};
     check(MPI_Info_get_nthkey(info, i, key.data()), "MPI_Info_get_nthkey");
-    keys.emplace_back(key.data());
+    found.emplace_back(key.data());
   }
-  return keys;
+  return found;
 }
 
 ChangedInfo::ChangedInfo(MPI_Info info, const char* key, const char* value) {

@@ -215,7 +215,10 @@ void NeighborCall::spoil(Arguments& arguments) const {
     switch (plan_.wrong) {
       case Wrong::nothing: return;
       case Wrong::negative_count: counts[e] = -1; break;
-      case Wrong::null_type: std::fill(types.begin(), types.end(), MPI_DATATYPE_NULL); break;
+      case Wrong::null_type:
+        std::fill(types.begin(), types.end(), MPI_DATATYPE_NULL);
+        if (counts[e] == 0) counts[e] = 1;  // of nothing, any type is right
+        break;
       case Wrong::other_count: counts[e] += units_at_once; break;
       case Wrong::null_buffer:
         if (sends) arguments.from = nullptr;

@@ -259,7 +259,7 @@ NodeChoice choose_node(Random& random, Node::Kind parent) {
 }
 
 void make_node(Trial& trial, const NodeChoice& choice, const Node& parent, Node& made) {
-  trial.note(names[choice.function]);
+  trial.note(names[static_cast<std::size_t>(choice.function)]);
   switch (choice.function) {
     case Function::adjacent: return make_adjacent(trial, parent, made);
     case Function::dist: return make_dist(trial, parent, made);

@@ -34,8 +34,8 @@ void report_errors_to(Trial& trial);
 
 /// The function that makes a communicator, and what comes of it. Also ranks outside of the parent know that.
 struct NodeChoice {
-  enum Function { adjacent, dist, cart, graph, sub, split, dup, dup_with_info, idup };
-  Function function = adjacent;
+  enum class Function { adjacent, dist, cart, graph, sub, split, dup, dup_with_info, idup };
+  Function function = Function::adjacent;
   Node::Kind kind = Node::Kind::graph;
 };
 NodeChoice choose_node(Random& random, Node::Kind parent);

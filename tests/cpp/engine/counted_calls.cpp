@@ -136,8 +136,8 @@ TEST(counted_calls_of_few_tiny_pieces_nearby_take_messages_until_they_grow) {
         std::fill_n(expected.begin(), count, number * size + before[0]);
         CHECK(received == expected);
         const bool tiny = number < 32 || number >= 128;  // as the last review has found them
-        const bool planned =
-            c_api::find(static_cast<vicinal_graph>(graph))->graph->plan_in_use(CallKind::alltoallv) != nullptr;
+        const bool planned = c_api::find(static_cast<vicinal_graph>(graph))
+                                 ->graph->plan_in_use(CallKind::alltoallv) != nullptr;
         const bool may_gather = near && (regions == "node" || size >= 4);
         if (may_gather && number >= 8) CHECK_EQUAL(planned, !(by_messages && tiny));
       }
