@@ -2,8 +2,8 @@
 # of MPI_X. Where PMPI_X has something in its place as well (FUNCTIONS), of vicinal_own_X.
 get_filename_component(folder "${RESULT}" DIRECTORY)
 file(MAKE_DIRECTORY "${folder}")
-string(REPLACE ";" "\n" list "${OBJECTS}")
-file(WRITE "${RESULT}.list" "${list}\n")
+string(REPLACE ";" "\"\n\"" list "${OBJECTS}")
+file(WRITE "${RESULT}.list" "\"${list}\"\n")
 execute_process(COMMAND ${LD} -r -o "${RESULT}.all" "@${RESULT}.list" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${NM} -u "${RESULT}.all" OUTPUT_VARIABLE undefined COMMAND_ERROR_IS_FATAL ANY)
 file(READ "${FUNCTIONS}" functions)
