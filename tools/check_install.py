@@ -63,8 +63,8 @@ def run(words: Sequence[object], **options: object) -> None:
         sys.exit(f"vicinal: {' '.join(line)}\n{result.stdout}\nvicinal: install-check failed")
 
 
-def run_ranks(mpi: Mpi, words: Sequence[object], **environment: str) -> None:
-    line, variables = command(mpi, 2, [str(word) for word in words])
+def run_ranks(mpi: Mpi, words: Sequence[object], ranks: int = 2, **environment: str) -> None:
+    line, variables = command(mpi, ranks, [str(word) for word in words])
     run(line, env={**variables, **environment}, timeout=300, cwd="/")
 
 
@@ -146,9 +146,12 @@ def check_debian(name: str, scratch: Path) -> None:
     check_compilers(prefix, scratch, mpi, f".{name}")
     program = scratch / f"unmodified-{name}"
     log = scratch / f"log-{name}"
-    run([compiler, ROOT / "tests" / "preload" / "topologies.c", "-o", program])
-    run_ranks(mpi, [program], LD_PRELOAD=str(build / "lib" / "libvicinal_mpi.so"), VICINAL_REGIONS="blocks:1", WITH_VICINAL="1",
-              VICINAL_LOG=f"info:{log}")
+    run([compiler, ROOT / "tests" / "install" / "unmodified.c", "-w", "-o", program])
+    with tempfile.TemporaryDirectory() as folder:  # no path in LD_PRELOAD can have a space
+        preload = Path(folder) / "lib"
+        preload.symlink_to(build / "lib")
+        run_ranks(mpi, [program], 4, LD_PRELOAD=str(preload / "libvicinal_mpi.so"), VICINAL_REGIONS="blocks:2",
+                  VICINAL_LOG=f"info:{log}")
     if ": plan " not in log.read_text():
         sys.exit(f"vicinal: the preload library for {libmpi} has made no plan: {log.read_text()}")
     print(f"Debian's {name}: an unmodified program run with the preload library")
