@@ -86,8 +86,9 @@ clone-check: .venv/.ready ## clone this state to a path with a space, and run th
 check-all: ## every check there is, for hours; hosts-test needs root
 	@$(MAKE) --no-print-directory test-all
 	@$(MAKE) --no-print-directory tidy docs install-check clone-check
-	@VICINAL_TEST_TIER=all $(MAKE) --no-print-directory test-sanitize
-	@$(MAKE) --no-print-directory hosts-test fuzz ARGS="--seconds 3600"
+	@$(MAKE) --no-print-directory test-all PRESET=sanitize ARGS="tests/test_cpp.py"
+	@$(MAKE) --no-print-directory hosts-test
+	@$(MAKE) --no-print-directory fuzz ARGS="--seconds 3600"
 	@$(MAKE) --no-print-directory integration mutants
 
 fuzz: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## random programs against what must come of them (ARGS="--seconds 600")
