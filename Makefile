@@ -41,7 +41,7 @@ space := $(empty) $(empty)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build demo test test-full test-all check-clang test-sanitize test-sanitize-short clone-check check-all integration simgrid smpi gpu-test gpu-bench fuzz bench hosts-test hosts-bench format lint tidy docs install-check clean distclean mutants
+.PHONY: help build demo test test-full test-all check-clang test-sanitize test-sanitize-short clone-check check-all integration simgrid smpi gpu-test gpu-bench fuzz bench hosts-test hosts-bench ratchet format lint tidy docs install-check clean distclean mutants
 
 help: ## show these targets
 	@echo "vicinal: make TARGET [MPI=mpich|openmpi|system]"
@@ -128,6 +128,9 @@ hosts-test: $(call prefixes,$(HOSTS_MPI)) $(TESTED)/build.ninja ## run part of t
 hosts-bench: $(call prefixes,$(HOSTS_MPI)) $(BUILD)/build.ninja ## run the benchmarks that need a network on such hosts (root only)
 	@$(NINJA)
 	@VICINAL_BUILD_DIR=$(BUILD) VICINAL_MPI=$(HOSTS_MPI) $(RUN) tools/hosts.py bench $(ARGS)
+
+ratchet: .mpi/openmpi/.ready ## whether anything is slower than at the commit in bench/base (root; ARGS=--short: minutes)
+	@$(RUN) tools/ratchet.py $(ARGS)
 
 format: .venv/.ready-dev ## rewrite the C and C++ sources in the house format
 	@$(RUN) tools/check_style.py --format

