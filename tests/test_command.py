@@ -25,6 +25,10 @@ pytestmark = pytest.mark.full
 COUNTS = [key for key in KEYS if "bytes" in key or "messages" in key]
 RELAYS = ["direct", "nearest-first", "aggregate", "aggregate-plain", "two-step", "split", "automatic"]
 STRATEGIES = [*RELAYS, "distance-halving-pruned", "cascade", "common-neighbor"]
+OF_ALL = [
+    "tuna", "tuna-hierarchical", "bruck", "dissemination", "recursive-doubling", "ring", "hierarchical", "multi-lane", "locality-bruck",
+]
+"""Planners of alltoalls and allgathers over a whole communicator."""
 WITHOUT, CONTROL = ["MPI_Neighbor_alltoallv", "by hand"], "direct again"
 """Contestants of `spmv` that are no strategies."""
 DATA = Path(os.environ.get("VICINAL_DATA", ROOT.parent / "shared" / "data"))
@@ -39,7 +43,7 @@ def test_strategies_are_listed_with_a_summary() -> None:
     result = vicinal("strategies")
     assert result.returncode == 0
     lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
-    assert [name for name, _ in lines] == [*RELAYS, "distance-halving", *STRATEGIES[len(RELAYS) :]]
+    assert [name for name, _ in lines] == [*RELAYS, "distance-halving", *STRATEGIES[len(RELAYS) :], *OF_ALL]
     assert all(summary for _, summary in lines)
 
 
