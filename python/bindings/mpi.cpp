@@ -137,6 +137,7 @@ NB_MODULE(VICINAL_MODULE, m) {
   m.def("get_regions", &py::get_regions, "comm"_a);
   m.def("wait_any", &py::wait_any_of, "pending"_a);
   m.def("progress", &py::progress, nb::call_guard<nb::gil_scoped_release>());
+  m.def("require_usable", &vicinal::mpi::require_usable);
   m.def(
       "stop_threads", [] { vicinal::mpi::stop_threads_hook(); },
       nb::call_guard<nb::gil_scoped_release>());

@@ -249,7 +249,6 @@ std::unique_ptr<NeighborRequest> neighbor(
     const std::optional<ArrayArgument<int>>& sendpartitions,
     const std::optional<ArrayArgument<int>>& recvpartitions,
     const std::optional<GivenSettings>& given, bool blocking, const GivenFault& fault) {
-  mpi::require_usable();
   GivenSide send{sendbuf, vector_of(sendcounts), vector_of(senddispls), sendtypes, {}};
   GivenSide receive{recvbuf, vector_of(recvcounts), vector_of(recvdispls), recvtypes, {}};
   if (sendpartitions) send.partitions = vector_of(*sendpartitions);

@@ -157,6 +157,7 @@ class Graph:
         """Make it by a function of the compiled module, given what is known of neighbours, and settings."""
         check_names(settings, GraphSettings)
         self._module, address = native(), address_of_comm(comm)
+        self._module.require_usable()  # before the communicator is asked for its size, which MPI answers
         self._settings = {}
         ranks = dict.fromkeys(known, np.empty(0, np.int32))
         fault: Fault | None = None
@@ -209,6 +210,7 @@ class Graph:
         partitions: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> Request:
         """Plan a collective where there are settings; else begin a call of it, in its blocking form or not."""
+        self._module.require_usable()  # before datatypes are asked for their extents, which MPI answers
         read_send, read_receive = READERS[collective]
         gathers = collective.startswith("allgather")
         given = None if settings is None else dict(self._settings)
