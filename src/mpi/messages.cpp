@@ -58,10 +58,11 @@ void MessageBatch::make_room_for_message() {
 
 MessageBatch::Due MessageBatch::due() const {
   Due due;
+  const bool may_ask = is_alive();
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     int done = 0;
-    // One of which MPI says nothing counts as due.
-    MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
+    // One of which MPI says nothing counts as due: dump() may be called after MPI_Finalize.
+    if (may_ask) MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
     if (done != 0) continue;
     if (i < expected_.size()) {
       due.from.insert(expected_[i].peer);
