@@ -48,7 +48,7 @@ def test_who_asks_for_nothing_hears_nothing(mpi: str, env: Mapping[str, str]) ->
     ([], {"VICINAL_STRATEGY": "distance-halving"}, [HALVING, NO_REVERSE]),
     (["vicinal_choice", "measure", "vicinal_progress", "strict"], {}, [STRICT_CHOICE]),
     (["vicinal_choice", "measure"], {}, []),
-    (["vicinal_choice", "measure-running"], {}, []),
+    (["vicinal_choice", "adaptive"], {}, []),
     (["vicinal_wisdom", "/nonexistent/wisdom"], {}, []),
     (["vicinal_wisdom", "/dev/null"], {}, [NO_FILE]),
     (["vicinal_progress", "strict"], {}, []),
@@ -136,7 +136,7 @@ def test_a_plan_by_automatic_says_in_whose_place_it_is(mpi: str, tmp_path: Path)
     assert sum("since it cannot serve an exchange with a reverse: " in text for text in plans) == 2 * 4, plans
 
 
-@pytest.mark.parametrize("choice", ["measure", "measure-running"])
+@pytest.mark.parametrize("choice", ["measure", "adaptive"])
 def test_what_was_measured_is_said_and_remembered(mpi: str, choice: str, tmp_path: Path) -> None:
     """Of each communicator the first time, and in the next program from the file. Few executions end as they began."""
     log, wisdom = tmp_path / "log", tmp_path / "wisdom"

@@ -1,7 +1,10 @@
 // Whether this state is slower than an earlier one: two builds of the library do the same work in turn, in one process, the
-// earlier one twice. A line of JSON for each piece of work; tools/ratchet.py builds, runs and judges.
+// earlier one twice. A line of JSON for each piece of work, with the least and the median time
+// of each contestant, and the processor time and the changes of rank that a run costs a rank; tools/ratchet.py builds, runs and judges.
 //
 //     ratchet EARLIER AGAIN LATER [--short] [--only TEXT]
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -49,8 +52,15 @@ Options read(int argc, char** argv) {
   return options;
 }
 
+/// What a run costs a rank, in the mean of all.
+struct Cost {
+  double cpu = 0;       ///< seconds of processor time
+  double switches = 0;  ///< how often the rank gave its core to others
+};
+
 struct Figures {
   std::vector<Result> results;  ///< earlier, again, later, and MPI's own where it takes part
+  std::vector<Cost> costs;      ///< alike
   double others = 0;
   [[nodiscard]] double control() const { return ratio(results[1], results[0]); }
   [[nodiscard]] double later() const {
@@ -62,15 +72,34 @@ struct Figures {
   [[nodiscard]] bool is_slower() const { return later() > slower; }
 };
 
+Cost cost_of(const World& world, const Contestant& contestant, double seconds) {
+  constexpr double budget = 0.05;
+  const int runs = std::clamp(static_cast<int>(budget / seconds), 1, 200);
+  world.barrier();
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  const double begin = bench::now(bench::Clock::cpu);
+  for (int i = 0; i < runs; ++i) contestant.iteration();
+  const double spent = bench::now(bench::Clock::cpu) - begin;
+  getrusage(RUSAGE_SELF, &after);
+  const auto switches =
+      static_cast<double>(after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw);
+  const double all = static_cast<double>(runs) * world.size();
+  return {world.sum(spent) / all, world.sum(switches) / all};
+}
+
 Figures measure(const World& world, const std::vector<Contestant>& contestants,
                 const bench::Turns& turns) {
   const double own = bench::now(bench::Clock::cpu), all = bench::machine_time(),
                begin = bench::now();
-  Figures figures{bench::compete(world, contestants, turns), 0};
+  Figures figures{bench::compete(world, contestants, turns), {}, 0};
   const double spent = world.sum(bench::now(bench::Clock::cpu) - own);
   const auto cores = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
   const double others = (bench::machine_time() - all - spent) / (cores * (bench::now() - begin));
   figures.others = world.largest(std::max(0.0, others));
+  for (std::size_t i = 0; i < contestants.size(); ++i) {
+    figures.costs.push_back(cost_of(world, contestants[i], figures.results[i].median()));
+  }
   return figures;
 }
 
@@ -88,9 +117,11 @@ Figures measure_patiently(const World& world, const std::vector<Contestant>& con
 
 void tell(const Work& work, const Figures& figures) {
   std::printf("{\"work\": \"%s\"", work.name.c_str());
-  for (const Result& result : figures.results) {
-    std::printf(", \"%s\": [%.2f, %.2f]", result.name.c_str(), result.minimum() * 1e6,
-                result.median() * 1e6);
+  for (std::size_t i = 0; i < figures.results.size(); ++i) {
+    const Result& result = figures.results[i];
+    const Cost& cost = figures.costs[i];
+    std::printf(", \"%s\": [%.2f, %.2f, %.2f, %.1f]", result.name.c_str(), result.minimum() * 1e6,
+                result.median() * 1e6, cost.cpu * 1e6, cost.switches);
   }
   std::printf(", \"ratio\": %.4f, \"control\": %.4f, \"others\": %.4f}\n", figures.later(),
               figures.control(), figures.others);
@@ -114,7 +145,7 @@ void run(const World& world, const Work& work, const std::vector<Library>& libra
     world.insist(workers[i]->is_right(),
                  work.name + ": " + contestants[i].name + " delivers wrong values");
   }
-  bench::Turns turns{is_short ? 8 : 12, is_short ? 0.01 : 0.02};
+  bench::Turns turns{is_short ? 8 : 12, is_short ? 0.1 : 0.02};
   turns.least = work.least;
   const Figures figures = measure_patiently(world, contestants, turns);
   if (world.rank() == 0) tell(work, figures);

@@ -60,7 +60,7 @@
  *                         allows between start and completion works.
  *   vicinal_split_bytes   'split' and 'automatic' take a leader for each this many bytes of a region
  *                         pair, or, for 0, as many as the cost model finds best: a whole number from 0
- *                         to 1099511627776 (default '0').
+ *                         to 1099511627776 (default '65536').
  *   vicinal_leader_shift  leaders are taken this many ranks further on in their region, for measurements:
  *                         a whole number from 0 to 1048576 (default '0').
  *   vicinal_idle_ranks    whether ranks without edges take part in exchanges, and may lead for their
@@ -94,20 +94,23 @@
  *                         'vicinal calibrate' writes it (none by default). It is read once per process.
  *                         Ranks must have profiles with the same contents, wherever each node keeps its
  *                         file. Without one, that of a published machine holds.
- *   vicinal_choice        how 'automatic' is decided: 'estimate', 'measure' or 'measure-running' (default
- *                         'estimate'). 'estimate': by a cost model, without any exchange. 'measure':
- *                         making a persistent exchange or a halo plans the likely planners and times
- *                         each on memory of the library's own, which takes some milliseconds; the ranks
- *                         keep the one that the slowest of them is done with first (of a halo, there and
- *                         back). 'measure-running': the first executions go by the likely planners in
- *                         turn, on the user's own data, and later ones by the quickest (a halo's reverse
- *                         by the estimate). In an execution that follows, a rank may be held up until all
- *                         ranks are done with the first ones. Partitioned exchanges are estimated, and
- *                         calls that are not persistent; where vicinal_progress has exchanges go direct,
- *                         nothing is chosen. Planners add contributions up in different orders: results
- *                         of a halo's reverse are the same in each exchange of it, and may differ in
- *                         their last bits from one run of a program to the next, unless wisdom says by
- *                         which to go.
+ *   vicinal_choice        how 'automatic' is decided: 'adaptive', 'estimate' or 'measure' (default
+ *                         'adaptive'). 'adaptive': a persistent exchange or a halo begins by what a cost
+ *                         model finds best. When it has been executed vicinal_plan_after times, further
+ *                         plans are made in the background; then executions go by them in turn, on the
+ *                         user's own data, until those after go by the quickest, which takes about a
+ *                         hundred executions (a halo's reverse stays as it began). In one of these a
+ *                         rank may be held up until all ranks have come as far. 'estimate': by the cost
+ *                         model alone. 'measure': making the exchange plans the likely planners and
+ *                         times each on memory of the library's own, which takes some milliseconds; the
+ *                         ranks keep the one that the slowest of them is done with first (of a halo,
+ *                         there and back). Partitioned exchanges are estimated; where vicinal_progress
+ *                         has exchanges go direct, nothing is chosen. Planners add contributions up in
+ *                         different orders: results of a halo's reverse are the same in each exchange of
+ *                         it, and with 'measure' may differ in their last bits from one run of a program
+ *                         to the next, unless wisdom says by which to go.
+ *   vicinal_plan_after    after how many executions further plans are made and compared: a whole number
+ *                         from 1 to 1073741824 (default '8').
  *   vicinal_bias          by what the costs of planners are multiplied where one is chosen: a list as
  *                         'direct:0.8,aggregate:1.2', planners with positive factors (none by default).
  *   vicinal_wisdom        where what has been measured is remembered: the path of a file (none by default).

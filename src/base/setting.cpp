@@ -48,7 +48,7 @@ constexpr std::array table = std::to_array<Setting>({
      "", 1, most_in_flight},
     {"vicinal_progress", "relaxed", "who brings on what a leader relays for others", Form::words,
      "relaxed strict"},
-    {"vicinal_split_bytes", "0",
+    {"vicinal_split_bytes", "65536",
      "'split' and 'automatic' take a leader for each this many bytes of a region pair, or, for 0, "
      "as "
      "many as the cost model finds best",
@@ -72,8 +72,10 @@ constexpr std::array table = std::to_array<Setting>({
      "automatic staged direct shared direct-shared lent direct-lent"},
     {"vicinal_profile", "", "what the machine costs, by which plans are chosen", Form::special,
      "the name of a file as 'vicinal calibrate' writes it", 0, 0, Scope::call, true, true},
-    {"vicinal_choice", "estimate", "how 'automatic' is decided", Form::words,
-     "estimate measure measure-running"},
+    {"vicinal_choice", "adaptive", "how 'automatic' is decided", Form::words,
+     "adaptive estimate measure"},
+    {"vicinal_plan_after", "8", "after how many executions further plans are made and compared",
+     Form::whole_number, "", 1, 1 << 30},
     {"vicinal_bias", "", "by what the costs of planners are multiplied where one is chosen",
      Form::special, "a list as 'direct:0.8,aggregate:1.2', planners with positive factors"},
     {"vicinal_wisdom", "", "where what has been measured is remembered", Form::special,

@@ -107,8 +107,10 @@ class Choosing {
       if (!recalling.times().empty()) return {plan_known(recalling.times())};
       key = recalling.key();
     }
-    if (task_.options.choice == Choice::estimate) return {plan(0)};
-    return plan_fastest(key);
+    if (task_.options.choice == Choice::measure) return {plan_fastest(key)};
+    const auto first = plan(0);
+    if (task_.options.choice == Choice::estimate) return {first};
+    return {first, std::make_shared<Contest>(task_, first, council_.speaks() ? key : "")};
   }
 
  private:
@@ -119,17 +121,10 @@ class Choosing {
                      {unused, site, task_.neighborhood, task_.pattern, task_.options, task_.fault});
   }
 
-  /// Of a conversation beside this one.
-  [[nodiscard]] mpi::ConversationKey key_after(std::size_t number) const {
-    mpi::ConversationKey key = task_.key;
-    key.sequence += mpi::plans_per_graph * static_cast<std::int64_t>(number + 1);
-    return key;
-  }
-
   [[nodiscard]] std::shared_ptr<Planning> begin(std::size_t contender) const {
     PlanningTask task = task_;
     task.planner = &find_planner(names_[contender]);
-    task.key = key_after(contender);
+    task.key = contender_key(task_.key, contender);
     return Planning::begin(std::move(task));
   }
 
@@ -158,29 +153,25 @@ class Choosing {
     return lacking.front() == 0 ? std::move(known.plan) : plan(0);
   }
 
-  Chosen plan_fastest(const std::string& key) {
+  std::shared_ptr<AgreedPlan> plan_fastest(const std::string& key) {
     std::vector<Planned> planned = plan_all();
     const std::vector<std::size_t> taken = worth_having(planned);
     if (taken.empty()) report_failure(planned);
-    Lineup lineup;
+    std::vector<std::shared_ptr<AgreedPlan>> plans;
+    Names names;
     for (const std::size_t place : taken) {
-      lineup.plans.push_back(std::move(planned[place].plan));
-      lineup.names.push_back(names_[place]);
+      plans.push_back(std::move(planned[place].plan));
+      names.push_back(names_[place]);
     }
-    if (council_.speaks()) lineup.wisdom_key = key;
     planned.clear();
-    if (taken.size() == 1) return {std::move(lineup.plans.front())};
-    if (task_.options.choice == Choice::measure_running) {
-      const auto& first = lineup.plans.front();
-      return {first, std::make_shared<Contest>(task_, key_after(names_.size()), lineup)};
+    if (taken.size() == 1) return std::move(plans.front());
+    const Numbers times = time_plans(council_, plans, task_.options.element_bytes);
+    const std::size_t best = winner(names, times, task_.options.bias);
+    log_outcome(task_.key, "was measured", names, times, best);
+    if (council_.speaks() && !key.empty()) {
+      remember_outcome(task_.options.wisdom, key, names, times);
     }
-    const Numbers times = time_plans(council_, lineup.plans, task_.options.element_bytes);
-    const std::size_t best = winner(lineup.names, times, task_.options.bias);
-    log_outcome(task_.key, "was measured", lineup.names, times, best);
-    if (!lineup.wisdom_key.empty()) {
-      remember_outcome(task_.options.wisdom, lineup.wisdom_key, lineup.names, times);
-    }
-    return {std::move(lineup.plans[best])};
+    return std::move(plans[best]);
   }
 
   std::vector<Planned> plan_all() const {
@@ -226,7 +217,14 @@ class Choosing {
 bool has_choice(const PlanningTask& task) {
   const PlanOptions& options = task.options;
   return task.planner->name == "automatic" && task.neighborhood.takes_part() &&
-         !options.partitioned && (options.choice != Choice::estimate || !options.wisdom.empty());
+         !options.partitioned && (options.choice == Choice::measure || !options.wisdom.empty());
+}
+
+bool is_contested(const PlanningTask& task) {
+  const PlanOptions& options = task.options;
+  return task.planner->name == "automatic" && task.neighborhood.takes_part() &&
+         !options.partitioned && options.choice == Choice::adaptive &&
+         task.neighborhood.machine->regions() > 1;
 }
 
 Chosen choose_plan(const PlanningTask& task) {

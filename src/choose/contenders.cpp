@@ -51,6 +51,26 @@ std::vector<std::string_view> contenders(const PlanOptions& options) {
   return {"automatic", "direct", "aggregate", "split", "two-step"};
 }
 
+std::vector<std::string_view> contenders_in_use(const PlanOptions& options) {
+  if (options.complete && options.one_block) {
+    return {"automatic", "hierarchical", "locality-bruck"};
+  }
+  if (options.one_block) return {"automatic", "direct", "aggregate", "distance-halving"};
+  if (options.complete) return {"automatic", "direct", "aggregate", "tuna-hierarchical"};
+  return {"automatic", "direct", "aggregate", "split"};
+}
+
+mpi::ConversationKey contender_key(mpi::ConversationKey of_exchange, std::size_t place) {
+  of_exchange.sequence += mpi::plans_per_graph * static_cast<std::int64_t>(place + 1);
+  return of_exchange;
+}
+
+std::uint64_t fingerprint(const Plan& plan) {
+  Mixer mixer;
+  add(mixer, plan);
+  return mixer.value();
+}
+
 std::uint64_t fingerprint(const Plans& plans) {
   Mixer mixer;
   add(mixer, plans.forward);

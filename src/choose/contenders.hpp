@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mpi/communicator.hpp"
 #include "planners/planner.hpp"
 
 namespace vicinal {
@@ -18,8 +19,20 @@ inline constexpr std::size_t most_timed = 4;
 /// the same.
 std::vector<std::string_view> contenders(const PlanOptions& options);
 
+/// Those of an exchange that is in use already, `automatic` first, whose plan that has: one message per edge, a relay by leaders,
+/// and what is likely besides.
+std::vector<std::string_view> contenders_in_use(const PlanOptions& options);
+
+/// There are never more.
+inline constexpr std::size_t most_contenders = 16;
+
+/// For the negotiation of a contender, by its place, or what else the ranks have to say of the exchange that was to be planned in
+/// this conversation.
+mpi::ConversationKey contender_key(mpi::ConversationKey of_exchange, std::size_t place);
+
 /// A number for what plans do, whatever their tags and slots are called: where it is the same on all ranks, so are the
 /// messages.
+std::uint64_t fingerprint(const Plan& plan);
 std::uint64_t fingerprint(const Plans& plans);
 
 /// Of planned contenders those to be timed, by place in the list. `planned`: by contender, how many ranks have its

@@ -1,4 +1,4 @@
-// Counting, reporting, and the verdict.
+// The course of a contest: planning, heats, verdicts.
 #include "choose/contest.hpp"
 
 #include <algorithm>
@@ -12,97 +12,241 @@
 
 namespace vicinal {
 
-Contest::Contest(const PlanningTask& task, mpi::ConversationKey key, Lineup lineup)
+namespace {
+
+/// Who takes so many times as long as the quickest of the first heat is out.
+constexpr double far_behind = 2;
+/// A plan that is ahead by less than this part changes nothing.
+constexpr double noise = 0.02;
+
+}  // namespace
+
+std::int64_t latest_verdict(const Opening& opening, std::size_t plans) {
+  const Heat first{std::vector<std::size_t>(plans), opening.opens(), opening.in_flight,
+                   rounds_of_first_heat, 0};
+  const Heat last{std::vector<std::size_t>(std::min(plans, most_in_last_heat)), first.verdict(),
+                  opening.in_flight, rounds_of_last_heat, 0};
+  return last.verdict();
+}
+
+Contest::Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key)
     : communicator_(task.communicator),
-      plan_key_(task.key),
-      key_(key),
+      key_(contender_key(task.key, most_contenders)),
       tree_(task.neighborhood.tree),
       dependents_(task.neighborhood.dependents()),
-      bias_(task.options.bias),
-      wisdom_(task.options.wisdom),
-      lineup_(std::move(lineup)),
-      schedule_{lineup_.plans.size(), task.channels},
-      times_(static_cast<std::size_t>(schedule_.measured()), untimed),
+      opening_{task.options.plan_after, task.channels},
+      wisdom_key_(std::move(wisdom_key)),
+      task_(std::move(task)),
+      names_{task_->planner->name},
+      plans_{std::move(first)},
       driver_(*communicator_, key_, conversation_),
       faults_(tree_.rank, "figures", "choosing a planner") {
-  conversation_.set_purpose("choosing a planner by the first executions");
+  conversation_.set_purpose("choosing a planner by executions");
   enter_dump();
 }
 
-Contest::Turn Contest::next() {
+std::int64_t Contest::next() {
   const std::int64_t number = started_.fetch_add(1, std::memory_order_relaxed);
-  if (number < schedule_.settled()) return {number, schedule_.plan(number)};
-  const int verdict = verdict_.load(std::memory_order_relaxed);
-  if (verdict == lost) std::rethrow_exception(fault_);
-  if (verdict == unknown) return {number, std::nullopt};
-  return {number, static_cast<std::size_t>(verdict)};
+  if (number == opening_.planning_begins) begin_planning();
+  return number;
 }
 
-void Contest::note(std::int64_t number, std::int64_t nanoseconds) {
-  if (!is_measured(number)) return;
-  times_[static_cast<std::size_t>(number)] = nanoseconds;
-  if (++noted_ == schedule_.measured()) report();
+std::optional<std::size_t> Contest::plan_for(std::int64_t number) const {
+  if (number >= settled_.load(std::memory_order_relaxed)) {
+    return static_cast<std::size_t>(verdict_.load(std::memory_order_relaxed));
+  }
+  if (!heat_ && number < opening_.opens()) return 0;
+  if (heat_ && number < heat_->verdict()) return heat_->plan(number);
+  if (verdict_.load(std::memory_order_relaxed) == lost) std::rethrow_exception(fault_);
+  return std::nullopt;
 }
 
-void Contest::report() {
-  noted_ = schedule_.measured();
-  joining_.emplace(std::move(times_), Joining::larger);
-  consulting_.emplace(consult(conversation_, tree_, faults_, *joining_));
-  if (!advance()) activate(shared_from_this());
+/// The task's planner is the first of the contenders, and has its plan.
+void Contest::begin_planning() {
+  const auto contenders = contenders_in_use(task_->options);
+  for (std::size_t i = 1; i < contenders.size(); ++i) {
+    mpi::with_memory(
+        [&] {
+          PlanningTask task = *task_;
+          task.planner = &find_planner(contenders[i]);
+          task.key = contender_key(task_->key, i);
+          task.options.with_reverse = false;
+          plannings_.push_back(Planning::begin(std::move(task)));
+        },
+        mpi::Meanwhile::nothing);
+    names_.push_back(contenders[i]);
+  }
+  stage_ = Stage::planning;
+  activate(shared_from_this());
 }
 
 bool Contest::advance() noexcept {
-  if (!consulting_) return verdict_ != unknown;
   try {
-    if (!driver_.advance(*consulting_)) return false;
-    consulting_->result();
-    faults_.settle();
-    settle(joining_->take());
+    while (advance_stage()) {
+    }
   } catch (const mpi::FaultElsewhere& error) {
     lose(std::current_exception(), error.origin());
   } catch (...) {
     lose(std::current_exception(), tree_.rank);
   }
-  consulting_.reset();
+  return stage_ == Stage::waiting || stage_ == Stage::racing || stage_ == Stage::over;
+}
+
+/// Whether a stage has come to its end, and another one has begun.
+bool Contest::advance_stage() {
+  switch (stage_) {
+    case Stage::planning:
+      if (!std::ranges::all_of(plannings_, [](const auto& it) { return it->test(); })) return false;
+      begin_comparing();
+      return true;
+    case Stage::comparing:
+      if (!has_consulted()) return false;
+      open(joining_->take());
+      return true;
+    case Stage::judging:
+      if (!has_consulted()) return false;
+      judge(joining_->take());
+      return true;
+    default: return false;
+  }
+}
+
+/// Which plans all ranks have, and which of them differ.
+void Contest::begin_comparing() {
+  for (const auto& planning : plannings_) {
+    try {
+      plans_.push_back(planning->plan());
+    } catch (const std::exception&) {
+      plans_.push_back(nullptr);  // its planner does not serve this exchange, or has failed
+    }
+  }
+  Numbers figures{1};
+  for (const auto& plan : plans_) {
+    figures.push_back(plan != nullptr ? 1 : 0);
+    const std::uint64_t mine = plan != nullptr ? fingerprint(plan->plans().forward) : 0;
+    figures.push_back(static_cast<std::int64_t>(mine));
+  }
+  plannings_.clear();
+  stage_ = Stage::comparing;
+  consult_about(std::move(figures), Joining::sum);
+}
+
+void Contest::open(const Numbers& figures) {
+  Numbers have, sums;
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    have.push_back(figures[2 * i + 1]);
+    sums.push_back(figures[2 * i + 2]);
+  }
+  std::vector<std::size_t> taken = worth_timing(have, sums, figures.front());
+  for (std::size_t i = 1; i < plans_.size(); ++i) {
+    if (std::ranges::find(taken, i) == taken.end()) plans_[i] = nullptr;
+  }
+  best_.assign(plans_.size(), untimed);
+  if (taken.size() < 2) return settle(0, opening_.opens());
+  begin_heat(std::move(taken), opening_.opens(), rounds_of_first_heat);
+}
+
+void Contest::begin_heat(std::vector<std::size_t> plans, std::int64_t begin, std::int64_t rounds) {
+  const std::size_t before = heat_ ? heat_->plans.front() : 0;
+  heat_ = Heat{std::move(plans), begin, opening_.in_flight, rounds, before};
+  times_.assign(static_cast<std::size_t>(heat_->end() - begin), untimed);
+  noted_ = 0;
+  stage_ = Stage::racing;
   begin_what_was_put_off();
+  if (members_.empty() && stage_ == Stage::racing) end_heat();
+}
+
+void Contest::note(std::int64_t number, std::int64_t nanoseconds) {
+  if (!is_measured(number)) return;
+  times_[static_cast<std::size_t>(number - heat_->begin)] = nanoseconds;
+  if (++noted_ == heat_->end() - heat_->begin && stage_ == Stage::racing) end_heat();
+}
+
+void Contest::end_heat() {
+  stage_ = Stage::judging;
+  consult_about(std::exchange(times_, {}), Joining::larger);
+  activate(shared_from_this());
+}
+
+void Contest::consult_about(Numbers mine, Joining::Join join) {
+  joining_.emplace(std::move(mine), join);
+  consulting_.emplace(consult(conversation_, tree_, faults_, *joining_));
+}
+
+bool Contest::has_consulted() {
+  if (!driver_.advance(*consulting_)) return false;
+  consulting_->result();
+  faults_.settle();
+  consulting_.reset();
   return true;
 }
 
-void Contest::settle(Numbers times) {
-  std::vector<Numbers> of_plan(schedule_.plans);
-  for (std::int64_t number = 0; number < schedule_.measured(); ++number) {
-    if (!schedule_.counts(number)) continue;
-    of_plan[schedule_.plan(number)].push_back(times[static_cast<std::size_t>(number)]);
+void Contest::judge(const Numbers& times) {
+  const std::vector<std::size_t>& plans = heat_->plans;
+  std::vector<Numbers> of_plan(plans_.size());
+  for (std::int64_t number = heat_->begin; number < heat_->end(); ++number) {
+    if (!heat_->counts(number)) continue;
+    of_plan[heat_->plan(number)].push_back(times[static_cast<std::size_t>(number - heat_->begin)]);
   }
-  Numbers medians;
-  for (Numbers& each : of_plan) {
+  std::vector<std::pair<double, std::size_t>> ranking;
+  for (std::size_t place = 0; place < plans.size(); ++place) {
+    Numbers& each = of_plan[plans[place]];
     // A plan that was lost on the way is none to stay with, however quick it was.
-    const bool good = each.back() != untimed;
-    medians.push_back(good ? median_of(std::move(each)) : untimed);
+    const std::int64_t median = each.back() != untimed ? median_of(std::move(each)) : untimed;
+    best_[plans[place]] = median;
+    const double bias = task_->options.bias.of(names_[plans[place]]);
+    const double doubt = place == 0 ? 1 - noise : 1;
+    if (median != untimed) {
+      ranking.emplace_back(static_cast<double>(median) * bias * doubt, plans[place]);
+    }
   }
-  const std::size_t best = winner(lineup_.names, medians, bias_);
-  log_outcome(plan_key_, "was measured running", lineup_.names, medians, best);
-  verdict_.store(static_cast<int>(best), std::memory_order_release);
-  if (!lineup_.wisdom_key.empty()) {
-    remember_outcome(wisdom_, lineup_.wisdom_key, lineup_.names, medians);
+  std::ranges::sort(ranking);
+  if (ranking.empty()) ranking.emplace_back(0, plans.front());
+  std::vector<std::size_t> close;
+  for (const auto& [time, plan] : ranking) {
+    if (time <= ranking.front().first * far_behind) close.push_back(plan);
   }
+  close.resize(std::min(close.size(), most_in_last_heat));
+  const std::int64_t from = heat_->verdict();
+  if (close.size() == 1 || heat_->rounds == rounds_of_last_heat) return settle(close.front(), from);
+  begin_heat(std::move(close), from, rounds_of_last_heat);
+}
+
+void Contest::settle(std::size_t best, std::int64_t from) {
+  stage_ = Stage::over;
+  if (std::ranges::any_of(best_, [](std::int64_t time) { return time != untimed; })) {
+    log_outcome(task_->key, "was measured in use", names_, best_, best);
+    if (!wisdom_key_.empty()) {
+      remember_outcome(task_->options.wisdom, wisdom_key_, names_, best_);
+    }
+  }
+  task_.reset();
+  verdict_.store(static_cast<int>(best), std::memory_order_relaxed);
+  settled_.store(from, std::memory_order_release);
+  begin_what_was_put_off();
+  if (members_.empty()) plans_.clear();
 }
 
 /// The others may have a verdict that this rank does not know, so none of the plans can go on.
 void Contest::lose(std::exception_ptr fault, int origin) noexcept {
+  stage_ = Stage::over;
   fault_ = std::move(fault);
   verdict_.store(lost, std::memory_order_release);
   mpi::give_notice(*communicator_, key_, origin, dependents_);
-  for (const auto& plan : lineup_.plans) abandon_plan(plan, origin);
+  for (const auto& plan : plans_) {
+    if (plan != nullptr) abandon_plan(plan, origin);
+  }
+  consulting_.reset();
+  plannings_.clear();
+  begin_what_was_put_off();
 }
 
 void Contest::begin_what_was_put_off() noexcept {
-  const int verdict = verdict_.load(std::memory_order_relaxed);
   for (Executions* const member : members_) {
-    if (verdict == lost) {
+    if (verdict_.load(std::memory_order_relaxed) == lost) {
       member->give_up(fault_);
     } else {
-      member->begin_what_was_put_off(static_cast<std::size_t>(verdict));
+      member->begin_what_was_put_off();
     }
   }
 }
@@ -113,32 +257,38 @@ void Contest::leave(Executions& executions) noexcept {
   std::erase(members_, &executions);
   if (!members_.empty()) return;
   try {
-    if (noted_ < schedule_.measured() && mpi::is_alive()) report();
+    if (stage_ == Stage::racing && mpi::is_alive()) end_heat();
   } catch (...) {
     lose(std::current_exception(), tree_.rank);
   }
-  lineup_.plans.clear();
+  if (stage_ == Stage::over || stage_ == Stage::waiting) plans_.clear();
 }
 
 void Contest::test() {
-  if (verdict_.load(std::memory_order_acquire) != unknown) return;
   const Claim claim(*this);
   advance();
 }
 
 std::optional<std::size_t> Contest::outcome() const {
-  const int verdict = verdict_.load(std::memory_order_acquire);
-  const bool all_started = started_.load(std::memory_order_relaxed) >= schedule_.settled();
-  if (verdict < 0 || !all_started) return std::nullopt;
-  return static_cast<std::size_t>(verdict);
+  const std::int64_t settled = settled_.load(std::memory_order_acquire);
+  if (started_.load(std::memory_order_relaxed) < settled) return std::nullopt;
+  return static_cast<std::size_t>(verdict_.load(std::memory_order_relaxed));
 }
 
 void Contest::name_awaited(std::ostream& out) {
   out << "the ranks' verdict on the quickest plan";
   const ReportClaim claim(*this);
-  if (!claim || !consulting_) return;
-  out << ", which waits for ";
-  driver_.describe(out);
+  if (!claim) return;
+  if (stage_ == Stage::planning) {
+    const auto under_way = [](const auto& it) { return !it->test(); };
+    const auto next = std::ranges::find_if(plannings_, under_way);
+    if (next == plannings_.end()) return;
+    out << ", which waits for ";
+    (*next)->name_awaited(out);
+  } else if (consulting_) {
+    out << ", which waits for ";
+    driver_.describe(out);
+  }
 }
 
 void Contest::describe(std::ostream& out) const {

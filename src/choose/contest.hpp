@@ -1,22 +1,25 @@
-// Plans that are measured while a program runs: the first executions of a request go by several plans in turn, the later
-// ones by the quickest of them. Nothing is exchanged for it but the user's own data, and two letters per rank.
+// Plans that are measured in use: executions of a request go by several plans in turn, and the later ones by the quickest of
+// them. Nothing is exchanged for it but the user's own data and control messages in the background.
 //
-// Which plan an execution goes by must be the same on all ranks, or they would wait for each other for ever. Ranks may
-// be at different executions, as far apart as their data let them, and hear of the verdict at different times. So:
+// An exchange that is executed a few times pays for nothing: only the start of execution `planning_begins` shows a loop, and
+// has contenders planned in the background. They compete in heats. After the first, those that are far behind are out.
+//
+// By which plan an execution goes must be the same on all ranks, or they would wait for each other for ever. Ranks may be at
+// different executions, as far apart as their data let them, and hear of a verdict at different times. So:
 //
 //   1  Executions are numbered by their starts, whose order is the same on all ranks, those at fault included.
-//   2  Execution n < `measured` goes by a plan that follows from n, and so do those up to `settled`, by the first.
-//   3  A rank that is done with all n < `measured` reports their times, once. The verdict is made of the reports of all
-//      ranks, and of nothing else, and is the same on all of them.
-//   4  Execution n >= `settled` goes by the verdict. Where that is not there yet, the start is put off: it takes place as
-//      soon as it is, whenever the process progresses; start() itself never waits.
+//   2  Execution n < `opens` goes by the first plan. Which plans there are beside it by then is found by all ranks together.
+//   3  Within a heat the plan follows from n. A rank that is done with a heat reports its times, once. The verdict is made of
+//      the reports of all ranks, and of nothing else, and is the same on all of them.
+//   4  Between the end of a heat and the next heat, or the end, executions go by the plan that was ahead before. Later ones
+//      follow from the verdict. Where that is not there yet, the start is put off: it takes place as soon as it is, whenever
+//      the process progresses; start() itself never waits.
 //
-// By 2 and 4 the plan of an execution follows from its number and the verdict, and never from when a rank does
-// something. What is put off is not put off for ever: whoever starts execution `settled` has waited for all measured ones
-// (no more are in flight at once than `settled` - `measured`), so it has reported; and whoever has not even begun
-// those will, since an execution is complete where all ranks start it. A rank that frees its request before it is done with
-// them reports what it has, and one that is lost to a fault tells the others, who give the exchange up as they would give
-// up a plan.
+// So the plan of an execution follows from its number and verdicts, and never from when a rank does something. What is put off
+// is not put off for ever: whoever starts an execution behind a heat has waited for all of the heat (no more are in flight at
+// once than lie between), so it has reported; and whoever has not even begun those will, since an execution is complete where
+// all ranks start it. A rank that frees its request before the end of a heat reports what it has, and one that is lost to a
+// fault tells the others, who give the exchange up as they would give up a plan.
 //
 // A time is what an execution has held its caller up for: in start, test and wait. Of each execution the slowest rank's
 // counts, of each plan the median.
@@ -26,6 +29,7 @@
 #include <atomic>
 #include <exception>
 #include <iosfwd>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,46 +44,54 @@ namespace vicinal {
 
 class Executions;
 
-/// Which executions go by which of some plans.
-struct Schedule {
-  std::size_t plans = 1;
-  int in_flight = 1;  ///< at once, at most
+/// Which executions of a heat go by which of its plans.
+struct Heat {
+  std::vector<std::size_t> plans;  ///< those that compete, the one that is ahead first
+  std::int64_t begin = 0;          ///< number of its first execution
+  int in_flight = 1;               ///< at once, at most
+  std::int64_t rounds = 1;
+  std::size_t before = 0;  ///< the plan of the executions between the verdict before and this heat
 
-  /// Each plan has its turn so often, and so many executions in a turn, the first of which do not count: buffers are
+  /// Each plan has its turn once a round, and so many executions in a turn, the first of which do not count: buffers are
   /// bound in them, and the plan before is still under way.
-  static constexpr std::int64_t rounds = 3;
-  [[nodiscard]] constexpr std::int64_t turn() const { return in_flight + std::max(3, in_flight); }
-  [[nodiscard]] constexpr std::int64_t measured() const {
-    return rounds * turn() * static_cast<std::int64_t>(plans);
+  [[nodiscard]] std::int64_t turn() const { return in_flight + std::max(4, in_flight); }
+  [[nodiscard]] std::int64_t end() const {
+    return begin + rounds * turn() * static_cast<std::int64_t>(plans.size());
   }
   /// From here on the verdict holds. In between it is expected to arrive.
-  [[nodiscard]] constexpr std::int64_t settled() const {
-    return measured() + 2 * mpi::channels_per_plan;
-  }
+  [[nodiscard]] std::int64_t verdict() const { return end() + 2 * mpi::channels_per_plan; }
   /// Before the verdict holds.
-  [[nodiscard]] constexpr std::size_t plan(std::int64_t number) const {
-    if (number >= measured()) return 0;
-    return static_cast<std::size_t>(number / turn()) % plans;
+  [[nodiscard]] std::size_t plan(std::int64_t number) const {
+    if (number < begin) return before;
+    if (number >= end()) return plans.front();
+    return plans[static_cast<std::size_t>((number - begin) / turn()) % plans.size()];
   }
-  [[nodiscard]] constexpr bool counts(std::int64_t number) const {
-    return number % turn() >= in_flight;
+  [[nodiscard]] bool counts(std::int64_t number) const {
+    return (number - begin) % turn() >= in_flight;
   }
 };
 
-/// What is in a contest, and where its outcome is written.
-struct Lineup {
-  std::vector<std::shared_ptr<AgreedPlan>> plans;
-  std::vector<std::string_view> names;  ///< of their planners
-  std::string
-      wisdom_key;  ///< with which the times are remembered; "" where they are not, by this rank
+/// When a contest begins.
+struct Opening {
+  std::int64_t planning_begins = 8;  ///< with the start of this execution
+  int in_flight = 1;                 ///< executions at once, at most
+  /// Contenders are planned in between. The first execution that may go by one of them.
+  [[nodiscard]] std::int64_t opens() const { return planning_begins + 2 * mpi::channels_per_plan; }
 };
+
+constexpr std::int64_t rounds_of_first_heat = 2;
+constexpr std::int64_t rounds_of_last_heat = 6;
+constexpr std::size_t most_in_last_heat = 2;
+
+/// The execution from which on the verdict of a contest between so many plans holds, at the latest.
+std::int64_t latest_verdict(const Opening& opening, std::size_t plans);
 
 /// Of an exchange, forward: what comes back is added up in an order that is the same in each execution, which it would
 /// not be if these went by several plans. What is not said to be for any thread is called with the claim held.
 class Contest final : public Activity, public std::enable_shared_from_this<Contest> {
  public:
-  /// `key`: of a conversation of its own.
-  Contest(const PlanningTask& task, mpi::ConversationKey key, Lineup lineup);
+  /// `first`: the plan of the first executions, by the planner of the task. `wisdom_key`: with which times are remembered; "" where they are not, by this rank.
+  Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key);
   Contest(const Contest&) = delete;
   Contest& operator=(const Contest&) = delete;
   ~Contest() override { leave_dump(); }
@@ -87,17 +99,14 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   bool advance() noexcept override;
   void describe(std::ostream& out) const override;
 
-  /// An execution is started: its number, and the plan that it goes by, nothing where that is to be seen. Throws where
-  /// the verdict is lost to a fault.
-  struct Turn {
-    std::int64_t number = 0;
-    std::optional<std::size_t> plan;
-  };
-  Turn next();
+  /// The number of an execution that is started.
+  std::int64_t next();
+  /// By which plan it goes; nothing where that is to be seen. Throws where the verdict is lost to a fault.
+  [[nodiscard]] std::optional<std::size_t> plan_for(std::int64_t number) const;
   /// What that execution has taken, in nanoseconds, `untimed` where it has failed.
   void note(std::int64_t number, std::int64_t nanoseconds);
   [[nodiscard]] bool is_measured(std::int64_t number) const {
-    return number < schedule_.measured();
+    return heat_ && number >= heat_->begin && number < heat_->end();
   }
 
   void enter(Executions& executions);
@@ -110,38 +119,52 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   [[nodiscard]] std::optional<std::size_t> outcome() const;
   void name_awaited(std::ostream& out);
 
-  [[nodiscard]] const std::vector<std::shared_ptr<AgreedPlan>>& plans() const {
-    return lineup_.plans;
+  [[nodiscard]] const std::shared_ptr<AgreedPlan>& plan(std::size_t place) const {
+    return plans_[place];
   }
 
  private:
+  enum class Stage : std::uint8_t { waiting, planning, comparing, racing, judging, over };
   static constexpr int unknown = -1;
   static constexpr int lost = -2;
 
-  void report();
-  void settle(Numbers times);
+  void begin_planning();
+  void begin_comparing();
+  void open(const Numbers& figures);
+  void begin_heat(std::vector<std::size_t> plans, std::int64_t begin, std::int64_t rounds);
+  void end_heat();
+  void judge(const Numbers& times);
+  void settle(std::size_t best, std::int64_t from);
   void lose(std::exception_ptr fault, int origin) noexcept;
   void begin_what_was_put_off() noexcept;
+  void consult_about(Numbers mine, Joining::Join join);
+  [[nodiscard]] bool has_consulted();
+  bool advance_stage();
 
   const std::shared_ptr<mpi::Communicator> communicator_;
-  const mpi::ConversationKey plan_key_;
   const mpi::ConversationKey key_;
   const RankTree tree_;
   const std::set<int> dependents_;
-  const Bias bias_;
-  const std::string wisdom_;
-  Lineup lineup_;
-  const Schedule schedule_;
+  const Opening opening_;
+  const std::string wisdom_key_;
+  std::optional<PlanningTask> task_;  ///< until it is over
+  Stage stage_ = Stage::waiting;
+  std::vector<std::string_view> names_;  ///< of planners, by plan
+  std::vector<std::shared_ptr<AgreedPlan>> plans_;
+  std::vector<std::shared_ptr<Planning>> plannings_;
+  std::optional<Heat> heat_;
   std::vector<Executions*> members_;
   std::atomic<std::int64_t> started_ = 0;
   std::int64_t noted_ = 0;
-  Numbers times_;  ///< by number
+  Numbers times_;  ///< of the heat, by number
+  Numbers best_;   ///< the last medians, by plan
   Conversation conversation_;
   mpi::Driver driver_;
   FaultRecord faults_;
   std::optional<Joining> joining_;
   std::optional<Task<Done>> consulting_;
   std::atomic<int> verdict_ = unknown;
+  std::atomic<std::int64_t> settled_ = std::numeric_limits<std::int64_t>::max();
   std::exception_ptr fault_;  ///< for which it is lost
 };
 

@@ -20,17 +20,19 @@ std::int64_t nanoseconds_since(std::chrono::steady_clock::time_point begun) {
 }  // namespace
 
 Executions::Executions(const Chosen& chosen, bool reverse, int channel)
-    : contest_(reverse ? nullptr : chosen.contest) {
-  if (contest_ == nullptr) {
-    each_.push_back(std::make_unique<Execution>(chosen.plan, reverse, channel));
-  } else {
-    for (const auto& plan : contest_->plans()) {
-      each_.push_back(std::make_unique<Execution>(plan, reverse, channel));
-    }
-    const Claim claim(*contest_);
-    contest_->enter(*this);
-  }
+    : contest_(reverse ? nullptr : chosen.contest), channel_(channel) {
+  each_.push_back(std::make_unique<Execution>(chosen.plan, reverse, channel));
   now_ = each_.front().get();
+  if (contest_ == nullptr) return;
+  const Claim claim(*contest_);
+  contest_->enter(*this);
+}
+
+Execution& Executions::execution_by(std::size_t plan) {
+  if (each_.size() <= plan) each_.resize(plan + 1);
+  auto& execution = each_[plan];
+  if (!execution) execution = std::make_unique<Execution>(contest_->plan(plan), false, channel_);
+  return *execution;
 }
 
 Executions::~Executions() {
@@ -54,6 +56,7 @@ bool Executions::settle() {
   if (!outcome) return false;
   {
     const Claim claim(*contest_);
+    static_cast<void>(execution_by(*outcome));
     contest_->leave(*this);
   }
   auto kept = std::move(each_[*outcome]);
@@ -78,46 +81,52 @@ void Executions::start_at_fault() {
 
 void Executions::begin(const Binding* binding) {
   const Claim claim(*contest_);
-  const Contest::Turn turn = contest_->next();
-  if (!turn.plan) {
-    waiting_.push_back(binding != nullptr ? std::optional(*binding) : std::nullopt);
+  const std::int64_t number = contest_->next();
+  const auto plan = contest_->plan_for(number);
+  if (!plan) {
+    waiting_.push_back({number, binding != nullptr ? std::optional(*binding) : std::nullopt});
     if (binding != nullptr) late_.store(Late::put_off, std::memory_order_release);
     return;
   }
-  Execution& execution = *each_[*turn.plan];
+  Execution& execution = execution_by(*plan);
   now_.store(&execution, std::memory_order_release);
   if (binding == nullptr) {
     execution.start_at_fault();
-    return contest_->note(turn.number, untimed);
+    return contest_->note(number, untimed);
   }
   const auto begun = std::chrono::steady_clock::now();
   try {
     execution.start(*binding);
   } catch (...) {
-    contest_->note(turn.number, untimed);
+    contest_->note(number, untimed);
     throw;
   }
-  number_ = contest_->is_measured(turn.number) ? turn.number : -1;
+  number_ = contest_->is_measured(number) ? number : -1;
   spent_ns_ = nanoseconds_since(begun);
 }
 
-void Executions::begin_what_was_put_off(std::size_t plan) noexcept {
-  if (waiting_.empty()) return;
-  Execution& execution = *each_[plan];
-  now_.store(&execution, std::memory_order_release);
-  std::exception_ptr fault;
-  for (; !waiting_.empty(); waiting_.pop_front()) {
+void Executions::begin_what_was_put_off() noexcept {
+  while (!waiting_.empty()) {
+    const auto& [number, binding] = waiting_.front();
+    const auto plan = contest_->plan_for(number);
+    if (!plan) return;
+    std::exception_ptr fault;
     try {
-      if (waiting_.front()) {
-        execution.start(*waiting_.front());
+      Execution& execution = execution_by(*plan);
+      now_.store(&execution, std::memory_order_release);
+      if (binding) {
+        execution.start(*binding);
       } else {
         execution.start_at_fault();
       }
     } catch (...) {
-      if (waiting_.front()) fault = std::current_exception();
+      fault = std::current_exception();
     }
+    // How long it was held up says nothing of the plan.
+    contest_->note(number, untimed);
+    if (binding) end_late(fault);
+    waiting_.pop_front();
   }
-  end_late(fault);
 }
 
 void Executions::give_up(const std::exception_ptr& fault) noexcept {
@@ -206,7 +215,9 @@ void Executions::await_verdict() {
 
 void Executions::wait_idle() {
   await_verdict();
-  for (const auto& execution : each_) execution->wait_idle();
+  for (const auto& execution : each_) {
+    if (execution) execution->wait_idle();
+  }
 }
 
 void Executions::name_awaited(std::ostream& out) const {

@@ -1,4 +1,4 @@
-// The executions of a request, one after the other: of one plan, or, while the quickest is being found, of several in
+// The executions of a request, one after the other: of one plan, or, until the quickest is found, of several in
 // turn (contest.hpp).
 #pragma once
 
@@ -46,8 +46,8 @@ class Executions {
   friend class Contest;
 
   // By the contest, with its claim held.
-  /// What waits for the verdict begins.
-  void begin_what_was_put_off(std::size_t plan) noexcept;
+  /// What has waited for a verdict that is there now begins.
+  void begin_what_was_put_off() noexcept;
   /// There will be none.
   void give_up(const std::exception_ptr& fault) noexcept;
 
@@ -64,14 +64,20 @@ class Executions {
   [[nodiscard]] bool settle();
   void begin(const Binding* binding);
   void await_verdict();
+  [[nodiscard]] Execution& execution_by(std::size_t plan);
   [[nodiscard]] bool is_put_off();
   template <class Act>
   bool timed(Act act);
 
-  std::shared_ptr<Contest> contest_;              ///< null where there is one plan (by now)
-  std::vector<std::unique_ptr<Execution>> each_;  ///< by plan
+  std::shared_ptr<Contest> contest_;  ///< null where there is one plan (by now)
+  const int channel_;
+  std::vector<std::unique_ptr<Execution>> each_;  ///< by plan; null where none has been begun
   std::atomic<Execution*> now_ = nullptr;         ///< of the last start
-  std::deque<std::optional<Binding>> waiting_;    ///< for the verdict; at fault where there is none
+  struct Waiting {
+    std::int64_t number;
+    std::optional<Binding> binding;  ///< at fault where there is none
+  };
+  std::deque<Waiting> waiting_;  ///< for a verdict
   std::atomic<Late> late_ = Late::none;
   std::exception_ptr late_fault_;  ///< the contest's while the start is put off
   std::int64_t number_ = -1;       ///< of the execution that is timed; -1: none

@@ -266,11 +266,13 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
     const auto planning = begin_or_tell([&] {
       const Planner& taken = planner(settings, options, named);
       wanted = task(pattern, taken, options, std::move(fault), channels);
-      return has_choice(*wanted) ? nullptr : Planning::begin(std::move(*wanted));
+      return has_choice(*wanted) ? nullptr : Planning::begin(*wanted);
     });
     if (!planning) return choose_plan(*wanted);
     planning->wait();
-    return {planning->plan()};
+    const auto& plan = planning->plan();
+    if (!is_contested(*wanted)) return {plan};
+    return {plan, std::make_shared<Contest>(*std::move(wanted), plan, "")};
   }
   const auto planning = begin_or_tell([&] {
     const Planner& asked_for =
@@ -281,9 +283,7 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
       options.not_taken_since = "vicinal_progress is 'strict' and no progress thread runs";
       warn_of_strategy(settings, options.one_block, strict_goes_direct);
     }
-    if (options.choice != Choice::estimate) {
-      warn_of(settings, "vicinal_choice", name(options.choice), strict_goes_direct);
-    }
+    warn_of(settings, "vicinal_choice", name(options.choice), strict_goes_direct);
     return Planning::begin(task(pattern, direct, options, std::move(fault), channels));
   });
   planning->wait();

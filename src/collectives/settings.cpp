@@ -86,6 +86,11 @@ constexpr std::array members = std::to_array<Member>({
     {"vicinal_choice",
      [](Settings& it, const std::string& text) { it.options.choice = choice_of(text); },
      [](const Settings& it) { return word(name(it.options.choice)); }},
+    {"vicinal_plan_after",
+     [](Settings& it, const std::string& text) {
+       it.options.plan_after = static_cast<int>(number(text));
+     },
+     [](const Settings& it) { return std::to_string(it.options.plan_after); }},
     {"vicinal_bias",
      [](Settings& it, const std::string& text) { it.options.bias = *Bias::read(text); },
      [](const Settings& it) { return it.options.bias.text(); },

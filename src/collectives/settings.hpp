@@ -26,8 +26,8 @@ struct Settings {
                                         ///< vicinal_split_bytes; vicinal_leader_shift;
                                         ///< vicinal_idle_ranks; vicinal_group_size;
                                         ///< vicinal_radix; vicinal_device_way; vicinal_profile;
-                                        ///< vicinal_choice; vicinal_bias;
-                                        ///< vicinal_wisdom
+                                        ///< vicinal_choice; vicinal_plan_after;
+                                        ///< vicinal_bias; vicinal_wisdom
   std::string allgather = "automatic";  ///< vicinal_allgather: the planner of allgathers over a
                                         ///< communicator
   Method exchange = Method::automatic;  ///< vicinal_exchange: how sparse exchanges go

@@ -162,6 +162,7 @@ class RegionLoads {
   std::vector<Way> state_;
   std::vector<PairTimes> times_;
   std::vector<double> load_;                ///< by resource, in the present state
+  std::vector<double> led_seconds_;         ///< by member, for the messages of what it leads
   std::map<double, int> latencies_in_use_;  ///< of pairs that go out, and how many have each
   std::array<int, 2> handing_;              ///< pairs for which something is handed in, or out
 };

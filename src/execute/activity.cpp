@@ -35,7 +35,7 @@ class ActiveList {
     {
       const Lock lock(mutex_);
       activity->next_active_ = std::exchange(newcomers_, activity);
-      count_.fetch_add(1, std::memory_order_relaxed);
+      detail::active_count.fetch_add(1, std::memory_order_relaxed);
     }
     if (goes_on_inside_mpi.load(std::memory_order_relaxed)) {
       mpi::call_from_progress(progress_from_mpi);
@@ -43,7 +43,7 @@ class ActiveList {
   }
 
   void pass() noexcept {
-    if (count() == 0 || passing_.test_and_set(std::memory_order_acquire)) return;
+    if (active_count() == 0 || passing_.test_and_set(std::memory_order_acquire)) return;
     take_newcomers();
     std::shared_ptr<Activity> done;
     for (std::shared_ptr<Activity>* at = &active_; *at != nullptr;) {
@@ -62,7 +62,7 @@ class ActiveList {
       std::shared_ptr<Activity> gone = std::exchange(*at, std::move(activity.next_active_));
       activity.listed_.store(false);
       activity.release();
-      count_.fetch_sub(1, std::memory_order_relaxed);
+      detail::active_count.fetch_sub(1, std::memory_order_relaxed);
       gone->next_done_ = std::move(done);
       done = std::move(gone);
     }
@@ -74,10 +74,8 @@ class ActiveList {
   /// From now on there are no passes; returns when the last one is over.
   void stop() {
     while (passing_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-    count_.store(0, std::memory_order_relaxed);
+    detail::active_count.store(0, std::memory_order_relaxed);
   }
-
-  [[nodiscard]] int count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
   void take_newcomers() noexcept {
@@ -90,7 +88,6 @@ class ActiveList {
 
   Mutex mutex_;
   std::shared_ptr<Activity> newcomers_ VICINAL_GUARDED_BY(mutex_);
-  std::atomic<int> count_ = 0;
   std::atomic_flag passing_;
   std::shared_ptr<Activity> active_;  ///< of whoever makes the pass
 };
@@ -187,8 +184,6 @@ void progress() noexcept {
   active().pass();
   if (mpi::chores_left() > 0) mpi::do_chores(1);
 }
-
-int active_count() { return active().count(); }
 
 bool progress_inside_mpi() {
   if (!mpi::can_call_from_progress()) return false;

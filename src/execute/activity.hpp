@@ -135,8 +135,14 @@ void activate_for_others(const std::shared_ptr<Activity>& activity) noexcept;
 /// Advances every active one. Never throws.
 void progress() noexcept;
 
+namespace detail {
+inline std::atomic<int> active_count = 0;
+}
+
 /// How many are active: nothing need be progressed but one's own where there is no other.
-[[nodiscard]] int active_count();
+[[nodiscard]] inline int active_count() {
+  return detail::active_count.load(std::memory_order_relaxed);
+}
 
 /// As long as it lives, one of the active ones is counted in a role.
 template <class Role>

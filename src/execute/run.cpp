@@ -12,8 +12,8 @@ void Run::follow_graph() {
   if (graph_ == &bound_.graph()) return;
   const CompiledGraph& graph = bound_.graph();
   const std::size_t nodes = graph.nodes.size();
-  for (std::vector<int>* list : {&remaining_, &ready_, &pending_, &failed_by_})
-    list->reserve(nodes);
+  for (std::vector<int>* list : {&remaining_, &ready_, &failed_by_}) list->reserve(nodes);
+  pending_.reserve(nodes);
   completed_.resize(static_cast<std::size_t>(graph.linked));
   remaining_.resize(nodes);
   failed_by_.assign(nodes, 0);
@@ -32,6 +32,7 @@ inline void Run::begin_execution(State state) {
   std::copy(graph_->predecessors.begin(), graph_->predecessors.end(), remaining_.begin());
   if (any_failed_) std::fill(failed_by_.begin(), failed_by_.end(), 0);
   any_failed_ = false;
+  has_events_ = state == State::executing && bound_.events() != nullptr;
 }
 
 void Run::announce() {
@@ -76,10 +77,11 @@ bool Run::poll() {
   if (!announced_) announce();
   std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
   if (unfinished_ > 0) {
-    take_events();
+    const std::size_t before = unfinished_;
+    if (has_events_) take_events();
     poll_pending();
     if (linked_active_ > 0) poll_linked();
-    bound_.launch();
+    if (unfinished_ != before) bound_.launch();
     if (unfinished_ > 0) return false;
   }
   if (!has_ended_unlinked() || !strays_.empty()) return false;
@@ -100,13 +102,13 @@ bool Run::leave_to(std::uintptr_t stream) {
     if (remaining_[node] != done && !graph_->last[node]) return false;
   }
   if (!has_ended_unlinked() || fault_) return false;  // messages may have brought one
-  const auto borrows = [&](int node) { return bound_.borrows(graph_->node(node)); };
+  const auto borrows = [&](const Pending& it) { return bound_.borrows(graph_->node(it.node)); };
   if (std::any_of(pending_.begin(), pending_.end(), borrows)) return false;
   // Beside a stream that waits a job may not have begun, and what it is known by need not be an event.
   const NoWaitBegins no_wait_begins;
   if (streams_may_wait()) return false;
-  return std::all_of(pending_.begin(), pending_.end(), [&](int node) {
-    return bound_.job(graph_->node(node)).have_stream_await(stream);
+  return std::all_of(pending_.begin(), pending_.end(), [&](const Pending& it) {
+    return bound_.job(graph_->node(it.node)).have_stream_await(stream);
   });
 }
 
@@ -128,8 +130,8 @@ void Run::take_events() {
 
 void Run::poll_pending() {
   for (std::size_t i = 0; i < pending_.size();) {
-    const int node = pending_[i];
-    if (is_over(node)) {
+    const auto [node, flag, generation] = pending_[i];
+    if ((flag == nullptr || flag->reached(generation)) && is_over(node)) {
       pending_[i] = pending_.back();
       pending_.pop_back();
       complete(node);
@@ -197,7 +199,8 @@ void Run::begin(int number) {
       if (is_satisfied(number)) {
         complete(number);
       } else {
-        pending_.push_back(number);
+        const Node& node = graph_->node(number);
+        pending_.push_back({number, &bound_.flag(node), generation_ - node.lag});
       }
       return;
   }
@@ -210,7 +213,7 @@ void Run::begin_job(int number) {
   } else {
     try {
       if (!bound_.begin(node)) {
-        pending_.push_back(number);
+        pending_.push_back({number});
         return;
       }
     } catch (...) {

@@ -118,7 +118,15 @@ class Run {
   static constexpr int done = -1;
   std::vector<int> remaining_;  ///< by node: predecessors still missing, or that it is done
   std::vector<int> ready_;      ///< a stack
-  std::vector<int> pending_;    ///< awaits and jobs that are begun and not over
+  /// An await or a job that is begun and not over.
+  struct Pending {
+    int node = 0;
+    const Flag* flag =
+        nullptr;  ///< of an await; before it has reached this number nothing has changed
+    std::int64_t generation = 0;
+  };
+  std::vector<Pending> pending_;
+  bool has_events_ = false;
   std::size_t unfinished_ = 0;  ///< nodes
   std::vector<int>
       failed_by_;  ///< by node: 1 + the rank whose fault it is that its data are missing

@@ -113,8 +113,8 @@ void Run::abandon() noexcept {
       try_to([&] { bound_.requests().cancel_receive(i); });
     }
   }
-  for (const int number : pending_) {
-    const Node& node = graph_->node(number);
+  for (const Pending& it : pending_) {
+    const Node& node = graph_->node(it.node);
     if (node.kind != OperationKind::await) bound_.job(node).drop();
   }
   bound_.leave_far_slots();
@@ -154,7 +154,7 @@ void Run::name_awaited(std::ostream& out) const {
       jobs = true;
     }
   };
-  for (const int node : pending_) add(graph_->operation_of(graph_->node(node)));
+  for (const Pending& it : pending_) add(graph_->operation_of(graph_->node(it.node)));
   if (pending_.empty() || linked_active_ > 0) {
     for (std::size_t i = 0; i < graph_->messages.size(); ++i) {
       if (awaits_message(i)) add(graph_->operation_of(graph_->messages[i]));
@@ -188,7 +188,7 @@ void Run::describe_pending(std::ostream& out) const {
     out << "\n";
   };
   if (const std::string missing = missing_event(); !missing.empty()) out << "  " << missing << "\n";
-  for (const int node : pending_) line(graph_->node(node).plan_operation);
+  for (const Pending& it : pending_) line(graph_->node(it.node).plan_operation);
   for (const mpi::Stray& stray : strays_) out << "  a message from rank " << stray.source() << "\n";
   if (awaits_readers()) out << "  host mates that read what this rank lends them\n";
   if (state_ == State::at_fault || awaits_readers() || (linked_active_ == 0 && unfinished_ > 0))

@@ -10,11 +10,13 @@ namespace vicinal {
 
 namespace {
 
-/// How often whoever waits looks for notices: once in so many polls, since the look costs a probe.
-constexpr int polls_between_notices = 512;
+/// How often whoever waits for an execution looks for notices: once in so many polls of it, since the look costs a probe, and
+/// nobody has given up a plan whose executions end soon.
+constexpr int polls_between_notices = 1024;
 
-/// Where flags alone are polled, MPI is let work on the program's own messages once in so many.
-constexpr int polls_between_probes = 128;
+/// Where flags alone are polled, MPI is let work on the program's own messages once in so many. Another rank may wait for
+/// these before it does what this one waits for; then this one waits for long.
+constexpr int polls_between_probes = 512;
 
 }  // namespace
 
@@ -32,6 +34,7 @@ void Turns::let_mpi_work() {
 
 void Turns::start(const Binding* binding) {
   if (given_up_) return;  // answered already, with the fault that it was given up for
+  polls_ = 0;
   if (binding != nullptr) {
     require(answered_, Fault::internal, "two owners execute in one channel at once");
     answered_ = false;

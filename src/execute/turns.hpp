@@ -82,7 +82,7 @@ class Turns final : public Activity {
   bool answered_ = true;
   std::exception_ptr fault_;
   bool given_up_ = false;  ///< the channel will never be free again
-  int polls_ = 0;          ///< since it last looked for notices
+  int polls_ = 0;          ///< of an execution, since it last looked for notices
 };
 
 }  // namespace vicinal

@@ -7,15 +7,15 @@ namespace vicinal {
 
 std::string_view name(Choice choice) {
   switch (choice) {
+    case Choice::adaptive: return "adaptive";
     case Choice::estimate: return "estimate";
     case Choice::measure: return "measure";
-    case Choice::measure_running: return "measure-running";
   }
   return "";
 }
 
 Choice choice_of(std::string_view text) {
-  for (const Choice choice : {Choice::estimate, Choice::measure, Choice::measure_running}) {
+  for (const Choice choice : {Choice::adaptive, Choice::estimate, Choice::measure}) {
     if (name(choice) == text) return choice;
   }
   fail(Fault::internal, "there is no choice '", text, "'");

@@ -7,9 +7,9 @@
 namespace vicinal {
 
 enum class Choice : std::uint8_t {
-  estimate,         ///< by a cost model, while planning
-  measure,          ///< by timing the likely ones before the first execution
-  measure_running,  ///< by timing them in the first executions
+  adaptive,  ///< at first by a cost model; where executions repeat, by timing them
+  estimate,  ///< by a cost model, while planning
+  measure,   ///< by timing the likely ones before the first execution
 };
 
 std::string_view name(Choice choice);

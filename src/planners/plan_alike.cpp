@@ -21,6 +21,7 @@ std::vector<Given> given_alike(const Planner& planner, const PlanOptions& option
       {"vicinal_profile", identity(options.profile)},
       {"vicinal_verify", options.verify ? "1" : "0"},
       {"vicinal_choice", std::string(name(options.choice))},
+      {"vicinal_plan_after", std::to_string(options.plan_after)},
       {"vicinal_bias", options.bias.text()},
       {"vicinal_wisdom", options.wisdom},
       {"the exchange", options.partitioned ? "in partitions" : "as a whole"},

@@ -44,7 +44,7 @@ struct PlanOptions {
   const char* unit = "elements";  ///< what messages to people call an element
   int leader_shift = 0;  ///< leaders are taken this many members further on: for measurements
   Index split_bytes =
-      0;  ///< `split` and `automatic` take a leader for each this many bytes; 0: the model's choice
+      65536;  ///< `split` and `automatic` take a leader for each this many bytes; 0: the model's choice
   bool strict_progress =
       false;  ///< no leaders where nothing would progress them: the planner was chosen for it
   std::string_view asked_for =
@@ -60,7 +60,8 @@ struct PlanOptions {
   Profile profile = default_profile();
   // Where a planner is chosen.
   Bias bias = {};
-  Choice choice = Choice::estimate;
+  Choice choice = Choice::adaptive;
+  int plan_after = 8;       ///< executions before contenders are planned
   std::string wisdom = {};  ///< the file of what has been measured; "" for none
 };
 

@@ -49,7 +49,7 @@ Settings random_settings(Random& random, int size) {
   };
   if (random.chance(60)) settings.emplace_back("vicinal_allgather", random.pick(gathering));
   if (random.chance(8)) {
-    settings.emplace_back("vicinal_choice", random.chance(50) ? "measure" : "measure-running");
+    settings.emplace_back("vicinal_choice", random.chance(50) ? "measure" : "adaptive");
   }
   number(25, "vicinal_split_bytes", 1, 200);
   number(15, "vicinal_leader_shift", 0, 5);

@@ -15,7 +15,7 @@ import vicinal
 from harness import case, expect_error, skip
 from mpi4py import MPI
 
-SETTLED = 70
+SETTLED = 170
 """Executions by which a contest of four is over."""
 
 
@@ -85,7 +85,7 @@ def wisdom_says_which_planner_is_taken(comm: MPI.Intracomm) -> None:
                 entry = " ".join(f"{name}={1000 + (name != chosen)}" for name in times)
                 key = path.read_text().splitlines()[1].split("\t")[1]
                 path.write_text(f"vicinal wisdom 1\n{entry}\t{key}\nend 1\n")
-            for choice in "estimate", "measure", "measure-running":
+            for choice in "estimate", "measure", "adaptive":
                 assert strategy_of(comm, graph, choice=choice, wisdom=path) == chosen
             biased = {name: 0.5 for name in times if name != chosen}
             assert strategy_of(comm, graph, wisdom=path, bias=biased) != chosen
@@ -115,7 +115,7 @@ def measuring_while_running_ends_alike(comm: MPI.Intracomm) -> None:
     with file_of_rank_0(comm) as path:
         for regions in "blocks:2", "round-robin:3", "blocks:1":
             graph = ring(comm, regions)
-            found = strategy_of(comm, graph, SETTLED, choice="measure-running", wisdom=path)
+            found = strategy_of(comm, graph, SETTLED, choice="adaptive", wisdom=path)
             assert found in ("automatic", "direct", "aggregate", "split", "two-step"), found
             # That the file is written says that there was a contest; then it is known.
             known = comm.bcast(path.exists() if comm.rank == 0 else None)
@@ -134,7 +134,7 @@ def allgathers_are_measured(comm: MPI.Intracomm) -> None:
     neighbors = vicinal.Graph(comm, everybody, everybody, regions="blocks:2")
     x, y = np.zeros(3), np.zeros(3 * comm.size)
     for graph in complete, neighbors:
-        for choice in "measure", "measure-running":
+        for choice in "measure", "adaptive":
             with graph.Neighbor_allgather_init(x, y, choice=choice) as request:
                 for turn in range(SETTLED):
                     x[:] = comm.rank + 1000 * turn + np.arange(3) / 10

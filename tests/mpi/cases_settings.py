@@ -18,7 +18,7 @@ from vicinal import _core
 SETTINGS: list[dict[str, Any]] = [
     {"progress": "strict"}, {"progress": "relaxed"}, {"verify": True}, {"verify": 1}, {"verify": False},
     {"progress": "strict", "verify": True}, {"strategy": "automatic", "choice": "measure"},
-    {"strategy": "automatic", "choice": "measure-running", "bias": {"direct": 2}},
+    {"strategy": "automatic", "choice": "adaptive", "bias": {"direct": 2}},
     {"strategy": "automatic", "choice": "measure", "verify": True, "progress": "strict"},
 ]
 UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {

@@ -117,7 +117,7 @@ TEST(settings_of_persistent_exchanges_that_differ_are_told) {
       {"vicinal_radix", "0", "3"},
       {"vicinal_choice", "measure", "estimate"},
       {"vicinal_choice", "estimate", "measure"},
-      {"vicinal_choice", "measure", "measure-running"},
+      {"vicinal_choice", "measure", "adaptive"},
       {"vicinal_bias", "direct:2", "direct:3"},
       {"vicinal_wisdom", "/nonexistent/a", "/nonexistent/b"}};
   for (const auto& [key, common, other] : options) {
