@@ -1,7 +1,7 @@
 // Graph creation, and agreeing on plans for a graph. Creation is collective: a fault goes with the letters
-// of all, and only a rank that cannot write any tells every other one. In the end all meet, whatever they have come to:
-// what befalls a rank behind its last letter is in no letter, and nobody may use what another one lacks. They meet by an
-// allreduce that takes no memory.
+// of all, and only a rank that cannot write any tells every other one. What befalls a rank behind its last letter is in no
+// letter: the others hear of it in their next planning on the graph. Where more than the graph is made, all meet in the end,
+// by an allreduce that takes no memory.
 #include "collectives/graph.hpp"
 
 #include <algorithm>
@@ -84,6 +84,7 @@ void Graph::create(std::optional<Error> fault, const std::shared_ptr<Graph>& sel
   id_ = next_graph_number(*communicator_);
   const mpi::NamedCall call(*communicator_, "the creation of a graph", {{id_, 0}, true});
   neighborhood_.rank = communicator_->rank();
+  if (!besides.prepare && besides.least.empty()) return negotiate(std::move(fault));
   std::optional<Finding> finding;
   attempt(finding, [&] {
     negotiate(std::move(fault));
