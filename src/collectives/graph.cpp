@@ -231,8 +231,11 @@ auto Graph::begin_or_tell(Begin begin) {
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
                                         const PlanOptions& options, std::optional<Error> fault,
                                         int channels) {
-  const auto planning = begin_or_tell(
-      [&] { return Planning::begin(task(pattern, planner, options, std::move(fault), channels)); });
+  const auto planning = begin_or_tell([&] {
+    PlanningTask wanted = task(pattern, planner, options, std::move(fault), channels);
+    wanted.all_or_none = false;
+    return Planning::begin(std::move(wanted));
+  });
   planning->wait();
   return planning->plan();
 }
@@ -267,7 +270,9 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
     const auto planning = begin_or_tell([&] {
       const Planner& taken = planner(settings, options, named);
       wanted = task(pattern, taken, options, std::move(fault), channels);
-      return has_choice(*wanted) ? nullptr : Planning::begin(std::move(*wanted));
+      if (has_choice(*wanted)) return std::shared_ptr<Planning>();
+      wanted->all_or_none = false;
+      return Planning::begin(std::move(*wanted));
     });
     if (!planning) return choose_plan(*wanted);
     planning->wait();
@@ -285,7 +290,9 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
     if (options.choice != Choice::estimate) {
       warn_of(settings, "vicinal_choice", name(options.choice), strict_goes_direct);
     }
-    return Planning::begin(task(pattern, direct, options, std::move(fault), channels));
+    PlanningTask wanted = task(pattern, direct, options, std::move(fault), channels);
+    wanted.all_or_none = false;
+    return Planning::begin(std::move(wanted));
   });
   planning->wait();
   return {planning->plan()};
