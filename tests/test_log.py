@@ -168,7 +168,7 @@ def test_debugging_says_what_agreeing_has_cost(mpi: str, tmp_path: Path) -> None
         costs = [text for _, text in heard if " supersteps, and " in text]
         assert len(costs) == 8, heard
         for text in costs:
-            assert re.fullmatch(r"plan \d+\.\d+\.\d+ took \S+ ms, [1-9]\d* supersteps, and [1-9]\d* letters of this rank", text)
+            assert re.fullmatch(r"plan \d+\.\d+\.\d+ took \S+ ms, [1-9]\d* supersteps, and \d+ control messages of this rank", text)
 
 
 def test_without_a_file_it_is_standard_error(mpi: str) -> None:

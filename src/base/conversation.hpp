@@ -29,6 +29,7 @@ namespace vicinal {
 struct Letter {
   int peer = 0;  ///< whom to, in an outbox; whom from, in an inbox
   Words words;
+  int ahead = 0;  ///< in an outbox: it is read so many supersteps later
 };
 
 /// Who has not written yet, in words, given the letters of the superstep that are there. It may look

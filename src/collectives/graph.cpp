@@ -1,7 +1,7 @@
 // Graph creation, and agreeing on plans for a graph. Creation is collective: a fault goes with the letters
-// of all, and only a rank that cannot write any tells every other one. In the end all meet, whatever they have come to:
-// what befalls a rank behind its last letter is in no letter, and nobody may use what another one lacks. They meet by an
-// allreduce that takes no memory.
+// of all, and only a rank that cannot write any tells every other one. What befalls a rank behind its last letter is in no
+// letter: the others hear of it in their next planning on the graph. Where more than the graph is made, all meet in the end,
+// by an allreduce that takes no memory.
 #include "collectives/graph.hpp"
 
 #include <algorithm>
@@ -84,6 +84,7 @@ void Graph::create(std::optional<Error> fault, const std::shared_ptr<Graph>& sel
   id_ = next_graph_number(*communicator_);
   const mpi::NamedCall call(*communicator_, "the creation of a graph", {{id_, 0}, true});
   neighborhood_.rank = communicator_->rank();
+  if (!besides.prepare && besides.least.empty()) return negotiate(std::move(fault));
   std::optional<Finding> finding;
   attempt(finding, [&] {
     negotiate(std::move(fault));
@@ -230,8 +231,11 @@ auto Graph::begin_or_tell(Begin begin) {
 std::shared_ptr<AgreedPlan> Graph::plan(const Pattern& pattern, const Planner& planner,
                                         const PlanOptions& options, std::optional<Error> fault,
                                         int channels) {
-  const auto planning = begin_or_tell(
-      [&] { return Planning::begin(task(pattern, planner, options, std::move(fault), channels)); });
+  const auto planning = begin_or_tell([&] {
+    PlanningTask wanted = task(pattern, planner, options, std::move(fault), channels);
+    wanted.all_or_none = false;
+    return Planning::begin(std::move(wanted));
+  });
   planning->wait();
   return planning->plan();
 }
@@ -266,7 +270,9 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
     const auto planning = begin_or_tell([&] {
       const Planner& taken = planner(settings, options, named);
       wanted = task(pattern, taken, options, std::move(fault), channels);
-      return has_choice(*wanted) ? nullptr : Planning::begin(*wanted);
+      if (has_choice(*wanted)) return std::shared_ptr<Planning>();
+      wanted->all_or_none = false;
+      return Planning::begin(*wanted);
     });
     if (!planning) return choose_plan(*wanted);
     planning->wait();
@@ -284,7 +290,9 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
       warn_of_strategy(settings, options.one_block, strict_goes_direct);
     }
     warn_of(settings, "vicinal_choice", name(options.choice), strict_goes_direct);
-    return Planning::begin(task(pattern, direct, options, std::move(fault), channels));
+    PlanningTask wanted = task(pattern, direct, options, std::move(fault), channels);
+    wanted.all_or_none = false;
+    return Planning::begin(std::move(wanted));
   });
   planning->wait();
   return {planning->plan()};

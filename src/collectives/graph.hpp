@@ -62,7 +62,8 @@ struct Besides {
   std::span<std::int64_t> least;
 };
 
-/// All ranks have one, or none has: whatever befalls a rank while it is made, for want of memory too, is thrown on all.
+/// Where a rank gives something wrong, or ranks differ, all throw. What befalls a rank alone once it has said its last, for want
+/// of memory say, the others hear of when they plan on the graph; where more than the graph is made (Besides), at once.
 class Graph {
  public:
   ~Graph();

@@ -57,9 +57,7 @@ void write_plan_name(std::ostream& line, const mpi::ConversationKey& key) {
   if (candidate > 0) line << " (candidate " << candidate << ')';
 }
 
-void log_plan(const PlanningTask& task, const Plans& plans,
-              std::span<const Conversation* const> conversations,
-              std::chrono::steady_clock::duration time) noexcept {
+void log_plan(const PlanningTask& task, const Plans& plans, const AgreementCost& cost) noexcept {
   offer_calibration(task);
   log_line(LogLevel::info, [&](std::ostream& line) {
     const PlanOptions& options = task.options;
@@ -84,15 +82,10 @@ void log_plan(const PlanningTask& task, const Plans& plans,
     }
   });
   log_line(LogLevel::debug, [&](std::ostream& line) {
-    int supersteps = 0;
-    std::size_t letters = 0;
-    for (const Conversation* const conversation : conversations) {
-      supersteps += conversation->superstep() + 1;
-      letters += conversation->letters_sent();
-    }
     write_plan_name(line, task.key);
-    line << " took " << std::chrono::duration<double, std::milli>(time).count() << " ms, "
-         << supersteps << " supersteps, and " << letters << " letters of this rank";
+    line << " took " << std::chrono::duration<double, std::milli>(cost.time).count() << " ms, "
+         << cost.supersteps << " supersteps, and " << cost.messages
+         << " control messages of this rank";
   });
 }
 

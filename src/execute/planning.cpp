@@ -1,8 +1,11 @@
-// Running a planner's coroutine step by step. A rank at fault goes on talking, and in the end all ranks of
-// a component know whether all have a plan. Only a rank that cannot go on tells its neighbours and its
-// region, and so does every rank that learns of it: the news floods all who depend on each other.
+// Running a planner's coroutine step by step. A rank at fault goes on talking. The comparison finds out, while the ranks
+// negotiate, whether one brings a fault, and whether all counts agree: then hardly anything is left that may be wrong, and
+// who has a plan is done. Elsewhere all ranks of a component tell each other in the end whether all have a plan. A rank that
+// fails otherwise tells its neighbours and its region, and so does every rank that learns of it: the news floods all who
+// depend on each other.
 #include "execute/planning.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <ostream>
 #include <utility>
@@ -53,8 +56,12 @@ bool Planning::advance() noexcept {
     if (!concluding_) concluding_.emplace(conclude());
     if (!common_.driver.advance(*concluding_)) return false;
     Plans plans = concluding_->result();
-    const Conversation* const talks[] = {&common_.conversation, &particular_.conversation};
-    log_plan(task_, plans, talks, std::chrono::steady_clock::now() - begun_);
+    // Both conversations go on at the same time.
+    const int supersteps =
+        std::max(common_.conversation.superstep(), particular_.conversation.superstep()) + 1;
+    const std::size_t messages =
+        common_.driver.messages_sent() + particular_.driver.messages_sent();
+    log_plan(task_, plans, {supersteps, messages, std::chrono::steady_clock::now() - begun_});
     const std::array device_choices{
         device_choice(plans.forward, plans.element_bytes),
         plans.reverse ? device_choice(*plans.reverse, plans.element_bytes) : DeviceChoice()};
@@ -89,7 +96,7 @@ void Planning::begin() {
   const std::string name(task_.planner->name);
   common_.conversation.set_purpose("agreeing on a plan by " + name);
   particular_.conversation.set_purpose("planning " + name);
-  comparing_.emplace(require_alike(common_.conversation, *task_.planner, request_));
+  comparing_.emplace(compare_counts(common_.conversation, *task_.planner, request_));
   if (!task_.fault || !task_.neighborhood.takes_part()) {
     negotiating_.emplace(task_.planner->plan(request_));
   }
@@ -97,12 +104,19 @@ void Planning::begin() {
 
 /// Whether both conversations are over. Throws what the ranks differ in.
 bool Planning::negotiate() {
+  using Look = mpi::Driver::Look;
   const bool compared = common_.driver.advance(*comparing_);
-  if (compared) comparing_->result();
-  return negotiating_ && particular_.driver.advance(*negotiating_) && compared;
+  if (compared) counts_agree_ = comparing_->result();
+  const Look look = compared ? Look::anew : Look::at_what_is_there;
+  return negotiating_ && particular_.driver.advance(*negotiating_, look) && compared;
 }
 
-/// Either all ranks of a component have their plans in the end, or none has one.
+/// The same on all ranks of the component.
+bool Planning::agrees_in_the_end() const {
+  return task_.neighborhood.takes_part() &&
+         (task_.all_or_none || task_.options.partitioned || !counts_agree_);
+}
+
 /// Tasks have names here: GCC 12 destroys twice what is made within an expression that awaits.
 Task<Plans> Planning::conclude() {
   Plans plans;
@@ -120,9 +134,11 @@ Task<Plans> Planning::conclude() {
     Task<Done> proving =
         prove(common_.conversation, task_.neighborhood, plans, task_.pattern, settled);
     co_await proving;
-  } else if (task_.neighborhood.takes_part()) {
+  } else if (agrees_in_the_end()) {
     Task<Done> agreeing = agree(settled);
     co_await agreeing;
+  } else if (settled && task_.neighborhood.takes_part()) {
+    throw Error(*settled);  // the others do not know
   }
   if (settled) throw SettledFault(*settled);
   co_return plans;
@@ -146,7 +162,8 @@ Task<Done> Planning::divide(Plans& plans, std::optional<Error>& settled) {
 Task<Done> Planning::agree(const std::optional<Error>& settled) {
   FaultRecord faults(task_.neighborhood.rank, task_.options.unit);
   if (settled) faults.blame(*settled);
-  Task<Done> comparing = require_same(common_.conversation, task_.neighborhood.tree, faults, {});
+  Task<std::uint64_t> comparing =
+      require_same(common_.conversation, task_.neighborhood.tree, faults, {});
   co_await comparing;
   co_return Done{};
 }

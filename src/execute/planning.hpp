@@ -28,6 +28,9 @@ struct PlanningTask {
   int channels = 1;
   std::optional<Error>
       fault;  ///< what this rank already knows to be wrong: it is told to the others
+  /// Where a rank fails for itself in the end, for want of memory say, none is to have the plan: they go on without. Elsewhere
+  /// the others may hear of it in an execution only, and nobody waits to know that none has.
+  bool all_or_none = true;
 };
 
 class Planning final : public Activity {
@@ -64,6 +67,7 @@ class Planning final : public Activity {
   bool negotiate();
   Task<Plans> conclude();
   [[nodiscard]] DeviceChoice device_choice(const Plan& plan, Index element_bytes) const;
+  [[nodiscard]] bool agrees_in_the_end() const;
   Task<Done> divide(Plans& plans, std::optional<Error>& settled);
   Task<Done> agree(const std::optional<Error>& settled);
   void describe_talk(std::ostream& out) const;
@@ -75,7 +79,8 @@ class Planning final : public Activity {
   Talk common_;  ///< in which all of a component say the same kinds of things, whatever they plan
   Talk particular_;  ///< the planner's
   PlanRequest request_;
-  std::optional<Task<Done>> comparing_;
+  std::optional<Task<bool>> comparing_;
+  bool counts_agree_ = false;  ///< as far as the comparison knows
   std::optional<Task<Plans>> negotiating_;
   std::optional<Task<Plans>> concluding_;
   std::shared_ptr<AgreedPlan> plan_;

@@ -91,10 +91,13 @@ class Driver {
   Driver(Communicator& communicator, ConversationKey key, Conversation& conversation)
       : communicator_(communicator), key_(key), conversation_(conversation) {}
 
+  /// Whether letters that have arrived since anybody has looked are taken in: of several conversations one does that.
+  enum class Look : std::uint8_t { anew, at_what_is_there };
+
   /// Does what can be done now; true once the task has come to its end. Never waits. Throws
   /// FaultElsewhere where another rank has left the conversation.
   template <class T>
-  bool advance(Task<T>& task) {
+  bool advance(Task<T>& task, Look look = Look::anew) {
     while (busy_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
     const Hold hold(busy_);
     Mailbox& mailbox = communicator_.mailbox();
@@ -103,10 +106,10 @@ class Driver {
               "a planner stopped without waiting for an exchange");
       const int superstep = conversation_.superstep();
       Conversation::Pending& pending = conversation_.pending();
-      for (Letter& letter : pending.outbox) mailbox.post(key_, superstep, std::move(letter));
-      pending.outbox.clear();
-      mailbox.collect();
-      if (mailbox.count(key_, superstep) < pending.expected.count()) {
+      messages_sent_ += mailbox.post_all(key_, superstep, std::exchange(pending.outbox, {}));
+      const auto lacks = [&] { return mailbox.count(key_, superstep) < pending.expected.count(); };
+      if (lacks() && look == Look::anew) mailbox.collect();
+      if (lacks()) {
         check_notices(communicator_, key_);
         return false;
       }
@@ -115,6 +118,9 @@ class Driver {
     }
     return true;
   }
+
+  /// How many control messages this rank has sent to others.
+  [[nodiscard]] std::size_t messages_sent() const { return messages_sent_; }
 
   /// Says for whom it waits. From any thread: while another advances it, there is nothing to wait for.
   void describe(std::ostream& out) const {
@@ -143,6 +149,7 @@ class Driver {
   Communicator& communicator_;
   ConversationKey key_;
   Conversation& conversation_;
+  std::size_t messages_sent_ = 0;
   mutable std::atomic_flag busy_;
 };
 

@@ -1,4 +1,5 @@
-// Letters as MPI messages: four words of address (topic, graph, sequence, superstep), then the words.
+// Letters as MPI messages: four words of address (topic, graph, sequence, superstep), then for each letter its length and
+// its words.
 #include "mpi/mailbox.hpp"
 
 #include <algorithm>
@@ -17,6 +18,16 @@ namespace {
 
 constexpr std::size_t address_words = 4;
 constexpr std::uint64_t finished = ~std::uint64_t{0};
+constexpr auto longest_message = static_cast<std::size_t>(std::numeric_limits<int>::max());
+
+Words begin_message(ConversationKey key, int superstep) {
+  return {key.topic, key.graph, key.sequence, superstep};
+}
+
+void append(Words& message, const Letter& letter) {
+  message.push_back(static_cast<std::int64_t>(letter.words.size()));
+  message.insert(message.end(), letter.words.begin(), letter.words.end());
+}
 
 bool is_complete(MPI_Request& request) {
   int done = 0;
@@ -33,25 +44,65 @@ Mailbox::Mailbox(MPI_Comm communicator, int tag) : communicator_(communicator), 
 
 Mailbox::~Mailbox() { close(); }
 
-void Mailbox::post(ConversationKey key, int superstep, Letter letter, bool synchronous) {
+void Mailbox::check_letter(const Letter& letter) const {
   require(letter.peer >= 0 && letter.peer < size_, Fault::rank, "a letter to rank ", letter.peer,
           " of a communicator of ", size_, " ranks");
+  require(letter.words.size() + address_words + 1 <= longest_message, Fault::unsupported,
+          "a letter of ", letter.words.size(), " words to rank ", letter.peer,
+          " while planning; at most 2^31 - 6 are possible: use fewer or longer runs of items");
+}
+
+void Mailbox::post(ConversationKey key, int superstep, Letter letter, bool synchronous) {
+  check_letter(letter);
   const Lock lock(mutex_);
   if (letter.peer == rank_) {
     file({key, superstep}, std::move(letter), arrivals_++);
     return;
   }
-  const std::size_t count = letter.words.size() + address_words;
-  require(count <= static_cast<std::size_t>(std::numeric_limits<int>::max()), Fault::unsupported,
-          "a letter of ", letter.words.size(), " words to rank ", letter.peer,
-          " while planning; at most 2^31 - 5 are possible: use fewer or longer runs of items");
-  letter.words.insert(letter.words.begin(), {key.topic, key.graph, key.sequence, superstep});
+  Words words = begin_message(key, superstep);
+  append(words, letter);
+  send(std::move(words), letter.peer, synchronous);
+}
+
+std::size_t Mailbox::post_all(ConversationKey key, int superstep, std::vector<Letter> letters) {
+  std::stable_sort(letters.begin(), letters.end(), [](const Letter& a, const Letter& b) {
+    return std::pair(a.peer, a.ahead) < std::pair(b.peer, b.ahead);
+  });
+  // Each rank begins with those behind it, so that not all send to the same one first.
+  std::rotate(letters.begin(),
+              std::find_if(letters.begin(), letters.end(),
+                           [&](const Letter& it) { return it.peer > rank_; }),
+              letters.end());
+  std::size_t messages = 0;
+  for (auto first = letters.begin(); first != letters.end();) {
+    if (first->peer == rank_) {
+      post(key, superstep + first->ahead, std::move(*first));
+      ++first;
+      continue;
+    }
+    check_letter(*first);
+    Words words = begin_message(key, superstep + first->ahead);
+    auto last = first;
+    for (; last != letters.end() && last->peer == first->peer && last->ahead == first->ahead;
+         ++last) {
+      if (last != first && words.size() + 1 + last->words.size() > longest_message) break;
+      append(words, *last);
+    }
+    const Lock lock(mutex_);
+    send(std::move(words), first->peer, false);
+    ++messages;
+    first = last;
+  }
+  return messages;
+}
+
+void Mailbox::send(Words words, int peer, bool synchronous) {
   Message& message = sends_.emplace_back();
-  message.words = std::move(letter.words);
-  message.peer = letter.peer;
-  check((synchronous ? MPI_Issend : MPI_Isend)(message.words.data(), static_cast<int>(count),
-                                               MPI_INT64_T, message.peer, tag_, communicator_,
-                                               &message.request),
+  message.words = std::move(words);
+  message.peer = peer;
+  check((synchronous ? MPI_Issend : MPI_Isend)(message.words.data(),
+                                               static_cast<int>(message.words.size()), MPI_INT64_T,
+                                               peer, tag_, communicator_, &message.request),
         "sending a letter");
 }
 
@@ -96,15 +147,28 @@ bool Mailbox::finish_messages() {
       ++message;
       continue;
     }
-    const Words& words = message->words;
-    require(words.size() >= address_words, Fault::internal, "a letter of ", words.size(),
-            " words from rank ", message->peer);
-    const Address address{{words[1], words[2], words[0]}, static_cast<int>(words[3])};
-    file(address, {message->peer, {words.begin() + address_words, words.end()}}, message->order);
+    file_all(*message);
     message = receives_.erase(message);
     filed = true;
   }
   return filed;
+}
+
+void Mailbox::file_all(const Message& message) {
+  std::span<const std::int64_t> words(message.words);
+  const auto take = [&](std::size_t count) {
+    require(words.size() >= count, Fault::internal, "a letter from rank ", message.peer,
+            " ends early");
+    const auto taken = words.first(count);
+    words = words.subspan(count);
+    return taken;
+  };
+  const auto head = take(address_words);
+  const Address address{{head[1], head[2], head[0]}, static_cast<int>(head[3])};
+  while (!words.empty()) {
+    const auto letter = take(static_cast<std::size_t>(take(1).front()));
+    file(address, {message.peer, {letter.begin(), letter.end()}}, message.order);
+  }
 }
 
 void Mailbox::file(Address address, Letter letter, std::uint64_t order) {
@@ -137,7 +201,7 @@ std::vector<Letter> Mailbox::take(ConversationKey key, int superstep) {
   std::iota(places.begin(), places.end(), std::size_t{0});
   // A large letter completes after a small one that was sent later; the matching order is the
   // truth.
-  std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+  std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(box.letters[a].peer, box.order[a]) <
            std::pair(box.letters[b].peer, box.order[b]);
   });

@@ -42,6 +42,8 @@ class Mailbox {
   /// rank fault for a peer outside the communicator, an unsupported fault for a letter beyond 2^31
   /// words. A synchronous one counts as unsent until its receiver has it.
   void post(ConversationKey key, int superstep, Letter letter, bool synchronous = false);
+  /// Starts to send those of a superstep, all to one rank in one message. Returns how many messages that takes.
+  std::size_t post_all(ConversationKey key, int superstep, std::vector<Letter> letters);
 
   /// Progresses sends and files what has arrived. Never blocks. True where something was filed. What this rank has no memory
   /// for, which is thrown, is received by a later one.
@@ -87,6 +89,10 @@ class Mailbox {
   };
 
   void file(Address address, Letter letter, std::uint64_t order) VICINAL_REQUIRES(mutex_);
+  /// The letters of a message, each with its length before it.
+  void file_all(const Message& message) VICINAL_REQUIRES(mutex_);
+  void check_letter(const Letter& letter) const;
+  void send(Words words, int peer, bool synchronous) VICINAL_REQUIRES(mutex_);
   void receive_arrivals() VICINAL_REQUIRES(mutex_);
   bool find_arrival() VICINAL_REQUIRES(mutex_);
   bool finish_messages() VICINAL_REQUIRES(mutex_);

@@ -59,6 +59,8 @@ class Census final : public Consultation<CensusReport, CensusResult> {
   [[nodiscard]] int other_settings() const { return result_.other_settings; }
   /// How many edges out or in some rank has, at most.
   [[nodiscard]] std::int64_t most_edges() const { return result_.most_edges; }
+  /// Whether all ranks are one component.
+  [[nodiscard]] bool is_whole() const { return result_.whole; }
   /// The lowest rank of this rank's component; -1 where this rank is related to nobody.
   [[nodiscard]] int component() const;
   /// This rank's place in the tree of its component.

@@ -52,27 +52,32 @@ class Difference final : public Consultation<GivenThere, Differences> {
 struct Compared {
   static constexpr std::string_view name = "fingerprint of what was given";
   Fingerprint fingerprint;
+  std::uint64_t sum = 0;
 };
-void fields(auto&& take, Is<Compared> auto& it) { take(it.fingerprint); }
+void fields(auto&& take, Is<Compared> auto& it) { take(it.fingerprint, it.sum); }
 
 struct Differing {
   static constexpr std::string_view name = "who differs";
   int rank = -1;
+  std::uint64_t sum = 0;
 };
-void fields(auto&& take, Is<Differing> auto& it) { take(it.rank); }
+void fields(auto&& take, Is<Differing> auto& it) { take(it.rank, it.sum); }
 
 class Comparison final : public Consultation<Compared, Differing> {
  public:
-  explicit Comparison(std::int64_t fingerprint) : all_{Fingerprint(fingerprint)} {}
+  Comparison(std::int64_t fingerprint, std::uint64_t number)
+      : all_{Fingerprint(fingerprint), number} {}
   void hear(int child, Compared report) override {
     all_.fingerprint.compare(child, report.fingerprint);
+    all_.sum += report.sum;
   }
   Compared report() override { return all_; }
-  void decide() override { differing_.rank = all_.fingerprint.other(); }
+  void decide() override { differing_ = {all_.fingerprint.other(), all_.sum}; }
   void learn(Differing differing) override { differing_ = differing; }
   Differing instruct(const RankTree::Child&) override { return differing_; }
 
   [[nodiscard]] int other() const { return differing_.rank; }
+  [[nodiscard]] std::uint64_t sum() const { return differing_.sum; }
 
  private:
   Compared all_;
@@ -89,9 +94,9 @@ Task<Error> find_difference(Conversation& talk, const RankTree& tree, FaultRecor
   co_return differing.found();
 }
 
-Task<Done> require_same(Conversation& talk, const RankTree& tree, FaultRecord& faults,
-                        std::vector<Given> given) {
-  Comparison comparison(fingerprint(given));
+Task<std::uint64_t> require_same(Conversation& talk, const RankTree& tree, FaultRecord& faults,
+                                 std::vector<Given> given, std::uint64_t number) {
+  Comparison comparison(fingerprint(given), number);
   co_await consult(talk, tree, faults, comparison);
   faults.settle();
   if (comparison.other() >= 0) {
@@ -99,7 +104,7 @@ Task<Done> require_same(Conversation& talk, const RankTree& tree, FaultRecord& f
     const Error fault = co_await find_difference(talk, tree, faults, std::move(given), other);
     throw SettledFault(fault);
   }
-  co_return Done{};
+  co_return comparison.sum();
 }
 
 }  // namespace vicinal

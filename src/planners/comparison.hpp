@@ -36,8 +36,8 @@ Task<Error> find_difference(Conversation& talk, const RankTree& tree, FaultRecor
                             std::vector<Given> given, int other);
 
 /// Whether the ranks of the tree have given the same, and whether none of them is at fault: throws on
-/// all of them, with the same conclusion, where that is not so. Collective over the tree.
-Task<Done> require_same(Conversation& talk, const RankTree& tree, FaultRecord& faults,
-                        std::vector<Given> given);
+/// all of them, with the same conclusion, where that is not so. Collective over the tree. Returns the sum of a number of each.
+Task<std::uint64_t> require_same(Conversation& talk, const RankTree& tree, FaultRecord& faults,
+                                 std::vector<Given> given, std::uint64_t number = 0);
 
 }  // namespace vicinal

@@ -1,6 +1,6 @@
-// Graph creation: a census of all ranks, and where that finds nothing wrong, one superstep in which each
-// rank tells its region which other regions it talks to, and the lowest rank it talks to there. From
-// that every member knows the links and contact ranks of its component.
+// Graph creation: each rank tells its region which other regions it talks to, and the lowest rank it talks to there. From
+// that every member knows the links and contact ranks of its component. These letters travel while a census of all ranks is
+// taken, and are read where that finds nothing wrong; only where it finds several components, members tell theirs.
 #include "planners/neighborhood.hpp"
 
 #include <algorithm>
@@ -24,11 +24,16 @@ void fields(auto&& take, Is<FarPeers> auto& it) { take(it.region, it.lowest); }
 /// What a rank tells its region.
 struct Links {
   static constexpr std::string_view name = "links";
-  int component = -1;
   std::vector<FarPeers> out;
   std::vector<FarPeers> in;
 };
-void fields(auto&& take, Is<Links> auto& it) { take(it.component, it.out, it.in); }
+void fields(auto&& take, Is<Links> auto& it) { take(it.out, it.in); }
+
+struct Member {
+  static constexpr std::string_view name = "component";
+  int component = -1;
+};
+void fields(auto&& take, Is<Member> auto& it) { take(it.component); }
 
 std::vector<FarPeers> far_peers(const Machine& machine, int region, std::span<const int> peers) {
   std::map<int, int> lowest;
@@ -59,16 +64,24 @@ std::vector<RegionLink> values(std::map<int, RegionLink>&& links) {
   return result;
 }
 
-/// From the letters of all members of a region.
+/// From the letters of all members of a region. Those that do not tell their component are all of this one.
 RegionLinks region_links(std::span<const Letter> letters, int component) {
   RegionLinks result;
-  std::map<int, RegionLink> out, in;
+  std::set<int> others;
+  std::map<int, Links> links;
   for (const Letter& each : letters) {
-    const auto links = contents_of<Links>(each);
-    if (links.component < 0 || links.component != component) continue;
-    result.active.push_back(each.peer);
-    add(out, links.out, each.peer);
-    add(in, links.in, each.peer);
+    open<Links, Member>(each, Either{[&](Links its) { links[each.peer] = std::move(its); },
+                                     [&](Member its) {
+                                       if (its.component != component || component < 0)
+                                         others.insert(each.peer);
+                                     }});
+  }
+  std::map<int, RegionLink> out, in;
+  for (const auto& [member, its] : links) {
+    if (others.contains(member)) continue;
+    result.active.push_back(member);
+    add(out, its.out, member);
+    add(in, its.in, member);
   }
   result.out = values(std::move(out));
   result.in = values(std::move(in));
@@ -97,13 +110,22 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
     destinations.clear();
   }
   const RankTree all = whole_tree(rank, machine->size());
-  const auto members = machine->members(machine->region_of(rank));
+  const int region = machine->region_of(rank);
+  const auto members = machine->members(region);
+  const int until_read = 2 * all.levels + 1;
+  const Letter links = letter_to(
+      rank, Links{far_peers(*machine, region, destinations), far_peers(*machine, region, sources)});
+  std::vector<Letter> outbox;
+  for (const int member : members) outbox.push_back({member, links.words, until_read});
+  co_await conversation.exchange(std::move(outbox));
   const Census::Edges edges{
       sources, destinations,
       premises.idle_ranks_lead ? std::optional(members.front()) : std::nullopt};
   Census census(all, machine->size(), edges, fingerprint(premises.settings));
   co_await consult(conversation, all, faults, census);
   faults.settle();
+  if (census.other_settings() >= 0 || census.edges_differ())
+    conversation.skip(1);  // over the links
   if (census.other_settings() >= 0) {
     const Error fault = co_await find_difference(
         conversation, all, faults, std::move(premises.settings), census.other_settings());
@@ -117,14 +139,17 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
   Neighborhood result;
   result.tree = census.component_tree();
   result.most_edges = census.most_edges();
-  const int region = machine->region_of(rank);
-  const Letter letter =
-      letter_to(rank, Links{census.component(), far_peers(*machine, region, destinations),
-                            far_peers(*machine, region, sources)});
-  std::vector<Letter> outbox;
-  for (const int member : members) outbox.push_back({member, letter.words});
-  const std::vector<Letter> inbox = co_await conversation.exchange(
-      std::move(outbox), {{members.begin(), members.end()}, "links"});
+  const std::vector<int> writers(members.begin(), members.end());
+  Expected expected;
+  expected.add(kind_of(Links::name), writers, "links");
+  outbox.clear();
+  if (!census.is_whole()) {
+    for (const int member : members)
+      outbox.push_back(letter_to(member, Member{census.component()}));
+    expected.add(kind_of(Member::name), writers, "components");
+  }
+  const std::vector<Letter> inbox =
+      co_await conversation.exchange(std::move(outbox), std::move(expected));
 
   // A component is one of its ranks, or -1 where nobody is related: this names one part of one region.
   const std::int64_t group = std::int64_t{region} * (machine->size() + 1) + census.component() + 1;

@@ -1,10 +1,32 @@
 // The ranks of a component consult along the tree that they have had since the graph was created.
 #include "planners/plan_alike.hpp"
 
+#include "base/scramble.hpp"
 #include "cost/profile_json.hpp"
 #include "planners/comparison.hpp"
 
 namespace vicinal {
+
+namespace {
+
+/// Of what a rank sends less what it expects, each edge with an odd weight of its own: summed over all ranks this is 0 where
+/// all counts agree, and (nearly) only there.
+std::uint64_t count_difference(int rank, const Pattern& pattern) {
+  const auto weight = [](int from, int to) {
+    return scramble((static_cast<std::uint64_t>(from) << 32U) | static_cast<std::uint32_t>(to)) |
+           1U;
+  };
+  std::uint64_t difference = 0;
+  for (const OutEdge& edge : pattern.out) {
+    difference += weight(rank, edge.rank) * static_cast<std::uint64_t>(item_count(edge));
+  }
+  for (const InEdge& edge : pattern.in) {
+    difference -= weight(edge.rank, rank) * static_cast<std::uint64_t>(edge.count);
+  }
+  return difference;
+}
+
+}  // namespace
 
 std::vector<Given> given_alike(const Planner& planner, const PlanOptions& options,
                                const Pattern& pattern) {
@@ -38,13 +60,22 @@ std::vector<Given> given_alike(const Planner& planner, const PlanOptions& option
   return given;
 }
 
-Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanRequest& request) {
-  if (!request.neighborhood.takes_part()) co_return Done{};
+Task<bool> compare_counts(Conversation& talk, const Planner& planner, const PlanRequest& request) {
+  if (!request.neighborhood.takes_part()) co_return true;
   FaultRecord faults(request.neighborhood.rank, request.options.unit);
   if (request.fault) faults.blame(*request.fault);
-  Task<Done> comparing = require_same(talk, request.neighborhood.tree, faults,
-                                      given_alike(planner, request.options, request.pattern));
-  co_return co_await comparing;
+  Task<std::uint64_t> comparing =
+      require_same(talk, request.neighborhood.tree, faults,
+                   given_alike(planner, request.options, request.pattern),
+                   count_difference(request.neighborhood.rank, request.pattern));
+  const std::uint64_t difference = co_await comparing;
+  co_return difference == 0;
+}
+
+Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanRequest& request) {
+  Task<bool> comparing = compare_counts(talk, planner, request);
+  co_await comparing;
+  co_return Done{};
 }
 
 Task<Plans> plan_alike(const Planner& planner, PlanRequest request) {

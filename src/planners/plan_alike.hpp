@@ -18,6 +18,8 @@ std::vector<Given> given_alike(const Planner& planner, const PlanOptions& option
 
 /// Whether all ranks of the component give these alike, and none is at fault. Throws like plan_alike().
 Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanRequest& request);
+/// The same, and whether both ends of each edge give the same count.
+Task<bool> compare_counts(Conversation& talk, const Planner& planner, const PlanRequest& request);
 
 /// Plans, if all ranks of the component give the same planner and options. Where they do not, throws an info fault (for
 /// blocks, a count fault) that names two ranks and both values on all of them, and where a rank brings a fault, that

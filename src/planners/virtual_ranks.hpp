@@ -64,7 +64,7 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
     Rank& it = at(rank);
     const int superstep = it.conversation->superstep();
     for (Letter& letter : it.conversation->pending().outbox) {
-      at(letter.peer).in[superstep].push_back({rank, std::move(letter.words)});
+      at(letter.peer).in[superstep + letter.ahead].push_back({rank, std::move(letter.words)});
       if (letter.peer != rank) run_if_deliverable(letter.peer);
     }
     it.conversation->pending().outbox.clear();

@@ -84,6 +84,34 @@ TEST(mailbox_keeps_conversations_apart) {
   CHECK((mailbox.take(other, 0).front().words == Words{3}));
 }
 
+TEST(mailbox_sends_all_letters_to_a_rank_in_one_message) {
+  const auto communicator = world();
+  Mailbox& mailbox = communicator->mailbox();
+  const ConversationKey key = fresh_key();
+  const int rank = communicator->rank(), size = communicator->size();
+  std::vector<Letter> letters;
+  for (int i = 0; i < 3; ++i) {
+    for (int peer = 0; peer < size; ++peer) {
+      letters.push_back({peer, Words(static_cast<std::size_t>(i), 10 * rank + i)});
+    }
+  }
+  for (int peer = 0; peer < size; ++peer) letters.push_back({peer, {rank}, 4});
+  // Those that are read later go by themselves.
+  CHECK_EQUAL(mailbox.post_all(key, 0, std::move(letters)),
+              static_cast<std::size_t>(2 * (size - 1)));
+  wait_for(mailbox, key, 0, 3 * static_cast<std::size_t>(size));
+  const std::vector<Letter> now = mailbox.take(key, 0);
+  CHECK_EQUAL(now.size(), 3 * static_cast<std::size_t>(size));
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const int peer = static_cast<int>(i / 3), which = static_cast<int>(i % 3);
+    CHECK_EQUAL(now[i].peer, peer);
+    CHECK((now[i].words == Words(static_cast<std::size_t>(which), 10 * peer + which)));
+  }
+  wait_for(mailbox, key, 4, static_cast<std::size_t>(size));
+  for (const Letter& later : mailbox.take(key, 4)) CHECK((later.words == Words{later.peer}));
+  wait_until_sent(mailbox);
+}
+
 TEST(mailbox_refuses_ranks_outside) {
   const auto communicator = world();
   CHECK_THROWS(Fault::rank, communicator->mailbox().post({}, 0, {communicator->size(), {}}),

@@ -58,7 +58,8 @@ std::vector<T> run_watched(int size, std::string_view purpose, Seen& seen,
   const auto post = [&](int rank) {
     Conversation& talk = *talks[static_cast<std::size_t>(rank)];
     for (Letter& letter : talk.pending().outbox) {
-      boxes[{letter.peer, talk.superstep()}].push_back({rank, std::move(letter.words)});
+      boxes[{letter.peer, talk.superstep() + letter.ahead}].push_back(
+          {rank, std::move(letter.words)});
     }
     talk.pending().outbox.clear();
   };
