@@ -29,7 +29,7 @@ using bench::World;
 constexpr double most_of_others = 0.06;   ///< of the processors, while a figure is taken
 constexpr double most_of_control = 0.04;  ///< what separates the earlier state from itself
 constexpr double slower = 1.05;
-constexpr int attempts = 3;
+constexpr int attempts = 2;
 
 struct Options {
   std::vector<std::string> libraries;
@@ -145,8 +145,9 @@ void run(const World& world, const Work& work, const std::vector<Library>& libra
     world.insist(workers[i]->is_right(),
                  work.name + ": " + contestants[i].name + " delivers wrong values");
   }
-  bench::Turns turns{is_short ? 8 : 12, is_short ? 0.1 : 0.02};
+  bench::Turns turns{is_short ? 8 : 12, is_short ? 0.01 : 0.03};
   turns.least = work.least;
+  if (work.least == 1) turns.repetitions = 6;
   const Figures figures = measure_patiently(world, contestants, turns);
   if (world.rank() == 0) tell(work, figures);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/scramble.hpp"
+#include "cost/cores.hpp"
 
 namespace vicinal {
 
@@ -51,13 +52,15 @@ std::vector<std::string_view> contenders(const PlanOptions& options) {
   return {"automatic", "direct", "aggregate", "split", "two-step"};
 }
 
-std::vector<std::string_view> contenders_in_use(const PlanOptions& options) {
+std::vector<std::string_view> contenders_in_use(const PlanOptions& options,
+                                                const Machine& machine) {
   if (options.complete && options.one_block) {
     return {"automatic", "hierarchical", "locality-bruck"};
   }
   if (options.one_block) return {"automatic", "direct", "aggregate", "distance-halving"};
   if (options.complete) return {"automatic", "direct", "aggregate", "tuna-hierarchical"};
-  return {"automatic", "direct", "aggregate", "split"};
+  if (shares_cores(machine, options.profile)) return {"automatic", "direct"};
+  return {"automatic", "direct", "aggregate"};
 }
 
 mpi::ConversationKey contender_key(mpi::ConversationKey of_exchange, std::size_t place) {

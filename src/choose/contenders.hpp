@@ -19,9 +19,9 @@ inline constexpr std::size_t most_timed = 4;
 /// the same.
 std::vector<std::string_view> contenders(const PlanOptions& options);
 
-/// Those of an exchange that is in use already, `automatic` first, whose plan that has: one message per edge, a relay by leaders,
-/// and what is likely besides.
-std::vector<std::string_view> contenders_in_use(const PlanOptions& options);
+/// Those of an exchange that is in use already, `automatic` first, whose plan that has: one message per edge, and a relay by
+/// leaders, which `automatic` is itself where ranks share cores.
+std::vector<std::string_view> contenders_in_use(const PlanOptions& options, const Machine& machine);
 
 /// There are never more.
 inline constexpr std::size_t most_contenders = 16;

@@ -63,7 +63,7 @@ std::optional<std::size_t> Contest::plan_for(std::int64_t number) const {
 
 /// The task's planner is the first of the contenders, and has its plan.
 void Contest::begin_planning() {
-  const auto contenders = contenders_in_use(task_->options);
+  const auto contenders = contenders_in_use(task_->options, *task_->neighborhood.machine);
   for (std::size_t i = 1; i < contenders.size(); ++i) {
     mpi::with_memory(
         [&] {

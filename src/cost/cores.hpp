@@ -16,6 +16,14 @@ namespace vicinal {
   return cores < machine.ranks_on(host) ? cores : 0;
 }
 
+/// Whether ranks of any host share cores.
+[[nodiscard]] inline bool shares_cores(const Machine& machine, const Profile& profile) {
+  for (int host = 0; host < machine.hosts(); ++host) {
+    if (shared_cores(machine, host, profile) > 0) return true;
+  }
+  return false;
+}
+
 struct Core {
   double speed = 1;     ///< of what a rank does on it
   bool shared = false;  ///< by more ranks than one, or with another host

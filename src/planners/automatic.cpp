@@ -8,6 +8,7 @@
 // (allgather/choice.hpp). So is an exchange between all ranks to `tuna` or `tuna-hierarchical`, where storing and forwarding
 // is expected to be clearly faster (tuna/choice.hpp); that the ranks have to consult about. And so is, to `cascade`, a graph of many
 // edges between many small regions, at that planner's cost (cascade/choice.hpp).
+#include "cost/cores.hpp"
 #include "planners/all.hpp"
 #include "planners/allgather/choice.hpp"
 #include "planners/cascade/choice.hpp"
@@ -27,10 +28,14 @@ Task<Plans> plan_among_all(PlanRequest request) {
   co_return plans;
 }
 
+/// Where ranks share cores, each message less spares changes of rank, which no profile knows of: on 4 hosts of 8 ranks with 2
+/// cores in all, what the estimate would send straight took 1.3 to 2.1 times as long as by leaders.
 Task<Plans> plan_by_relays(PlanRequest request) {
+  const bool is_crowded = shares_cores(*request.neighborhood.machine, request.options.profile);
   RelayPolicy policy;
-  policy.decision = RelayPolicy::Decision::cheaper;
-  policy.division = RelayPolicy::Division::best;
+  policy.decision =
+      is_crowded ? RelayPolicy::Decision::fewer_messages : RelayPolicy::Decision::cheaper;
+  policy.division = is_crowded ? RelayPolicy::Division::bytes : RelayPolicy::Division::best;
   policy.order = RelayPolicy::Order::rotated;
   policy.share_local = true;
   return plan_with(std::move(request), policy, "automatic");
