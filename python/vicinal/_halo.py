@@ -59,8 +59,10 @@ class Halo:
         What the machine costs, by which plans are chosen: the path of a file that `vicinal calibrate` has
         written.  Its contents, not its path, must be the same on all ranks (default: a published machine).
     choice
-        How "automatic" is decided: "estimate" (default), "measure", which times the likely planners while the
-        halo is made, or "measure-running", which does so in its first exchanges.
+        How "automatic" is decided: "adaptive" (default), which times further plans in exchanges that repeat,
+        "estimate", or "measure", which times the likely planners while the halo is made.
+    plan_after
+        After how many exchanges further plans are made and compared (default 8).
     bias
         Factors of planners' costs where one is chosen: {"direct": 0.8}, or as in vicinal.h.
     wisdom

@@ -27,6 +27,7 @@ class PlanSettings(TypedDict, total=False):
     group_size: int | None
     radix: int | None
     choice: str | None
+    plan_after: int | None
     bias: str | Mapping[str, float] | None
     wisdom: str | os.PathLike[str] | None
     progress: str | None
@@ -46,6 +47,7 @@ class HaloSettings(TypedDict, total=False):
     leader_shift: int | None
     idle_ranks: str | None
     choice: str | None
+    plan_after: int | None
     bias: str | Mapping[str, float] | None
     wisdom: str | os.PathLike[str] | None
     progress: str | None

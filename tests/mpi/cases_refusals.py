@@ -52,7 +52,7 @@ def arguments_of_one_rank(comm: MPI.Intracomm) -> None:
     refused("info", "vicinal_strategy is 'fastest', but 'automatic', 'direct'", {"strategy": "fastest"}, {})
     refused("info", "vicinal_local", {"local": "pigeons"}, {})
     refused("info", "vicinal_in_flight", {"in_flight": 9}, {})
-    refused("info", "vicinal_choice is 'guess', but 'estimate'", {"choice": "guess"}, {})
+    refused("info", "vicinal_choice is 'guess', but 'adaptive'", {"choice": "guess"}, {})
     refused("info", "vicinal_bias is 'direct', but a list as", {"bias": "direct"}, {})
     refused("info", "vicinal_bias is 'fastest:1.0', but", {"bias": {"fastest": 1}}, {})
     refused("argument", "whole numbers", {"regions": ["here"]}, {})
