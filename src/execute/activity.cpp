@@ -35,7 +35,7 @@ class ActiveList {
     {
       const Lock lock(mutex_);
       activity->next_active_ = std::exchange(newcomers_, activity);
-      detail::active_count.fetch_add(1, std::memory_order_relaxed);
+      mpi::hot.active.fetch_add(1, std::memory_order_relaxed);
     }
     if (goes_on_inside_mpi.load(std::memory_order_relaxed)) {
       mpi::call_from_progress(progress_from_mpi);
@@ -62,7 +62,7 @@ class ActiveList {
       std::shared_ptr<Activity> gone = std::exchange(*at, std::move(activity.next_active_));
       activity.listed_.store(false);
       activity.release();
-      detail::active_count.fetch_sub(1, std::memory_order_relaxed);
+      mpi::hot.active.fetch_sub(1, std::memory_order_relaxed);
       gone->next_done_ = std::move(done);
       done = std::move(gone);
     }
@@ -74,7 +74,7 @@ class ActiveList {
   /// From now on there are no passes; returns when the last one is over.
   void stop() {
     while (passing_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-    detail::active_count.store(0, std::memory_order_relaxed);
+    mpi::hot.active.store(0, std::memory_order_relaxed);
   }
 
  private:

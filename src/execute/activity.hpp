@@ -135,14 +135,8 @@ void activate_for_others(const std::shared_ptr<Activity>& activity) noexcept;
 /// Advances every active one. Never throws.
 void progress() noexcept;
 
-namespace detail {
-inline std::atomic<int> active_count = 0;
-}
-
 /// How many are active: nothing need be progressed but one's own where there is no other.
-[[nodiscard]] inline int active_count() {
-  return detail::active_count.load(std::memory_order_relaxed);
-}
+[[nodiscard]] inline int active_count() { return mpi::hot.active.load(std::memory_order_relaxed); }
 
 /// As long as it lives, one of the active ones is counted in a role.
 template <class Role>
@@ -182,7 +176,8 @@ void wait_for(Done&& done, Listed&& listed, mpi::Reason reason) {
   mpi::Wait wait(reason);
   while (true) {
     // Who has nothing else to progress looks a few times in a row.
-    const bool alone = active_count() - Watch::count() <= (listed() ? 1 : 0);
+    const int others = active_count() - (listed() ? 1 : 0);
+    const bool alone = others <= 0 || others <= Watch::count();
     const int times = alone ? mpi::polls_in_a_row : 1;
     // Where the core is given to others, flags seldom change before those have run.
     if (done(Polls{times, wait.yields() ? 1 : times})) return;

@@ -26,7 +26,6 @@
 namespace vicinal::mpi {
 namespace {
 
-constexpr int yield_pauses = 1000;
 /// A nap that was late doubles the next, one that was not takes this part of it: they grow where more than one in 23 is late.
 constexpr int shrink_by = 32;
 /// Linux wakes those who sleep up to 50 microseconds late of itself, unless it was told otherwise.
@@ -73,7 +72,7 @@ void note_rank(int rank) noexcept {
 }
 
 void Backoff::pause() {
-  const int spin_pauses = spins.load(std::memory_order_relaxed);
+  const int spin_pauses = hot.spins.load(std::memory_order_relaxed);
   if (pauses_ < spin_pauses) {
     ++pauses_;
   } else if (pauses_ < spin_pauses + yield_pauses) {
@@ -96,12 +95,6 @@ void Backoff::nap() {
 
 void Backoff::give_way() {
   if (shares_cores()) sched_yield();
-}
-
-bool Backoff::yields() const { return pauses_ >= spins.load(std::memory_order_relaxed); }
-
-bool Backoff::sleeps() const {
-  return pauses_ >= spins.load(std::memory_order_relaxed) + yield_pauses;
 }
 
 void Reason::write_text(const void* context, std::ostream& out) {

@@ -14,6 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "mpi/hot.hpp"
+
 namespace vicinal::mpi {
 
 class Backoff {
@@ -27,25 +29,29 @@ class Backoff {
   void pause();
   /// From now on, pauses of this process give the core to others at once: there are more ranks than
   /// cores.
-  static void share_cores() { spins.store(0, std::memory_order_relaxed); }
-  [[nodiscard]] static bool shares_cores() { return spins.load(std::memory_order_relaxed) == 0; }
+  static void share_cores() { hot.spins.store(0, std::memory_order_relaxed); }
+  [[nodiscard]] static bool shares_cores() {
+    return hot.spins.load(std::memory_order_relaxed) == 0;
+  }
   /// As far as is known by now, each rank has a core.
   static void have_cores() { may_share.store(false, std::memory_order_relaxed); }
   /// Offers the core to others once, where there are more ranks than cores: after a look of those who may look again and
   /// again.
   static void give_way();
   /// Whether the next pause gives the core to others.
-  [[nodiscard]] bool yields() const;
+  [[nodiscard]] bool yields() const { return pauses_ >= hot.spins.load(std::memory_order_relaxed); }
   /// Whether the next pause sleeps: nothing has happened for long.
-  [[nodiscard]] bool sleeps() const;
+  [[nodiscard]] bool sleeps() const {
+    return pauses_ >= hot.spins.load(std::memory_order_relaxed) + yield_pauses;
+  }
 
  private:
+  static constexpr int yield_pauses = 1000;
   static constexpr std::chrono::nanoseconds first_nap = std::chrono::microseconds(50);
   static constexpr std::chrono::nanoseconds longest_nap = std::chrono::milliseconds(1);
 
   void nap();
 
-  static inline std::atomic<int> spins = 32;  ///< pauses before the first that yields
   static inline std::atomic<bool> may_share = true;
   Naps naps_;
   int pauses_ = 0;

@@ -50,7 +50,7 @@ bool do_next_chore() {
   if (!done) {
     queue().waiting.splice(queue().waiting.end(), chore);
   } else if (!queue().closed) {
-    detail::chores_left.fetch_sub(1, std::memory_order_relaxed);
+    hot.chores.fetch_sub(1, std::memory_order_relaxed);
   }
   return true;
 }
@@ -60,7 +60,7 @@ bool do_next_chore() {
 void Chore::leave() noexcept {
   const Lock lock(queue().mutex);
   queue().waiting.splice(queue().waiting.end(), node_);
-  if (!queue().closed) detail::chores_left.fetch_add(1, std::memory_order_relaxed);
+  if (!queue().closed) hot.chores.fetch_add(1, std::memory_order_relaxed);
 }
 
 void do_chores(std::size_t most) {
@@ -87,7 +87,7 @@ void drop_chores() {
     {
       const Lock lock(queue().mutex);
       queue().closed = true;
-      detail::chores_left.store(0, std::memory_order_relaxed);
+      hot.chores.store(0, std::memory_order_relaxed);
       all_in = queue().polled == 0;
     }
     if (!all_in) std::this_thread::yield();

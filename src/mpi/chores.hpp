@@ -14,6 +14,8 @@
 #include <list>
 #include <utility>
 
+#include "mpi/hot.hpp"
+
 namespace vicinal::mpi {
 
 /// A deferred task that may become due later. Leaving it then takes no memory and calls nobody, as is needed in a callback of MPI's.
@@ -31,13 +33,9 @@ class Chore {
 /// The same for a task that is due at once.
 inline void leave_chore(std::function<bool()> done) { Chore(std::move(done)).leave(); }
 
-namespace detail {
-inline std::atomic<std::size_t> chores_left = 0;
-}
-
 /// How many are not done, on this rank.
 [[nodiscard]] inline std::size_t chores_left() {
-  return detail::chores_left.load(std::memory_order_relaxed);
+  return hot.chores.load(std::memory_order_relaxed);
 }
 
 /// Polls the next ones in turn: each at most once, and at most so many.
