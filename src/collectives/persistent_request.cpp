@@ -137,6 +137,7 @@ void PersistentRequest::plan_for(NeighborArguments arguments, Settings settings,
 }
 
 void PersistentRequest::start() {
+  mpi::check_usable();
   if (in_flight()) refuse_start();
   ExecutionRequest::start();
 }
