@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
     from typing_extensions import Self, Unpack
 
-
 Reader = Callable[[Any, int, str], Side]
 
 # How the two sides of each collective are read.
@@ -43,17 +42,16 @@ class Graph:
         An mpi4py communicator.  It may be freed before the graph.
     sources, destinations
         The ranks that this rank receives from and sends to, as for MPI_Dist_graph_create_adjacent.
-        They may repeat (the k-th edge from p to q at p is the k-th from p to q at q), and may be the
-        rank itself.  Ranks are never reordered.
-    strategy, regions, local, split_bytes, leader_shift, choice, bias, wisdom, profile, verify
-        As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned", "cascade",
-        or for allgathers "distance-halving".
+        They may repeat (the k-th edge from p to q at p is the k-th from p to q at q), and may be the rank itself.  Ranks
+        are never reordered.
+    strategy, regions, local, split_bytes, leader_shift, choice, plan_after, bias, wisdom, profile, verify
+        As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned", "cascade", or for allgathers
+        "distance-halving".
     idle_ranks
         Whether ranks without edges "rest" (default), or take part in all exchanges, and may "lead" for their region.
         With the latter they must call as the others do, with the same blocks.
     group_size
-        The most ranks of a group of the strategy "common-neighbor" (default 0: as many as a cost model
-        finds best).
+        The most ranks of a group of the strategy "common-neighbor" (default 0: as many as a cost model finds best).
     radix
         With which the strategies "cascade", and "tuna" and "tuna-hierarchical" of a complete graph, store and forward: 2 or more
         (default 0: the one that a cost model finds best).
