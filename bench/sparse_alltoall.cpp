@@ -12,12 +12,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <random>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bare_exchange.hpp"
 #include "measure.hpp"
 #include "planners/planner.hpp"
 #include "random_exchange.hpp"
@@ -25,61 +24,17 @@
 
 namespace {
 
+using bench::BareExchange;
 using bench::Contestant;
 using bench::Exchange;
 using bench::wanted;
 using bench::World;
 
-/// One message per pair of regions, as large as an aggregate with each item once.
-class BareExchange {
- public:
-  explicit BareExchange(const World& world) {
-    std::vector<int> region_of(static_cast<std::size_t>(world.size()));
-    vicinal_get_regions(world.handle(), region_of.data());
-    const int regions = *std::max_element(region_of.begin(), region_of.end()) + 1;
-    std::vector<std::vector<int>> members(static_cast<std::size_t>(regions));
-    for (int rank = 0; rank < world.size(); ++rank) {
-      members[static_cast<std::size_t>(region_of[static_cast<std::size_t>(rank)])].push_back(rank);
-    }
-    for (std::size_t from = 0; from < members.size(); ++from) {
-      for (std::size_t to = 0; to < members.size(); ++to) {
-        if (from == to) continue;
-        const int sender = members[from][to % members[from].size()];
-        const int receiver = members[to][from % members[to].size()];
-        if (sender != world.rank() && receiver != world.rank()) continue;
-        std::set<std::pair<int, std::int64_t>> distinct;
-        for (const int origin : members[from]) {
-          for (const int reader : members[to]) {
-            for (const std::int64_t item : wanted(origin, reader)) distinct.insert({origin, item});
-          }
-        }
-        buffers_.push_back(std::make_unique<std::vector<double>>(distinct.size()));
-        std::vector<double>& buffer = *buffers_.back();
-        const int count = static_cast<int>(buffer.size());
-        MPI_Request& request = requests_.emplace_back();
-        if (sender == world.rank()) {
-          MPI_Send_init(buffer.data(), count, MPI_DOUBLE, receiver, 1, world.handle(), &request);
-        } else {
-          MPI_Recv_init(buffer.data(), count, MPI_DOUBLE, sender, 1, world.handle(), &request);
-        }
-      }
-    }
-  }
-  BareExchange(const BareExchange&) = delete;
-  BareExchange& operator=(const BareExchange&) = delete;
-  ~BareExchange() {
-    for (MPI_Request& request : requests_) MPI_Request_free(&request);
-  }
-  void run() {
-    if (requests_.empty()) return;
-    MPI_Startall(static_cast<int>(requests_.size()), requests_.data());
-    World::wait_all(requests_);
-  }
-
- private:
-  std::vector<std::unique_ptr<std::vector<double>>> buffers_;
-  std::vector<MPI_Request> requests_;
-};
+std::vector<int> regions(const World& world) {
+  std::vector<int> region_of(static_cast<std::size_t>(world.size()));
+  vicinal_get_regions(world.handle(), region_of.data());
+  return region_of;
+}
 
 /// Seconds that `action` takes, each time, the largest over ranks.
 template <class Action>
@@ -137,7 +92,7 @@ int main(int argc, char** argv) {
   for (vicinal_request& request : spare) vicinal_request_free(&request);
 
   MPI_Comm mpi_graph = exchange.mpi_graph(world);
-  BareExchange bare(world);
+  BareExchange bare(world, regions(world), wanted);
   const auto collective = [&] {
     MPI_Neighbor_alltoallv(exchange.sent.data(), exchange.send_counts.data(),
                            exchange.send_offsets.data(), MPI_DOUBLE, exchange.received.data(),

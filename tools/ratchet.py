@@ -73,8 +73,9 @@ def build(source: Path, folder: Path, mpi: str, targets: Sequence[str]) -> Path:
         # The C++ interface of Open MPI 4 is in its header, and in no library that is linked.
         flags = "-DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX " + os.environ.get("CXXFLAGS", "")
         line = [BIN / "cmake", "-S", source, "-B", folder, "-G", "Ninja", "--log-level=WARNING", "-DCMAKE_BUILD_TYPE=Release",
-                f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", f"-DPython_EXECUTABLE={sys.executable}", "-DVICINAL_PYTHON=OFF",
-                f"-DVICINAL_MPI={mpi}", f"-DVICINAL_MPI_PREFIX_{mpi}={ROOT / '.mpi' / mpi}"]
+                f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", "-DVICINAL_PYTHON=OFF", f"-DVICINAL_MPI={mpi}"]
+        if mpi != "system":
+            line.append(f"-DVICINAL_MPI_PREFIX_{mpi}={ROOT / '.mpi' / mpi}")
         environment = {**os.environ, "CXX": compilers.cxx, "CC": compilers.c, "CXXFLAGS": flags}
         subprocess.run(list(map(str, line)), check=True, env=environment, stdout=subprocess.DEVNULL)
     print(f"ratchet: building {folder.relative_to(ROOT)}", flush=True)

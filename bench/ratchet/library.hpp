@@ -12,7 +12,6 @@ namespace bench {
 
 #define VICINAL_BENCH_FUNCTIONS(X) \
   X(graph_create_adjacent)         \
-  X(graph_create_complete)         \
   X(graph_free)                    \
   X(get_regions)                   \
   X(neighbor_alltoallv)            \
@@ -20,7 +19,6 @@ namespace bench {
   X(neighbor_alltoallv_init)       \
   X(neighbor_alltoallv_items_init) \
   X(allgather)                     \
-  X(iallgather)                    \
   X(allgather_init)                \
   X(sparse_alltoallv)              \
   X(received_get)                  \

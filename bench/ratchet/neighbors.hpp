@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bare_exchange.hpp"
 #include "works.hpp"
 
 namespace bench {
@@ -185,61 +186,21 @@ class WholeByMpi : public ByMpi {
   [[nodiscard]] bool is_right() const override { return true; }
 };
 
-/// One message of distinct values from each region to each other, between ranks that do nothing else: no relay is faster.
 class Bare : public Worker {
  public:
-  Bare(const Library& library, const World& world, const Pattern& pattern) {
-    std::vector<int> region_of(static_cast<std::size_t>(world.size()));
-    library.check(library.get_regions(world.handle(), region_of.data()));
-    const int regions = *std::max_element(region_of.begin(), region_of.end()) + 1;
-    std::vector<std::vector<int>> members(static_cast<std::size_t>(regions));
-    for (int rank = 0; rank < world.size(); ++rank)
-      members[static_cast<std::size_t>(region_of[static_cast<std::size_t>(rank)])].push_back(rank);
-    for (std::size_t from = 0; from < members.size(); ++from) {
-      for (std::size_t to = 0; to < members.size(); ++to) {
-        if (from == to) continue;
-        add(world, pattern, members[from], members[to], members[from][to % members[from].size()],
-            members[to][from % members[to].size()]);
-      }
-    }
-  }
-  ~Bare() override {
-    for (MPI_Request& request : requests_) MPI_Request_free(&request);
-  }
-  void run() override {
-    if (requests_.empty()) return;
-    MPI_Startall(static_cast<int>(requests_.size()), requests_.data());
-    World::wait_all(requests_);
-  }
+  Bare(const Library& library, const World& world, const Pattern& pattern)
+      : exchange_(world, regions(library, world), pattern.wanted) {}
+  void run() override { exchange_.run(); }
   [[nodiscard]] bool is_right() const override { return true; }
 
  private:
-  void add(const World& world, const Pattern& pattern, const std::vector<int>& origins,
-           const std::vector<int>& readers, int sender, int receiver) {
-    if (sender != world.rank() && receiver != world.rank()) return;
-    std::size_t distinct = 0;
-    for (const int origin : origins) {
-      std::vector<std::int64_t> all;
-      for (const int reader : readers) {
-        const auto wanted = pattern.wanted(origin, reader);
-        all.insert(all.end(), wanted.begin(), wanted.end());
-      }
-      std::sort(all.begin(), all.end());
-      distinct += static_cast<std::size_t>(std::unique(all.begin(), all.end()) - all.begin());
-    }
-    buffers_.push_back(std::make_unique<std::vector<double>>(distinct));
-    double* const buffer = buffers_.back()->data();
-    const int count = static_cast<int>(distinct);
-    MPI_Request& request = requests_.emplace_back();
-    if (sender == world.rank()) {
-      MPI_Send_init(buffer, count, MPI_DOUBLE, receiver, 1, world.handle(), &request);
-    } else {
-      MPI_Recv_init(buffer, count, MPI_DOUBLE, sender, 1, world.handle(), &request);
-    }
+  static std::vector<int> regions(const Library& library, const World& world) {
+    std::vector<int> region_of(static_cast<std::size_t>(world.size()));
+    library.check(library.get_regions(world.handle(), region_of.data()));
+    return region_of;
   }
 
-  std::vector<std::unique_ptr<std::vector<double>>> buffers_;
-  std::vector<MPI_Request> requests_;
+  BareExchange exchange_;
 };
 
 }  // namespace bench

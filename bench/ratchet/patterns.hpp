@@ -8,11 +8,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "measure.hpp"
+#include "random_exchange.hpp"
 
 namespace bench {
 
@@ -31,20 +30,7 @@ inline std::vector<std::int64_t> first_values(int count) {
   return values;
 }
 
-/// Each of a rank's 64 values is needed by each other rank with probability 0.2.
-inline Pattern random_values() {
-  return {"D",
-          [](int origin, int reader) {
-            std::mt19937 random(static_cast<unsigned>(origin * 4099 + reader));
-            std::bernoulli_distribution needs(0.2);
-            std::vector<std::int64_t> items;
-            for (std::int64_t item = 0; item < 64; ++item) {
-              if (needs(random)) items.push_back(item);
-            }
-            return items;
-          },
-          true};
-}
+inline Pattern random_values() { return {"D", wanted, true}; }
 
 /// Each rank has 64 values for 8 others, near and far.
 inline Pattern eight_neighbors(int ranks) {

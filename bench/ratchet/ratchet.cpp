@@ -52,7 +52,7 @@ Options read(int argc, char** argv) {
   return options;
 }
 
-/// What a run costs a rank, in the mean of all.
+/// The cost of a run for a rank, in the mean of all ranks.
 struct Cost {
   double cpu = 0;       ///< seconds of processor time
   double switches = 0;  ///< how often the rank gave its core to others

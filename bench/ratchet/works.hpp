@@ -1,4 +1,4 @@
-// What the ratchet measures: each piece of work is done by any build of the library, or by MPI itself.
+// The pieces of work that the ratchet measures: any build of the library does each of them, or MPI itself.
 #pragma once
 
 #include <functional>

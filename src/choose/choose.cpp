@@ -184,19 +184,12 @@ class Choosing {
 
   /// Those that all ranks have, and that differ.
   std::vector<std::size_t> worth_having(const std::vector<Planned>& planned) {
-    Numbers figures{1};
+    std::vector<std::optional<std::uint64_t>> fingerprints;
     for (const Planned& each : planned) {
-      figures.push_back(each.plan != nullptr ? 1 : 0);
-      const std::uint64_t mine = each.plan != nullptr ? fingerprint(each.plan->plans()) : 0;
-      figures.push_back(static_cast<std::int64_t>(mine));
+      auto& mine = fingerprints.emplace_back();
+      if (each.plan != nullptr) mine = fingerprint(each.plan->plans());
     }
-    figures = council_.sums(std::move(figures));
-    Numbers have, sums;
-    for (std::size_t i = 0; i < planned.size(); ++i) {
-      have.push_back(figures[2 * i + 1]);
-      sums.push_back(figures[2 * i + 2]);
-    }
-    return worth_timing(have, sums, figures.front());
+    return worth_timing(council_.sums(figures_of(fingerprints)));
   }
 
   /// What `automatic` has failed with here, or that it has elsewhere.
@@ -214,16 +207,22 @@ class Choosing {
 
 }  // namespace
 
-bool has_choice(const PlanningTask& task) {
-  const PlanOptions& options = task.options;
+namespace {
+
+bool is_left_to_automatic(const PlanningTask& task) {
   return task.planner->name == "automatic" && task.neighborhood.takes_part() &&
-         !options.partitioned && (options.choice == Choice::measure || !options.wisdom.empty());
+         !task.options.partitioned;
+}
+
+}  // namespace
+
+bool has_choice(const PlanningTask& task) {
+  return is_left_to_automatic(task) &&
+         (task.options.choice == Choice::measure || !task.options.wisdom.empty());
 }
 
 bool is_contested(const PlanningTask& task) {
-  const PlanOptions& options = task.options;
-  return task.planner->name == "automatic" && task.neighborhood.takes_part() &&
-         !options.partitioned && options.choice == Choice::adaptive &&
+  return is_left_to_automatic(task) && task.options.choice == Choice::adaptive &&
          task.neighborhood.machine->regions() > 1;
 }
 

@@ -20,7 +20,7 @@ namespace vicinal {
 /// there is not: how quick those are depends on when they become ready, which the program alone knows.
 bool has_choice(const PlanningTask& task);
 
-/// Whether executions are to decide: there is another plan than that of one message per edge.
+/// Whether executions are to decide. Within one region all planners send one message per edge.
 bool is_contested(const PlanningTask& task);
 
 /// Plans what was to be planned by `automatic`. Collective over the component, whose ranks wait for each other; this

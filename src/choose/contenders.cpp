@@ -92,6 +92,24 @@ std::vector<std::size_t> worth_timing(std::span<const std::int64_t> planned,
   return taken;
 }
 
+Numbers figures_of(std::span<const std::optional<std::uint64_t>> fingerprints) {
+  Numbers figures{1};
+  for (const auto& fingerprint : fingerprints) {
+    figures.push_back(fingerprint ? 1 : 0);
+    figures.push_back(static_cast<std::int64_t>(fingerprint.value_or(0)));
+  }
+  return figures;
+}
+
+std::vector<std::size_t> worth_timing(const Numbers& figures) {
+  Numbers have, sums;
+  for (std::size_t i = 1; i < figures.size(); i += 2) {
+    have.push_back(figures[i]);
+    sums.push_back(figures[i + 1]);
+  }
+  return worth_timing(have, sums, figures.front());
+}
+
 std::size_t winner(std::span<const std::string_view> names, std::span<const std::int64_t> times,
                    const Bias& bias) {
   std::size_t best = 0;

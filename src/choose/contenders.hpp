@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "choose/joining.hpp"
 #include "mpi/communicator.hpp"
 #include "planners/planner.hpp"
 
@@ -39,6 +41,11 @@ std::uint64_t fingerprint(const Plans& plans);
 /// plan; `sums`: their plans' fingerprints, added up over all ranks.
 std::vector<std::size_t> worth_timing(std::span<const std::int64_t> planned,
                                       std::span<const std::int64_t> sums, std::int64_t ranks);
+
+/// What a rank has to say of its plans, to be added up over all ranks: by contender a fingerprint, nothing where it has no plan.
+Numbers figures_of(std::span<const std::optional<std::uint64_t>> fingerprints);
+/// As above, of what these add up to.
+std::vector<std::size_t> worth_timing(const Numbers& figures);
 
 /// The place of the least cost, times multiplied by the bias of their planners; the first where several are. Times
 /// that are `untimed` do not count; 0 where all are.

@@ -14,20 +14,12 @@ namespace vicinal {
 
 namespace {
 
-/// Who takes so many times as long as the quickest of the first heat is out.
+/// A plan is out after the first heat if it takes more than so many times as long as the quickest.
 constexpr double far_behind = 2;
 /// A plan that is ahead by less than this part changes nothing.
 constexpr double noise = 0.02;
 
 }  // namespace
-
-std::int64_t latest_verdict(const Opening& opening, std::size_t plans) {
-  const Heat first{std::vector<std::size_t>(plans), opening.opens(), opening.in_flight,
-                   rounds_of_first_heat, 0};
-  const Heat last{std::vector<std::size_t>(std::min(plans, most_in_last_heat)), first.verdict(),
-                  opening.in_flight, rounds_of_last_heat, 0};
-  return last.verdict();
-}
 
 Contest::Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key)
     : communicator_(task.communicator),
@@ -120,24 +112,18 @@ void Contest::begin_comparing() {
       plans_.push_back(nullptr);  // its planner does not serve this exchange, or has failed
     }
   }
-  Numbers figures{1};
+  std::vector<std::optional<std::uint64_t>> fingerprints;
   for (const auto& plan : plans_) {
-    figures.push_back(plan != nullptr ? 1 : 0);
-    const std::uint64_t mine = plan != nullptr ? fingerprint(plan->plans().forward) : 0;
-    figures.push_back(static_cast<std::int64_t>(mine));
+    auto& mine = fingerprints.emplace_back();
+    if (plan != nullptr) mine = fingerprint(plan->plans().forward);
   }
   plannings_.clear();
   stage_ = Stage::comparing;
-  consult_about(std::move(figures), Joining::sum);
+  consult_about(figures_of(fingerprints), Joining::sum);
 }
 
 void Contest::open(const Numbers& figures) {
-  Numbers have, sums;
-  for (std::size_t i = 0; i < plans_.size(); ++i) {
-    have.push_back(figures[2 * i + 1]);
-    sums.push_back(figures[2 * i + 2]);
-  }
-  std::vector<std::size_t> taken = worth_timing(have, sums, figures.front());
+  std::vector<std::size_t> taken = worth_timing(figures);
   for (std::size_t i = 1; i < plans_.size(); ++i) {
     if (std::ranges::find(taken, i) == taken.end()) plans_[i] = nullptr;
   }
@@ -280,7 +266,7 @@ void Contest::name_awaited(std::ostream& out) {
   const ReportClaim claim(*this);
   if (!claim) return;
   if (stage_ == Stage::planning) {
-    const auto under_way = [](const auto& it) { return !it->test(); };
+    const auto under_way = [](const auto& it) { return !it->over(); };
     const auto next = std::ranges::find_if(plannings_, under_way);
     if (next == plannings_.end()) return;
     out << ", which waits for ";

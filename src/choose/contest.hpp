@@ -15,8 +15,8 @@
 //      follow from the verdict. Where that is not there yet, the start is put off: it takes place as soon as it is, whenever
 //      the process progresses; start() itself never waits.
 //
-// So the plan of an execution follows from its number and verdicts, and never from when a rank does something. What is put off
-// is not put off for ever: whoever starts an execution behind a heat has waited for all of the heat (no more are in flight at
+// So the plan of an execution follows from its number and verdicts, and never from when a rank does something. No start is put
+// off for ever: whoever starts an execution behind a heat has waited for all of the heat (no more are in flight at
 // once than lie between), so it has reported; and whoever has not even begun those will, since an execution is complete where
 // all ranks start it. A rank that frees its request before the end of a heat reports what it has, and one that is lost to a
 // fault tells the others, who give the exchange up as they would give up a plan.
@@ -83,14 +83,12 @@ constexpr std::int64_t rounds_of_first_heat = 2;
 constexpr std::int64_t rounds_of_last_heat = 6;
 constexpr std::size_t most_in_last_heat = 2;
 
-/// The execution from which on the verdict of a contest between so many plans holds, at the latest.
-std::int64_t latest_verdict(const Opening& opening, std::size_t plans);
-
 /// Of an exchange, forward: what comes back is added up in an order that is the same in each execution, which it would
 /// not be if these went by several plans. What is not said to be for any thread is called with the claim held.
 class Contest final : public Activity, public std::enable_shared_from_this<Contest> {
  public:
-  /// `first`: the plan of the first executions, by the planner of the task. `wisdom_key`: with which times are remembered; "" where they are not, by this rank.
+  /// `first`: the plan of the first executions, by the planner of the task. `wisdom_key`: with which times are remembered; "" where
+  /// they are not, by this rank.
   Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key);
   Contest(const Contest&) = delete;
   Contest& operator=(const Contest&) = delete;

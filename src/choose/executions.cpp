@@ -54,15 +54,14 @@ bool Executions::settle() {
   if (contest_ == nullptr) return true;
   const auto outcome = contest_->outcome();
   if (!outcome) return false;
+  Execution* kept = nullptr;
   {
     const Claim claim(*contest_);
-    static_cast<void>(execution_by(*outcome));
+    kept = &execution_by(*outcome);
     contest_->leave(*this);
   }
-  auto kept = std::move(each_[*outcome]);
-  now_.store(kept.get(), std::memory_order_release);
-  each_.clear();
-  each_.push_back(std::move(kept));
+  now_.store(kept, std::memory_order_release);
+  std::erase_if(each_, [&](const auto& execution) { return execution.get() != kept; });
   contest_.reset();
   return true;
 }

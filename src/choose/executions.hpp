@@ -46,7 +46,7 @@ class Executions {
   friend class Contest;
 
   // By the contest, with its claim held.
-  /// What has waited for a verdict that is there now begins.
+  /// Begins the executions that have waited for a verdict that is there now.
   void begin_what_was_put_off() noexcept;
   /// There will be none.
   void give_up(const std::exception_ptr& fault) noexcept;

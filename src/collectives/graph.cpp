@@ -1,6 +1,6 @@
 // Graph creation, and agreeing on plans for a graph. Creation is collective: a fault goes with the letters
-// of all, and only a rank that cannot write any tells every other one. What befalls a rank behind its last letter is in no
-// letter: the others hear of it in their next planning on the graph. Where more than the graph is made, all meet in the end,
+// of all, and only a rank that cannot write any tells every other one. A rank that fails behind its last letter
+// tells nobody then: the others hear of it in their next planning on the graph. Where more than the graph is made, all meet in the end,
 // by an allreduce that takes no memory.
 #include "collectives/graph.hpp"
 
@@ -267,17 +267,19 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
                             {{id_, plans_ + 1}, true});
   if (may_relay(settings)) {
     std::optional<PlanningTask> wanted;
+    bool is_contested = false;
     const auto planning = begin_or_tell([&] {
       const Planner& taken = planner(settings, options, named);
       wanted = task(pattern, taken, options, std::move(fault), channels);
       if (has_choice(*wanted)) return std::shared_ptr<Planning>();
       wanted->all_or_none = false;
-      return Planning::begin(*wanted);
+      is_contested = vicinal::is_contested(*wanted);
+      return Planning::begin(is_contested ? *wanted : std::move(*wanted));
     });
     if (!planning) return choose_plan(*wanted);
     planning->wait();
     const auto& plan = planning->plan();
-    if (!is_contested(*wanted)) return {plan};
+    if (!is_contested) return {plan};
     return {plan, std::make_shared<Contest>(*std::move(wanted), plan, "")};
   }
   const auto planning = begin_or_tell([&] {
@@ -289,7 +291,9 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
       options.not_taken_since = "vicinal_progress is 'strict' and no progress thread runs";
       warn_of_strategy(settings, options.one_block, strict_goes_direct);
     }
-    warn_of(settings, "vicinal_choice", name(options.choice), strict_goes_direct);
+    if (options.choice != Choice::estimate) {
+      warn_of(settings, "vicinal_choice", name(options.choice), strict_goes_direct);
+    }
     PlanningTask wanted = task(pattern, direct, options, std::move(fault), channels);
     wanted.all_or_none = false;
     return Planning::begin(std::move(wanted));

@@ -62,8 +62,8 @@ struct Besides {
   std::span<std::int64_t> least;
 };
 
-/// Where a rank gives something wrong, or ranks differ, all throw. What befalls a rank alone once it has said its last, for want
-/// of memory say, the others hear of when they plan on the graph; where more than the graph is made (Besides), at once.
+/// If a rank gives something wrong, or ranks differ, all throw. If a rank fails alone behind its last letter, for want of memory
+/// say, the others hear of it when they plan on the graph; where more than the graph is made (Besides), at once.
 class Graph {
  public:
   ~Graph();

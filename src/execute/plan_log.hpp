@@ -9,7 +9,7 @@
 
 namespace vicinal {
 
-/// What agreeing on a plan has cost this rank.
+/// The cost of an agreement on a plan for this rank.
 struct AgreementCost {
   int supersteps;        ///< one after the other
   std::size_t messages;  ///< control messages to other ranks

@@ -49,6 +49,8 @@ class Planning final : public Activity {
   void name_awaited(std::ostream& out);
   /// Whether it is over; progresses it. From then on the next two may be called without a claim.
   bool test();
+  /// The same, without progress: for reports.
+  [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
   /// Polls until it is over, progressing whatever is active.
   void wait();
   /// The plan. Throws the fault of this rank, or one of kind `elsewhere` where another rank has one.

@@ -96,7 +96,7 @@ class Run {
   }
   /// What the operation was to deliver, and all that depends on it, is missing.
   void mark_failed(int node, int origin);
-  /// The rank whose fault it is that a message has not brought what was due, or -1.
+  /// The rank whose message says why a receive has not brought what was due, or -1.
   int check_arrival(const Operation& operation, std::int64_t bytes);
   /// The operation has thrown what is being caught.
   void fail(int node);

@@ -68,17 +68,17 @@ int Run::check_arrival(const Operation& operation, std::int64_t bytes) {
   if (bytes == expected) return -1;
   if (bytes == 0) {
     note_missing(operation.to, operation.peer);
-  } else {
-    std::ostringstream text;
-    text << "rank " << operation.peer << " has sent ";
-    if (bytes < 0) {
-      text << "more than the " << expected << " bytes that were expected";
-    } else {
-      text << bytes << " bytes where " << expected << " were expected";
-    }
-    note(Error(Fault::count, text.str() + "; all ranks must use the same element size"));
+    return operation.peer;
   }
-  return operation.peer;
+  std::ostringstream text;
+  text << "rank " << operation.peer << " has sent ";
+  if (bytes < 0) {
+    text << "more than the " << expected << " bytes that were expected";
+  } else {
+    text << bytes << " bytes where " << expected << " were expected";
+  }
+  note(Error(Fault::count, text.str() + "; all ranks must use the same element size"));
+  return graph_->plan.rank;  // whose message says what is wrong
 }
 
 void Run::mark_failed(int number, int origin) {

@@ -1,4 +1,5 @@
-// What every look of a wait reads, in one cache line: where ranks share cores, each line is cold when a rank has its core again.
+// The variables that every look of a wait reads, in one cache line: a rank that shares its core finds each line cold when it has
+// the core again.
 #pragma once
 
 #include <atomic>

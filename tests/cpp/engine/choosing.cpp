@@ -24,6 +24,15 @@ namespace {
 
 using namespace testing;
 
+/// The execution from which on the verdict of a contest between so many plans holds, at the latest.
+std::int64_t latest_verdict(const Opening& opening, std::size_t plans) {
+  const Heat first{std::vector<std::size_t>(plans), opening.opens(), opening.in_flight,
+                   rounds_of_first_heat, 0};
+  const Heat last{std::vector<std::size_t>(std::min(plans, most_in_last_heat)), first.verdict(),
+                  opening.in_flight, rounds_of_last_heat, 0};
+  return last.verdict();
+}
+
 /// More executions than are gone through until the quickest plan is settled on.
 constexpr int enough = 170;
 
