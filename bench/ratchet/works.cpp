@@ -118,7 +118,7 @@ void add_exchanges(std::vector<Work>& all, const World& world, const Pattern& pa
   const auto add = [&](const std::string& name, Form form, const Setting& strategy) {
     const bool by_mpi = strategy.empty() && form != Form::persistent;
     all.push_back({pattern.name + ": " + name,
-                   200,
+                   260,  // until the plan is settled on
                    3,
                    [&world, pattern, form, strategy](const Library& library) {
                      return make<ByLibrary>(library, world, pattern, form, strategy);
@@ -156,7 +156,7 @@ void add_set_up(std::vector<Work>& all, const World& world, const Pattern& patte
 void add_allgathers(std::vector<Work>& all, const World& world, int bytes) {
   const auto add = [&](const std::string& name, Form form, const Setting& planner) {
     all.push_back({"allgather of " + std::to_string(bytes) + " B: " + name,
-                   200,
+                   260,  // until the plan is settled on
                    3,
                    [&world, bytes, form, planner](const Library& library) {
                      return make<AllgatherByLibrary>(library, world, bytes, form, planner);

@@ -14,8 +14,9 @@ namespace vicinal {
 
 namespace {
 
-/// A plan is out after the first heat if it takes more than so many times as long as the quickest.
+/// A plan is out if it takes more than so many times as long as the quickest.
 constexpr double far_behind = 2;
+constexpr double far_behind_at_a_glance = 3;
 /// A plan that is ahead by less than this part changes nothing.
 constexpr double noise = 0.02;
 
@@ -38,17 +39,23 @@ Contest::Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::stri
 }
 
 std::int64_t Contest::next() {
-  const std::int64_t number = started_.fetch_add(1, std::memory_order_relaxed);
-  if (number == opening_.planning_begins) begin_planning();
+  const std::int64_t number = started_++;
+  start(number);
   return number;
+}
+
+void Contest::start(std::int64_t number) {
+  if (number >= opening_.planning_begins && stage_ == Stage::waiting) begin_planning();
 }
 
 std::optional<std::size_t> Contest::plan_for(std::int64_t number) const {
   if (number >= settled_.load(std::memory_order_relaxed)) {
     return static_cast<std::size_t>(verdict_.load(std::memory_order_relaxed));
   }
-  if (!heat_ && number < opening_.opens()) return 0;
-  if (heat_ && number < heat_->verdict()) return heat_->plan(number);
+  if (number < opening_.opens()) return 0;
+  for (const Heat& heat : heats_) {
+    if (number < heat.verdict()) return heat.plan(number);
+  }
   if (verdict_.load(std::memory_order_relaxed) == lost) std::rethrow_exception(fault_);
   return std::nullopt;
 }
@@ -129,13 +136,12 @@ void Contest::open(const Numbers& figures) {
   }
   best_.assign(plans_.size(), untimed);
   if (taken.size() < 2) return settle(0, opening_.opens());
-  begin_heat(std::move(taken), opening_.opens(), rounds_of_first_heat);
+  begin_heat(std::move(taken), opening_.opens(), rounds_of_glance);
 }
 
 void Contest::begin_heat(std::vector<std::size_t> plans, std::int64_t begin, std::int64_t rounds) {
-  const std::size_t before = heat_ ? heat_->plans.front() : 0;
-  heat_ = Heat{std::move(plans), begin, opening_.in_flight, rounds, before};
-  times_.assign(static_cast<std::size_t>(heat_->end() - begin), untimed);
+  heats_.push_back(Heat{std::move(plans), begin, opening_.in_flight, rounds});
+  times_.assign(static_cast<std::size_t>(heats_.back().end() - begin), untimed);
   noted_ = 0;
   stage_ = Stage::racing;
   begin_what_was_put_off();
@@ -143,9 +149,10 @@ void Contest::begin_heat(std::vector<std::size_t> plans, std::int64_t begin, std
 }
 
 void Contest::note(std::int64_t number, std::int64_t nanoseconds) {
-  if (!is_measured(number)) return;
-  times_[static_cast<std::size_t>(number - heat_->begin)] = nanoseconds;
-  if (++noted_ == heat_->end() - heat_->begin && stage_ == Stage::racing) end_heat();
+  if (stage_ != Stage::racing || !is_measured(number)) return;
+  const Heat& heat = heats_.back();
+  times_[static_cast<std::size_t>(number - heat.begin)] = nanoseconds;
+  if (++noted_ == heat.end() - heat.begin) end_heat();
 }
 
 void Contest::end_heat() {
@@ -168,11 +175,12 @@ bool Contest::has_consulted() {
 }
 
 void Contest::judge(const Numbers& times) {
-  const std::vector<std::size_t>& plans = heat_->plans;
+  const Heat heat = heats_.back();
+  const std::vector<std::size_t>& plans = heat.plans;
   std::vector<Numbers> of_plan(plans_.size());
-  for (std::int64_t number = heat_->begin; number < heat_->end(); ++number) {
-    if (!heat_->counts(number)) continue;
-    of_plan[heat_->plan(number)].push_back(times[static_cast<std::size_t>(number - heat_->begin)]);
+  for (std::int64_t number = heat.begin; number < heat.end(); ++number) {
+    if (!heat.counts(number)) continue;
+    of_plan[heat.plan(number)].push_back(times[static_cast<std::size_t>(number - heat.begin)]);
   }
   std::vector<std::pair<double, std::size_t>> ranking;
   for (std::size_t place = 0; place < plans.size(); ++place) {
@@ -188,25 +196,29 @@ void Contest::judge(const Numbers& times) {
   }
   std::ranges::sort(ranking);
   if (ranking.empty()) ranking.emplace_back(0, plans.front());
+  const bool glance = heat.rounds == rounds_of_glance;
+  const double too_long = ranking.front().first * (glance ? far_behind_at_a_glance : far_behind);
   std::vector<std::size_t> close;
   for (const auto& [time, plan] : ranking) {
-    if (time <= ranking.front().first * far_behind) close.push_back(plan);
+    if (time <= too_long) close.push_back(plan);
   }
-  close.resize(std::min(close.size(), most_in_last_heat));
-  const std::int64_t from = heat_->verdict();
-  if (close.size() == 1 || heat_->rounds == rounds_of_last_heat) return settle(close.front(), from);
-  begin_heat(std::move(close), from, rounds_of_last_heat);
+  if (!glance) close.resize(std::min(close.size(), most_in_last_heat));
+  const std::int64_t from = heat.verdict();
+  if (close.size() == 1 || heat.rounds == rounds_of_last_heat) return settle(close.front(), from);
+  begin_heat(std::move(close), from, glance ? rounds_of_middle_heat : rounds_of_last_heat);
 }
 
 void Contest::settle(std::size_t best, std::int64_t from) {
   stage_ = Stage::over;
   if (std::ranges::any_of(best_, [](std::int64_t time) { return time != untimed; })) {
-    log_outcome(task_->key, "was measured in use", names_, best_, best);
+    // What is the same on all ranks is said once.
+    if (tree_.parent < 0) log_outcome(task_->key, "was measured in use", names_, best_, best);
     if (!wisdom_key_.empty()) {
       remember_outcome(task_->options.wisdom, wisdom_key_, names_, best_);
     }
   }
   task_.reset();
+  winner_ = plans_[best];
   verdict_.store(static_cast<int>(best), std::memory_order_relaxed);
   settled_.store(from, std::memory_order_release);
   begin_what_was_put_off();
@@ -255,10 +267,9 @@ void Contest::test() {
   advance();
 }
 
-std::optional<std::size_t> Contest::outcome() const {
-  const std::int64_t settled = settled_.load(std::memory_order_acquire);
-  if (started_.load(std::memory_order_relaxed) < settled) return std::nullopt;
-  return static_cast<std::size_t>(verdict_.load(std::memory_order_relaxed));
+std::shared_ptr<AgreedPlan> Contest::winner() {
+  const Claim claim(*this);
+  return winner_;
 }
 
 void Contest::name_awaited(std::ostream& out) {

@@ -2,12 +2,12 @@
 // them. Nothing is exchanged for it but the user's own data and control messages in the background.
 //
 // An exchange that is executed a few times pays for nothing: only the start of execution `planning_begins` shows a loop, and
-// has contenders planned in the background. They compete in heats. After the first, those that are far behind are out.
+// has contenders planned in the background. They compete in heats. After each, those that are far behind are out.
 //
 // By which plan an execution goes must be the same on all ranks, or they would wait for each other for ever. Ranks may be at
 // different executions, as far apart as their data let them, and hear of a verdict at different times. So:
 //
-//   1  Executions are numbered by their starts, whose order is the same on all ranks, those at fault included.
+//   1  Executions are numbered by their starts, or as their owner numbers them, the same on all ranks, those at fault included.
 //   2  Execution n < `opens` goes by the first plan. Which plans there are beside it by then is found by all ranks together.
 //   3  Within a heat the plan follows from n. A rank that is done with a heat reports its times, once. The verdict is made of
 //      the reports of all ranks, and of nothing else, and is the same on all of them.
@@ -44,17 +44,24 @@ namespace vicinal {
 
 class Executions;
 
+/// A glance costs little, and tells of plans that take several times as long.
+constexpr std::int64_t rounds_of_glance = 1;
+constexpr std::int64_t rounds_of_middle_heat = 2;
+constexpr std::int64_t rounds_of_last_heat = 6;
+constexpr std::size_t most_in_last_heat = 2;
+
 /// Which executions of a heat go by which of its plans.
 struct Heat {
   std::vector<std::size_t> plans;  ///< those that compete, the one that is ahead first
   std::int64_t begin = 0;          ///< number of its first execution
   int in_flight = 1;               ///< at once, at most
   std::int64_t rounds = 1;
-  std::size_t before = 0;  ///< the plan of the executions between the verdict before and this heat
 
   /// Each plan has its turn once a round, and so many executions in a turn, the first of which do not count: buffers are
   /// bound in them, and the plan before is still under way.
-  [[nodiscard]] std::int64_t turn() const { return in_flight + std::max(4, in_flight); }
+  [[nodiscard]] std::int64_t turn() const {
+    return in_flight + (rounds == rounds_of_glance ? 2 : std::max(4, in_flight));
+  }
   [[nodiscard]] std::int64_t end() const {
     return begin + rounds * turn() * static_cast<std::int64_t>(plans.size());
   }
@@ -62,7 +69,6 @@ struct Heat {
   [[nodiscard]] std::int64_t verdict() const { return end() + 2 * mpi::channels_per_plan; }
   /// Before the verdict holds.
   [[nodiscard]] std::size_t plan(std::int64_t number) const {
-    if (number < begin) return before;
     if (number >= end()) return plans.front();
     return plans[static_cast<std::size_t>((number - begin) / turn()) % plans.size()];
   }
@@ -78,10 +84,6 @@ struct Opening {
   /// Contenders are planned in between. The first execution that may go by one of them.
   [[nodiscard]] std::int64_t opens() const { return planning_begins + 2 * mpi::channels_per_plan; }
 };
-
-constexpr std::int64_t rounds_of_first_heat = 2;
-constexpr std::int64_t rounds_of_last_heat = 6;
-constexpr std::size_t most_in_last_heat = 2;
 
 /// Of an exchange, forward: what comes back is added up in an order that is the same in each execution, which it would
 /// not be if these went by several plans. What is not said to be for any thread is called with the claim held.
@@ -99,12 +101,18 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
 
   /// The number of an execution that is started.
   std::int64_t next();
+  /// The execution that its owner gives this number is started.
+  void start(std::int64_t number);
   /// By which plan it goes; nothing where that is to be seen. Throws where the verdict is lost to a fault.
   [[nodiscard]] std::optional<std::size_t> plan_for(std::int64_t number) const;
   /// What that execution has taken, in nanoseconds, `untimed` where it has failed.
   void note(std::int64_t number, std::int64_t nanoseconds);
   [[nodiscard]] bool is_measured(std::int64_t number) const {
-    return heat_ && number >= heat_->begin && number < heat_->end();
+    return !heats_.empty() && number >= heats_.back().begin && number < heats_.back().end();
+  }
+  /// Whether it and all later ones go by one plan, for good.
+  [[nodiscard]] bool is_settled(std::int64_t number) const {
+    return number >= settled_.load(std::memory_order_acquire);
   }
 
   void enter(Executions& executions);
@@ -113,8 +121,8 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
 
   /// From any thread, without the claim: progresses it.
   void test();
-  /// The same: the plan by which all further executions go, if that is known, and none before may be started any more.
-  [[nodiscard]] std::optional<std::size_t> outcome() const;
+  /// The same: the plan that was the quickest; null before that is known.
+  [[nodiscard]] std::shared_ptr<AgreedPlan> winner();
   void name_awaited(std::ostream& out);
 
   [[nodiscard]] const std::shared_ptr<AgreedPlan>& plan(std::size_t place) const {
@@ -150,9 +158,9 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   std::vector<std::string_view> names_;  ///< of planners, by plan
   std::vector<std::shared_ptr<AgreedPlan>> plans_;
   std::vector<std::shared_ptr<Planning>> plannings_;
-  std::optional<Heat> heat_;
+  std::vector<Heat> heats_;  ///< the one that is on, or was the last, comes last
   std::vector<Executions*> members_;
-  std::atomic<std::int64_t> started_ = 0;
+  std::int64_t started_ = 0;  ///< those that the contest numbers
   std::int64_t noted_ = 0;
   Numbers times_;  ///< of the heat, by number
   Numbers best_;   ///< the last medians, by plan
@@ -162,6 +170,7 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   std::optional<Joining> joining_;
   std::optional<Task<Done>> consulting_;
   std::atomic<int> verdict_ = unknown;
+  std::shared_ptr<AgreedPlan> winner_;
   std::atomic<std::int64_t> settled_ = std::numeric_limits<std::int64_t>::max();
   std::exception_ptr fault_;  ///< for which it is lost
 };
@@ -170,6 +179,11 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
 struct Chosen {
   std::shared_ptr<AgreedPlan> plan;
   std::shared_ptr<Contest> contest = nullptr;  ///< null where it is one plan
+  /// By which plan executions go now, as far as no heat is on.
+  [[nodiscard]] std::shared_ptr<AgreedPlan> in_use() const {
+    const auto winner = contest ? contest->winner() : nullptr;
+    return winner ? winner : plan;
+  }
 };
 
 }  // namespace vicinal

@@ -1,6 +1,7 @@
 // Which plan a start goes by, and how long it holds its caller up.
 #include "choose/executions.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <ostream>
 #include <utility>
@@ -19,8 +20,8 @@ std::int64_t nanoseconds_since(std::chrono::steady_clock::time_point begun) {
 
 }  // namespace
 
-Executions::Executions(const Chosen& chosen, bool reverse, int channel)
-    : contest_(reverse ? nullptr : chosen.contest), channel_(channel) {
+Executions::Executions(const Chosen& chosen, bool reverse, int channel, Progress progress)
+    : contest_(reverse ? nullptr : chosen.contest), channel_(channel), progress_(progress) {
   each_.push_back(std::make_unique<Execution>(chosen.plan, reverse, channel));
   now_ = each_.front().get();
   if (contest_ == nullptr) return;
@@ -49,59 +50,61 @@ Executions::~Executions() {
   contest_->leave(*this);
 }
 
-/// Whether all further executions go by one plan: then the others are let go.
-bool Executions::settle() {
-  if (contest_ == nullptr) return true;
-  const auto outcome = contest_->outcome();
-  if (!outcome) return false;
-  Execution* kept = nullptr;
-  {
-    const Claim claim(*contest_);
-    kept = &execution_by(*outcome);
-    contest_->leave(*this);
-  }
-  now_.store(kept, std::memory_order_release);
-  std::erase_if(each_, [&](const auto& execution) { return execution.get() != kept; });
-  contest_.reset();
-  return true;
-}
-
-void Executions::start(const Binding& binding) {
+void Executions::start(const Binding& binding, std::optional<std::int64_t> number) {
   require(!in_flight(), Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
-  if (settle()) return now().start(binding);
-  begin(&binding);
+  start(&binding, number);
 }
 
-void Executions::start_at_fault() {
-  if (settle()) return now().start_at_fault();
-  begin(nullptr);
+void Executions::start_at_fault(std::optional<std::int64_t> number) { start(nullptr, number); }
+
+void Executions::start(const Binding* binding, std::optional<std::int64_t> number) {
+  if (contest_ != nullptr && begin(binding, number)) return;
+  if (contest_ != nullptr) {
+    // All further ones go by this plan: the others are let go.
+    std::erase_if(each_, [this](const auto& execution) { return execution.get() != &now(); });
+    contest_.reset();
+  }
+  if (binding != nullptr) {
+    now().start(*binding, progress_);
+  } else {
+    now().start_at_fault();
+  }
 }
 
-void Executions::begin(const Binding* binding) {
+/// False where the contest is over, and the plan of all further ones is the present one.
+bool Executions::begin(const Binding* binding, std::optional<std::int64_t> given) {
   const Claim claim(*contest_);
-  const std::int64_t number = contest_->next();
+  if (given) contest_->start(*given);
+  const std::int64_t number = given ? *given : contest_->next();
   const auto plan = contest_->plan_for(number);
   if (!plan) {
     waiting_.push_back({number, binding != nullptr ? std::optional(*binding) : std::nullopt});
     if (binding != nullptr) late_.store(Late::put_off, std::memory_order_release);
-    return;
+    return true;
   }
   Execution& execution = execution_by(*plan);
   now_.store(&execution, std::memory_order_release);
+  if (contest_->is_settled(number)) {
+    contest_->leave(*this);
+    return false;
+  }
   if (binding == nullptr) {
     execution.start_at_fault();
-    return contest_->note(number, untimed);
+    contest_->note(number, untimed);
+    return true;
   }
   const auto begun = std::chrono::steady_clock::now();
   try {
-    execution.start(*binding);
+    execution.start(*binding, progress_);
   } catch (...) {
     contest_->note(number, untimed);
     throw;
   }
   number_ = contest_->is_measured(number) ? number : -1;
   spent_ns_ = nanoseconds_since(begun);
+  waiting_since_.reset();
+  return true;
 }
 
 void Executions::begin_what_was_put_off() noexcept {
@@ -114,7 +117,7 @@ void Executions::begin_what_was_put_off() noexcept {
       Execution& execution = execution_by(*plan);
       now_.store(&execution, std::memory_order_release);
       if (binding) {
-        execution.start(*binding);
+        execution.start(*binding, progress_);
       } else {
         execution.start_at_fault();
       }
@@ -152,10 +155,16 @@ bool Executions::is_put_off() {
   return late_.load(std::memory_order_acquire) == Late::put_off;
 }
 
-bool Executions::advance() {
+bool Executions::advance(Polls polls) {
   if (is_put_off()) return false;
   throw_late_fault();
-  return timed([this] { return now().advance(); });
+  if (number_ < 0) return now().advance(polls);
+  // Who waits is held up between the looks, too.
+  if (waiting_since_) spent_ns_ += nanoseconds_since(*waiting_since_);
+  const bool over = timed([&] { return now().advance(polls); });
+  waiting_since_.reset();
+  if (polls.in_wait) waiting_since_ = std::chrono::steady_clock::now();
+  return over;
 }
 
 void Executions::check() {
@@ -210,6 +219,16 @@ void Executions::await_verdict() {
   };
   if (contest_ == nullptr) return;
   mpi::poll_until(is_settled, [this](std::ostream& out) { name_awaited(out); });
+}
+
+bool Executions::test_idle() {
+  if (contest_ != nullptr) {
+    const Claim claim(*contest_);
+    contest_->advance();
+    if (!waiting_.empty()) return false;
+  }
+  return std::ranges::all_of(
+      each_, [](const auto& execution) { return !execution || execution->test_idle(); });
 }
 
 void Executions::wait_idle() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -19,14 +20,16 @@ namespace vicinal {
 /// As an Execution, whose words these are.
 class Executions {
  public:
-  Executions(const Chosen& chosen, bool reverse, int channel);
+  using Progress = Execution::Progress;
+  Executions(const Chosen& chosen, bool reverse, int channel, Progress progress = Progress::by_all);
   Executions(const Executions&) = delete;
   Executions& operator=(const Executions&) = delete;
   ~Executions();
 
-  void start(const Binding& binding);
-  void start_at_fault();
-  bool advance();
+  /// `number`: of the execution, the same on all ranks, each once; without it the contest counts.
+  void start(const Binding& binding, std::optional<std::int64_t> number = std::nullopt);
+  void start_at_fault(std::optional<std::int64_t> number = std::nullopt);
+  bool advance(Polls polls = {});
   void wait();
   /// One that is timed is not left.
   bool advance_or_leave(std::uintptr_t stream);
@@ -37,6 +40,7 @@ class Executions {
   [[nodiscard]] bool in_flight() const {
     return late_.load(std::memory_order_acquire) != Late::none || now().in_flight();
   }
+  [[nodiscard]] bool test_idle();
   void wait_idle();
   /// Of the last execution, or the next.
   [[nodiscard]] const AgreedPlan& plan() const { return now().plan(); }
@@ -61,8 +65,8 @@ class Executions {
   void end_late(const std::exception_ptr& fault) noexcept;
   void throw_late_fault();
   [[nodiscard]] Execution& now() const { return *now_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool settle();
-  void begin(const Binding* binding);
+  void start(const Binding* binding, std::optional<std::int64_t> number);
+  [[nodiscard]] bool begin(const Binding* binding, std::optional<std::int64_t> given);
   void await_verdict();
   [[nodiscard]] Execution& execution_by(std::size_t plan);
   [[nodiscard]] bool is_put_off();
@@ -71,6 +75,7 @@ class Executions {
 
   std::shared_ptr<Contest> contest_;  ///< null where there is one plan (by now)
   const int channel_;
+  const Progress progress_;
   std::vector<std::unique_ptr<Execution>> each_;  ///< by plan; null where none has been begun
   std::atomic<Execution*> now_ = nullptr;         ///< of the last start
   struct Waiting {
@@ -82,6 +87,8 @@ class Executions {
   std::exception_ptr late_fault_;  ///< the contest's while the start is put off
   std::int64_t number_ = -1;       ///< of the execution that is timed; -1: none
   std::int64_t spent_ns_ = 0;      ///< on it, by its caller
+  std::optional<std::chrono::steady_clock::time_point>
+      waiting_since_;  ///< the end of the last look, where the caller waits
 };
 
 }  // namespace vicinal

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/guarded.hpp"
+#include "choose/choose.hpp"
 #include "collectives/graph.hpp"
 
 namespace vicinal {
@@ -156,8 +157,9 @@ std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArgume
 }
 
 std::shared_ptr<Call> CallQueue::planned_call(const std::shared_ptr<PlanTurn>& turn,
-                                              std::optional<Blocks> blocks) {
-  const auto call = std::make_shared<PlannedCall>(route_->communicator, turn, std::move(blocks));
+                                              std::int64_t number, std::optional<Blocks> blocks) {
+  const auto call =
+      std::make_shared<PlannedCall>(route_->communicator, turn, number, std::move(blocks));
   turn->last = call;
   return call;
 }
@@ -185,9 +187,13 @@ void BlockQueue::prepare(Graph& graph, Entry entry) {
   for (int channel = 0; channel < settings.in_flight; ++channel) {
     turns.push_back(std::make_shared<PlanTurn>(PlanTurn{nullptr, channel, nullptr, {}}));
   }
-  const auto planning = Planning::begin(graph.task(pattern_in_blocks(graph, one_block), planner,
-                                                   options, std::nullopt, settings.in_flight));
-  for (const auto& turn : turns) turn->planning = planning;
+  PlanningTask task = graph.task(pattern_in_blocks(graph, one_block), planner, options,
+                                 std::nullopt, settings.in_flight);
+  const bool may_contest = graph.may_relay(settings) && is_contested(task);
+  const auto kept =
+      std::make_shared<KeptPlan>(may_contest ? std::optional<PlanningTask>(task) : std::nullopt);
+  kept->planning = Planning::begin(std::move(task));
+  for (const auto& turn : turns) turn->kept = kept;
   planned_ = std::move(turns);
 }
 
@@ -201,18 +207,18 @@ std::shared_ptr<Call> BlockQueue::make(const Graph& graph, Entry entry,
     blocks.emplace(Blocks{Side(std::move(arguments->send), bytes, graph.destinations()),
                           Side(std::move(arguments->receive), bytes, graph.sources()), bytes});
   }
-  return planned_call(turn_of(entry), std::move(blocks));
+  return planned_call(turn_of(entry), entry.number - first_planned, std::move(blocks));
 }
 
 std::shared_ptr<AgreedPlan> BlockQueue::ready_plan() {
-  if (planned_.empty() || !planned_.front()->planning->test()) return nullptr;
-  return planned_.front()->planning->plan();
+  if (planned_.empty() || !planned_.front()->kept->planning->test()) return nullptr;
+  return planned_.front()->kept->chosen().in_use();
 }
 
 std::shared_ptr<AgreedPlan> CountQueue::ready_plan() {
   if (eras_.empty() || !eras_.front().review->over() || !eras_.front().review->plan())
     return nullptr;
-  return eras_.front().review->plan()->plan;
+  return eras_.front().review->plan()->chosen.in_use();
 }
 
 bool CountQueue::goes_by_review(const Graph& graph, Entry entry) const {
@@ -245,7 +251,8 @@ void CountQueue::begin_review(Graph& graph) {
   eras_.push_back({next_effective_, nullptr});
   try {
     eras_.back().review = Review::begin({graph.task({}, planner, options, std::nullopt, channels_),
-                                         key, options.one_block, sizes_, last});
+                                         key, next_effective_, graph.may_relay(settings),
+                                         options.one_block, sizes_, last});
   } catch (...) {
     eras_.pop_back();
     throw;
@@ -272,9 +279,9 @@ std::shared_ptr<Call> CountQueue::make(const Graph& graph, Entry entry,
   const CountedCall::Tags tags{straight_tag(entry.number),
                                route_->tags->tag(departed_kind, channel)};
   auto& last = by_channel_[static_cast<std::size_t>(channel)];
-  const auto call =
-      std::make_shared<CountedCall>(route_, tags, channel, review, data_of(arguments, *route_),
-                                    CountedCall::After{last.lock(), holder_of_tag(entry.number)});
+  const auto call = std::make_shared<CountedCall>(
+      route_, tags, entry.number, channel, review, data_of(arguments, *route_),
+      CountedCall::After{last.lock(), holder_of_tag(entry.number)});
   last = call;
   keep_tag(entry.number, call);
   return call;

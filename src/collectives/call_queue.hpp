@@ -73,6 +73,7 @@ class CallQueue {
   [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number,
                                                   NeighborArguments* arguments);
   [[nodiscard]] std::shared_ptr<Call> planned_call(const std::shared_ptr<PlanTurn>& turn,
+                                                   std::int64_t number,
                                                    std::optional<Blocks> blocks);
   [[nodiscard]] int straight_tag(std::int64_t number) const;
   /// The last one that may receive with that tag; null where none does.

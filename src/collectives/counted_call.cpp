@@ -35,11 +35,13 @@ void keep(std::vector<mpi::KeptType>& types, EdgeData& side, bool without_gaps_t
 
 }  // namespace
 
-CountedCall::CountedCall(std::shared_ptr<const DirectRoute> route, Tags tags, int channel,
-                         std::shared_ptr<Review> review, std::optional<CallData> data, After after)
+CountedCall::CountedCall(std::shared_ptr<const DirectRoute> route, Tags tags, std::int64_t number,
+                         int channel, std::shared_ptr<Review> review, std::optional<CallData> data,
+                         After after)
     : Call(after.channel),
       route_(std::move(route)),
       tags_(tags),
+      number_(number),
       channel_(channel),
       review_(std::move(review)),
       data_(std::move(data)),
@@ -94,7 +96,7 @@ void CountedCall::execute() {
   write_pieces();
   // What does not come must not be taken for what came before.
   for (const Index place : plan_->in.places) turn.target[static_cast<std::size_t>(place)] = nothing;
-  turn.execution->start(turn.binding(), Execution::Progress::by_caller);
+  turn.executions->start(turn.binding(), number_ - plan_->first);
   executing_ = true;
   send_departed();
 }
@@ -151,7 +153,8 @@ bool CountedCall::poll(Polls polls) {
   }
   if (executing_) {
     try {
-      if (!plan_->turns[static_cast<std::size_t>(channel_)].execution->advance(polls)) return false;
+      if (!plan_->turns[static_cast<std::size_t>(channel_)].executions->advance(polls))
+        return false;
     } catch (...) {
       if (!refused_) refused_ = std::current_exception();
     }
@@ -231,7 +234,7 @@ void CountedCall::name_what_is_due(std::ostream& out) const {
   } else if (straight_) {
     straight_->name_awaited(out);
   } else if (executing_) {
-    plan_->turns[static_cast<std::size_t>(channel_)].execution->name_awaited(out);
+    plan_->turns[static_cast<std::size_t>(channel_)].executions->name_awaited(out);
   } else {
     mpi::MessageBatch::Due due = received_.due();
     due.to = sent_.due().to;

@@ -30,7 +30,7 @@ class CountedCall final : public Call {
     std::shared_ptr<const Call> tag;
   };
   /// Without data it is the call of a rank at fault.
-  CountedCall(std::shared_ptr<const DirectRoute> route, Tags tags, int channel,
+  CountedCall(std::shared_ptr<const DirectRoute> route, Tags tags, std::int64_t number, int channel,
               std::shared_ptr<Review> review, std::optional<CallData> data, After after);
   CountedCall(const CountedCall&) = delete;
   CountedCall& operator=(const CountedCall&) = delete;
@@ -57,6 +57,7 @@ class CountedCall final : public Call {
 
   std::shared_ptr<const DirectRoute> route_;
   const Tags tags_;
+  const std::int64_t number_;  ///< among the calls of its kind
   const int channel_;
   std::shared_ptr<Review> review_;
   std::optional<CallData> data_;

@@ -17,8 +17,10 @@ class SizedQueue final : public CallQueue {
   SizedQueue(const Graph& graph, const std::shared_ptr<Planning>& planning)
       : CallQueue(CallKind::allgather, graph),
         own_(static_cast<std::size_t>(graph.neighborhood().rank)) {
+    const auto kept = std::make_shared<KeptPlan>(std::nullopt);
+    kept->planning = planning;
     for (int channel = 0; channel < graph.settings().in_flight; ++channel) {
-      turns_.push_back(std::make_shared<PlanTurn>(PlanTurn{planning, channel, nullptr, {}}));
+      turns_.push_back(std::make_shared<PlanTurn>(PlanTurn{kept, channel, nullptr, {}}));
     }
   }
 
@@ -37,9 +39,11 @@ class SizedQueue final : public CallQueue {
       blocks.emplace(Blocks{Side(std::move(arguments->send)),
                             Side::gapless(std::move(arguments->receive)), 1});
     }
-    return planned_call(turn_of(entry), std::move(blocks));
+    return planned_call(turn_of(entry), entry.number, std::move(blocks));
   }
-  std::shared_ptr<AgreedPlan> ready_plan() override { return turns_.front()->planning->plan(); }
+  std::shared_ptr<AgreedPlan> ready_plan() override {
+    return turns_.front()->kept->chosen().in_use();
+  }
   [[nodiscard]] const std::shared_ptr<PlanTurn>& turn_of(Entry entry) const {
     return turns_[static_cast<std::size_t>(entry.number) % turns_.size()];
   }

@@ -6,18 +6,32 @@
 
 namespace vicinal {
 
+Chosen KeptPlan::chosen() {
+  const Lock lock(mutex_);
+  if (!chosen_.plan) {
+    chosen_.plan = planning->plan();
+    if (contested_) {
+      chosen_.contest =
+          std::make_shared<Contest>(*std::exchange(contested_, std::nullopt), chosen_.plan, "");
+    }
+  }
+  return chosen_;
+}
+
 PlannedCall::PlannedCall(std::shared_ptr<mpi::Communicator> communicator,
-                         std::shared_ptr<PlanTurn> turn, std::optional<Blocks> blocks)
+                         std::shared_ptr<PlanTurn> turn, std::int64_t number,
+                         std::optional<Blocks> blocks)
     : Call(turn->last.lock()),
       communicator_(std::move(communicator)),
       turn_(std::move(turn)),
+      number_(number),
       blocks_(std::move(blocks)) {}
 
 void PlannedCall::begin() {
-  if (!turn_->execution) {
-    std::shared_ptr<AgreedPlan> plan;
+  if (!turn_->executions) {
+    Chosen chosen;
     try {
-      plan = turn_->planning->plan();
+      chosen = turn_->kept->chosen();
     } catch (const std::exception& exception) {
       const Error error = as_error(exception);
       fail(error.fault(), "the plan for calls of this kind could not be made (", error.what(),
@@ -25,12 +39,15 @@ void PlannedCall::begin() {
            "duplicate of the communicator");
     }
     mpi::with_memory(
-        [&] { turn_->execution = std::make_unique<Execution>(plan, false, turn_->channel); },
+        [&] {
+          turn_->executions = std::make_unique<Executions>(chosen, false, turn_->channel,
+                                                           Executions::Progress::by_caller);
+        },
         mpi::Meanwhile::nothing);
   }
   if (!blocks_ || blocks_->bytes == 0) {
     // Where blocks have no bytes nothing is due, and whoever expects some must hear of it.
-    turn_->execution->start_at_fault();
+    turn_->executions->start_at_fault(number_);
     blocks_.reset();
     return;
   }
@@ -39,10 +56,10 @@ void PlannedCall::begin() {
     try {
       binding = bind_buffers();
     } catch (...) {
-      turn_->execution->start_at_fault();
+      turn_->executions->start_at_fault(number_);
       throw;
     }
-    turn_->execution->start(binding, Execution::Progress::by_caller);
+    turn_->executions->start(binding, number_);
   } catch (...) {
     refused_ = std::current_exception();
     blocks_.reset();
@@ -60,22 +77,22 @@ Binding PlannedCall::bind_buffers() {
 
 bool PlannedCall::poll(Polls polls) {
   if (!blocks_) {
-    if (!turn_->execution->test_idle()) return false;
+    if (!turn_->executions->test_idle()) return false;
     if (refused_) std::rethrow_exception(refused_);
     return true;
   }
-  if (!turn_->execution->advance(polls)) return false;
+  if (!turn_->executions->advance(polls)) return false;
   blocks_->receive.unpack(communicator_->handle());
   return true;
 }
 
 void PlannedCall::name_what_is_due(std::ostream& out) const {
   // Until it has begun, what its turn executes is an earlier call's.
-  if (has_begun() && turn_->execution) {
-    turn_->execution->name_awaited(out);
+  if (has_begun() && turn_->executions) {
+    turn_->executions->name_awaited(out);
   } else {
     out << "its plan, which waits for ";
-    turn_->planning->name_awaited(out);
+    turn_->kept->planning->name_awaited(out);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/letters.hpp"
 #include "base/log.hpp"
+#include "choose/choose.hpp"
 
 namespace vicinal {
 
@@ -21,8 +22,6 @@ struct Capacities {
 };
 void fields(auto&& take, Is<Capacities> auto& it) { take(it.bytes); }
 
-constexpr std::int64_t word_bytes = 8;
-
 /// Pieces beyond take a message of their own anyway, and no memory beside the user's.
 constexpr std::int64_t largest_by_plan = std::int64_t{1} << 18;
 
@@ -32,19 +31,6 @@ constexpr std::size_t few_edges = 2;
 constexpr std::int64_t tiny_piece = 256;
 
 constexpr const char* purpose = "reviewing the plan of calls with counts";
-
-/// Whether a plan does anything else than to send each edge's data straight to where they are needed.
-bool is_more_than_direct(const Plan& plan, const Neighborhood& neighborhood) {
-  std::size_t sends = 0;
-  for (const Operation& operation : plan.operations) {
-    if (operation.kind == OperationKind::signal) return true;
-    if (operation.kind == OperationKind::send) ++sends;
-  }
-  const auto to_others =
-      std::count_if(neighborhood.destinations.begin(), neighborhood.destinations.end(),
-                    [&](int rank) { return rank != neighborhood.rank; });
-  return sends != static_cast<std::size_t>(to_others);
-}
 
 }  // namespace
 
@@ -93,6 +79,7 @@ Ruling ruling_on(const SizeRecord::Figures& all, Way so_far) {
   const bool often_too_large = all.too_large * 8 > all.pieces;
   switch (so_far) {
     case Way::unknown: return Ruling::plan;
+    case Way::measured_straight: return Ruling::straight;
     case Way::straight: return often_too_large ? Ruling::straight : Ruling::plan;
     case Way::planned_anew:
       if (often_too_large) return Ruling::straight;
@@ -102,21 +89,6 @@ Ruling ruling_on(const SizeRecord::Figures& all, Way so_far) {
       break;
   }
   return all.needed * 2 < all.room ? Ruling::plan : Ruling::keep;
-}
-
-CapacityPlan::Rooms::Rooms(std::vector<std::int64_t> all) : capacities(std::move(all)) {
-  for (std::size_t piece = 0; piece < capacities.size(); ++piece) {
-    places.push_back(words);
-    words += size(piece);
-  }
-}
-
-Binding CapacityPlan::Turn::binding() {
-  Binding binding;
-  binding.source = reinterpret_cast<const std::byte*>(source.data());
-  binding.target = reinterpret_cast<std::byte*>(target.data());
-  binding.element_bytes = word_bytes;
-  return binding;
 }
 
 std::shared_ptr<Review> Review::begin(Task task) {
@@ -205,14 +177,17 @@ vicinal::Task<Done> Review::add_up() {
     for (const std::int64_t bytes : plan_->out.capacities) mine.room += bytes;
   }
   FaultRecord faults(neighborhood_.rank, "figures", purpose);
-  mine.gaining = is_served_by_messages() ? 0 : 1;
-  Joining joining({mine.pieces, mine.too_large, mine.needed, mine.room, mine.gaining},
-                  Joining::sum);
+  const bool is_measured = plan_ && plan_->is_better_direct(neighborhood_);
+  mine.gaining = is_measured || is_served_by_messages() ? 0 : 1;
+  Joining joining(
+      {mine.pieces, mine.too_large, mine.needed, mine.room, mine.gaining, is_measured ? 1 : 0},
+      Joining::sum);
   vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
   co_await consulting;
   faults.settle();
   const Numbers sums = joining.take();
   ruling_ = ruling_on({sums[0], sums[1], sums[2], sums[3], sums[4]}, way_);
+  is_measured_ = sums[5] > 0 || way_ == Way::measured_straight;
   if (ruling_ != Ruling::plan) co_return Done{};
 
   std::map<int, Capacities> to;
@@ -245,7 +220,7 @@ void Review::decide() {
 
 void Review::go_straight() {
   discard_plan();
-  way_ = Way::straight;
+  way_ = is_measured_ ? Way::measured_straight : Way::straight;
   over_.store(true, std::memory_order_release);
 }
 
@@ -260,8 +235,12 @@ void Review::begin_planning() {
   const auto channels = static_cast<std::size_t>(task_.planning.channels);
   plan_ = std::make_shared<CapacityPlan>(
       CapacityPlan{CapacityPlan::Rooms(task_.sizes.capacities(out_pieces())),
-                   CapacityPlan::Rooms(in_), nullptr, std::vector<CapacityPlan::Turn>(channels)});
+                   CapacityPlan::Rooms(in_),
+                   task_.first,
+                   {},
+                   std::vector<CapacityPlan::Turn>(channels)});
   task_.planning.pattern = pattern();
+  if (task_.may_contest && is_contested(task_.planning)) contested_ = task_.planning;
   planning_ = Planning::begin(std::move(task_.planning));
   stage_ = Stage::planning;
 }
@@ -286,7 +265,11 @@ Pattern Review::pattern() const {
 void Review::end_planning() {
   const auto planning = std::exchange(planning_, nullptr);
   try {
-    plan_->plan = planning->plan();
+    plan_->chosen.plan = planning->plan();
+    if (contested_) {
+      plan_->chosen.contest = std::make_shared<Contest>(*std::exchange(contested_, std::nullopt),
+                                                        plan_->chosen.plan, "");
+    }
   } catch (const SettledFault& fault) {
     do_without(fault);
     return;
@@ -295,28 +278,18 @@ void Review::end_planning() {
   stage_ = Stage::weighing;
 }
 
-/// All that later calls may need memory for, so that none of them fails for want of it.
-void Review::make_turns() {
-  for (std::size_t i = 0; i < plan_->turns.size(); ++i) {
-    CapacityPlan::Turn& turn = plan_->turns[i];
-    turn.source.resize(static_cast<std::size_t>(plan_->out.words));
-    turn.target.resize(static_cast<std::size_t>(plan_->in.words));
-    const int channel = static_cast<int>(i);
-    plan_->plan->channel(false, channel).bind(turn.binding());
-    turn.execution = std::make_unique<Execution>(plan_->plan, false, channel);
-  }
-}
-
 /// Whether the plan does more on any rank than messages along the edges would: else these serve as well.
 vicinal::Task<Done> Review::weigh() {
-  const AgreedPlan& made = *plan_->plan;
+  const AgreedPlan& made = *plan_->chosen.plan;
   FaultRecord faults(neighborhood_.rank, "figures", purpose);
   try {
-    make_turns();
+    plan_->make_turns();
   } catch (const std::exception& fault) {
     faults.blame(fault);
   }
-  Joining joining({is_more_than_direct(made.forward(), neighborhood_) ? 1 : 0}, Joining::sum);
+  const bool is_worth_it =
+      plan_->chosen.contest || is_more_than_direct(made.forward(), neighborhood_);
+  Joining joining({is_worth_it ? 1 : 0}, Joining::sum);
   vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
   co_await consulting;
   faults.settle();

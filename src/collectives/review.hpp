@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "choose/joining.hpp"
+#include "collectives/capacity_plan.hpp"
 #include "collectives/edge_data.hpp"
-#include "execute/execution.hpp"
 #include "execute/planning.hpp"
 
 namespace vicinal {
@@ -55,41 +55,16 @@ class SizeRecord {
 enum class Ruling : std::uint8_t { keep, plan, straight };
 
 /// What follows from what all ranks have noted, and from how calls went so far.
-enum class Way : std::uint8_t { unknown, straight, planned, planned_anew };
+enum class Way : std::uint8_t { unknown, straight, measured_straight, planned, planned_anew };
 Ruling ruling_on(const SizeRecord::Figures& all, Way so_far);
-
-/// A plan with capacities, and where the pieces of its edges lie in what it moves: words of eight bytes, of which the
-/// first says how many bytes follow.
-struct CapacityPlan {
-  /// One of its executions in flight; calls use it one after the other.
-  struct Turn {
-    std::unique_ptr<Execution> execution;
-    std::vector<std::int64_t> source;
-    std::vector<std::int64_t> target;
-    [[nodiscard]] Binding binding();
-  };
-  /// One side.
-  struct Rooms {
-    std::vector<std::int64_t> capacities;  ///< bytes, by piece
-    std::vector<Index> places;             ///< by piece, in words
-    Index words = 0;
-    explicit Rooms(std::vector<std::int64_t> all);
-    [[nodiscard]] std::size_t piece_of(std::size_t edge) const {
-      return std::min(edge, capacities.size() - 1);
-    }
-    [[nodiscard]] Index size(std::size_t piece) const { return 1 + (capacities[piece] + 7) / 8; }
-  };
-  Rooms out;  ///< a single piece where all edges carry the same block
-  Rooms in;   ///< by edge
-  std::shared_ptr<AgreedPlan> plan;
-  std::vector<Turn> turns;
-};
 
 class Review final : public Activity {
  public:
   struct Task {
     PlanningTask planning;     ///< its pattern is made when the capacities are known
     mpi::ConversationKey key;  ///< used for nothing else
+    std::int64_t first = 0;    ///< the number of the first call for which it holds
+    bool may_contest = false;  ///< whether all calls from then on may go by a plan
     bool one_block = false;
     SizeRecord sizes;
     std::shared_ptr<Review> before;  ///< null for the first
@@ -126,7 +101,6 @@ class Review final : public Activity {
   void decide();
   void begin_planning();
   void end_planning();
-  void make_turns();
   void end_weighing();
   void do_without(const SettledFault& fault);
   void go_straight();
@@ -145,10 +119,12 @@ class Review final : public Activity {
   mpi::Driver driver_;
   std::optional<vicinal::Task<Done>> talk_;
   Ruling ruling_ = Ruling::keep;
+  bool is_measured_ = false;  ///< that a message per edge is quicker
   bool is_worth_it_ = false;  ///< what has been planned, to some rank
   Way way_ = Way::unknown;
   std::vector<std::int64_t> in_;  ///< what senders have said of their edges
   std::shared_ptr<Planning> planning_;
+  std::optional<PlanningTask> contested_;  ///< of the contest, where the plan is to have one
   std::shared_ptr<CapacityPlan> plan_;
   std::pair<std::shared_ptr<CapacityPlan>, std::shared_ptr<CapacityPlan>>
       discarded_;  ///< that of the review before, and one that came to nothing

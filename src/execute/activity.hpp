@@ -167,6 +167,7 @@ bool progress_inside_mpi();
 struct Polls {
   int times = 1;
   int times_for_flags = 1;
+  bool in_wait = false;  ///< the caller does nothing else until it is over
 };
 
 /// Polls one activity until `done(polls)`, then yields, then sleeps, progressing whatever else is active. `listed()`:
@@ -180,7 +181,7 @@ void wait_for(Done&& done, Listed&& listed, mpi::Reason reason) {
     const bool alone = others <= 0 || others <= Watch::count();
     const int times = alone ? mpi::polls_in_a_row : 1;
     // Where the core is given to others, flags seldom change before those have run.
-    if (done(Polls{times, wait.yields() ? 1 : times})) return;
+    if (done(Polls{times, wait.yields() ? 1 : times, true})) return;
     if (!alone || mpi::chores_left() > 0) progress();
     wait.pause();
   }

@@ -1,0 +1,130 @@
+// Calls in a loop, by several plans in turn until the quickest is known: what they bring is the same.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/c_api_shared.hpp"
+#include "counted_calls.hpp"
+#include "execute/activity.hpp"
+
+namespace vicinal::contested_calls_tests {
+namespace {
+
+using namespace counted;
+
+/// More calls than it takes to find the quickest plan, and to hear of it in a review.
+constexpr int enough = 530;
+
+std::shared_ptr<AgreedPlan> plan_of(const GraphHandle& graph, CallKind kind) {
+  return c_api::find(static_cast<vicinal_graph>(graph))->graph->plan_in_use(kind);
+}
+
+bool has_regions() { return world_size() >= 4; }
+
+/// Of which each tenth call has an edge that outgrows its room.
+int seldom_large(int number, int from, int to, int twin) {
+  const int usual = 3 + (from + 2 * to + twin) % 5;
+  return number % 10 == 9 && from % 2 == 0 && twin == 0 ? 4 * usual : usual;
+}
+
+}  // namespace
+
+TEST(calls_in_a_loop_deliver_while_they_are_measured) {
+  for (const char* in_flight : {"1", "4"}) {
+    const Circle circle("automatic", "shared", in_flight);
+    constexpr std::size_t window = 6;
+    std::vector<Call> calls;
+    calls.reserve(enough);
+    for (int number = 0; number < enough; ++number) {
+      calls.emplace_back(circle, Form::alltoallv, number, seldom_large);
+      SUCCEEDS(calls.back().begin());
+      if (calls.size() % window != 0) continue;
+      // In an order of each rank's own.
+      for (std::size_t i = 0; i < window; ++i) {
+        const std::size_t turn = (i * 5 + static_cast<std::size_t>(circle.rank)) % window;
+        calls[calls.size() - window + turn].wait();
+      }
+    }
+    for (Call& call : calls) SUCCEEDS(vicinal_wait(&call.request));
+  }
+}
+
+TEST(calls_go_back_to_a_message_per_edge_where_that_is_the_quickest) {
+  if (!has_regions()) skip("needs several regions");
+  const Variable bias("VICINAL_BIAS", "direct:0.000001,automatic:1000000,aggregate:1000000");
+  const Variable cores("VICINAL_CORES", "0.5");  // automatic is to relay
+  const int rank = world_rank(), size = world_size();
+  const std::vector<int> to{around(rank + 1, size), around(rank + 2, size)};
+  const std::vector<int> from{around(rank - 1, size), around(rank - 2, size)};
+  const Duplicate comm;
+  GraphHandle graph;
+  SUCCEEDS(create_graph(
+      comm, from, to, Hints{{"vicinal_local", "messages"}, {"vicinal_regions", few_regions(size)}},
+      &graph));
+  const std::vector<int> counts{1, 1}, places{0, 1};
+  for (int number = 0; number < enough; ++number) {
+    const std::vector<int> sent(2, number * size + rank);
+    std::vector<int> received(2, -1);
+    SUCCEEDS(vicinal_neighbor_alltoallv(sent.data(), counts.data(), places.data(), MPI_INT,
+                                        received.data(), counts.data(), places.data(), MPI_INT,
+                                        graph));
+    for (std::size_t e = 0; e < 2; ++e) CHECK_EQUAL(received[e], number * size + from[e]);
+    const auto plan = plan_of(graph, CallKind::alltoallv);
+    if (number == 12) CHECK(plan != nullptr);  // that may be the one to compete
+    if (number > 256) CHECK(plan == nullptr);
+  }
+}
+
+TEST(calls_of_equal_blocks_go_by_the_quickest_plan) {
+  if (!has_regions()) skip("needs several regions");
+  const Variable bias("VICINAL_BIAS", "direct:0.000001,automatic:1000000,aggregate:1000000");
+  const Variable cores("VICINAL_CORES", "0.5");
+  const Circle circle("automatic");
+  const std::size_t edges = circle.sources.size();
+  for (int number = 0; number < 300; ++number) {
+    std::vector<std::int64_t> sent, received(edges, -1);
+    for (const int to : circle.destinations) sent.push_back(value(number, circle.rank, to, 0, 0));
+    SUCCEEDS(vicinal_neighbor_alltoall(sent.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T,
+                                       circle.graph));
+    for (std::size_t e = 0; e < edges; ++e) {
+      CHECK_EQUAL(received[e], value(number, circle.sources[e], circle.rank, 0, 0));
+    }
+  }
+  const auto plan = plan_of(circle.graph, CallKind::alltoall);
+  CHECK(plan != nullptr && plan->forward().planner == "direct");
+}
+
+TEST(measured_calls_end_with_their_graph) {
+  // Also where it is freed while plans are made or measured.
+  for (const int calls : {8, 16, 17, 30, 45, 60, 100, 200, enough}) {
+    const Circle circle("automatic");
+    run_loop(circle, Form::alltoallv, constant_size, calls);
+  }
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (active_count() > 0 && std::chrono::steady_clock::now() < patience) vicinal_progress();
+  CHECK_EQUAL(active_count(), 0);
+}
+
+TEST(faults_in_measured_calls_are_those_of_one) {
+  const Circle circle("automatic");
+  // The last one is well, so that all bring on what a rank at fault does for the others.
+  for (int number = 0; number < 241; ++number) {
+    const int at_fault = number / 3 % circle.size;
+    const bool bad = number % 3 == 2 && circle.rank == at_fault;
+    Call call(circle, Form::alltoallv, number, constant_size);
+    const int code = call.begin(bad);
+    if (bad) {
+      CHECK(code != MPI_SUCCESS);
+      continue;
+    }
+    SUCCEEDS(code);
+    if (number % 3 == 2 && circle.hears(at_fault)) {
+      CHECK(vicinal_wait(&call.request) != MPI_SUCCESS);
+    } else {
+      call.wait();
+    }
+  }
+}
+
+}  // namespace vicinal::contested_calls_tests
