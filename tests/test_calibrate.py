@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from commanding import refused, vicinal
 from launching import BUILD
 from vicinal_command import calibrate, gpus, measured
 from vicinal_command.fits import Piece
+from vicinal_command.outputs import CommandError, OutputFile
 
 pytestmark = pytest.mark.full
 
@@ -37,7 +39,7 @@ def written(file: Path) -> dict[str, Any]:
 @pytest.mark.alone
 def test_a_machine_is_measured_and_the_file_serves(mpi: str, tmp_path: Path) -> None:
     file = tmp_path / "profile.json"
-    result = vicinal("calibrate", file, "--ranks", 3, "--quick", "--regions", "node", "--mpi", mpi)
+    result = vicinal("calibrate", file, "--ranks", 3, "--quick", "--accept", "--regions", "node", "--mpi", mpi)
     assert result.returncode == 0, result.stderr
     content = written(file)
     assert content["source"].endswith("--quick, regions node: 3 ranks on 1 host")
@@ -67,7 +69,7 @@ def test_a_machine_is_measured_and_the_file_serves(mpi: str, tmp_path: Path) -> 
 def test_a_network_is_measured_where_ranks_share_nothing(mpi: str, tmp_path: Path) -> None:
     """Ranks without shared memory are hosts of their own, between which all goes through ports."""
     file = tmp_path / "profile.json"
-    result = vicinal("calibrate", file, "--ranks", 4, "--quick", "--ranks-per-region", 2, "--mpi", mpi,
+    result = vicinal("calibrate", file, "--ranks", 4, "--quick", "--accept", "--ranks-per-region", 2, "--mpi", mpi,
                      env={"VICINAL_SHARED_MEMORY": "0"})
     assert result.returncode == 0, result.stderr
     content = written(file)
@@ -81,7 +83,7 @@ def test_a_gpu_is_measured_where_there_is_one(mpi: str, tmp_path: Path) -> None:
     file = tmp_path / "profile.json"
     driver = str(BUILD / "lib" / "libvicinal_driver_double_cuda.so")
     gpu = {"VICINAL_DEVICE_DRIVER": driver, "XDG_CACHE_HOME": "nowhere"}
-    result = vicinal("calibrate", file, "--ranks", 2, "--quick", "--regions", "node", "--mpi", mpi, env=gpu)
+    result = vicinal("calibrate", file, "--ranks", 2, "--quick", "--accept", "--regions", "node", "--mpi", mpi, env=gpu)
     assert result.returncode == 0, result.stderr
     device = written(file)["device"]
     assert (device["name"], device["count"]) == ("the double", 2)
@@ -90,14 +92,14 @@ def test_a_gpu_is_measured_where_there_is_one(mpi: str, tmp_path: Path) -> None:
     assert "the double (2 of each host): a copy back" in " ".join(result.stdout.split())
     assert "levels" not in device and "MPI is not given its addresses" in " ".join(result.stdout.split())
 
-    result = vicinal("calibrate", file, "--ranks", 2, "--quick", "--regions", "node", "--mpi", mpi,
+    result = vicinal("calibrate", file, "--ranks", 2, "--quick", "--accept", "--regions", "node", "--mpi", mpi,
                      env=gpu | {"DRIVER_DOUBLE": "open_to_mpi=1"})
     assert result.returncode == 0, result.stderr
     levels = written(file)["device"]["levels"]
     assert [levels[name]["measured"] for name in ("domain", "node", "network")] == [False, True, False]
     assert _core.Profile.read(str(file)).device_ways == ["staged", "direct", "shared", "direct-shared"]
 
-    result = vicinal("calibrate", file, "--ranks", 2, "--quick", "--mpi", mpi, env={"VICINAL_DEVICE_DRIVER": "none"})
+    result = vicinal("calibrate", file, "--ranks", 2, "--quick", "--accept", "--mpi", mpi, env={"VICINAL_DEVICE_DRIVER": "none"})
     assert result.returncode == 0, result.stderr
     assert "device" not in written(file)
     assert "no GPU" in result.stdout
@@ -255,9 +257,24 @@ def test_a_busy_machine_and_poor_fits_are_warned_of(tmp_path: Path) -> None:
     results, levels, figures = measured.read_results(tmp_path, TASK)
     assert calibrate.warnings_of(results, levels, figures, load=0.0) == []
     [warning] = calibrate.warnings_of(results, levels, figures, load=0.8)
-    assert "load 80%" in warning and "measure again" in warning
+    assert "80% of its cores" in warning and "measure again" in warning
     poor = levels["node"].pieces[0]
     worse = {"node": measured.Level(0, 0, [Piece(None, poor.latency, 0, 0.4)], 0.6, (0, 1))}
     found = " ".join(calibrate.warnings_of(results, worse, {"handover": measured.Figure(1e-7, 0.5)}, load=0.0))
     assert "times lie 40% from their lines" in found and "repetitions lie 60% apart" in found
     assert "handover: measured times lie 50% apart" in found
+
+
+def test_numbers_that_are_not_to_be_believed_are_not_written(mpi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "machine.json"
+    monkeypatch.setattr(calibrate, "warnings_of", lambda *_: ["times lie far apart"])
+    asked = calibrate.Request(OutputFile(file), 2, "node", True, False, mpi)
+    with pytest.raises(CommandError, match="--accept"):
+        calibrate.calibrate(asked)
+    assert not file.exists()
+    assert calibrate.calibrate(dataclasses.replace(asked, accept=True)) == 0
+    assert file.exists()
+
+
+def test_a_processor_in_use_is_seen() -> None:
+    assert 0 <= calibrate.share_in_use(0.05) <= 1

@@ -95,12 +95,12 @@
  *                         Ranks must have profiles with the same contents, wherever each node keeps its
  *                         file. Without one, that of a published machine holds.
  *   vicinal_choice        how 'automatic' is decided: 'adaptive', 'estimate' or 'measure' (default
- *                         'adaptive'). 'adaptive': a persistent exchange or a halo begins by what a cost
- *                         model finds best. When it has been executed vicinal_plan_after times, further
- *                         plans are made in the background; then executions go by them in turn, on the
- *                         user's own data, until those after go by the quickest, which takes about a
- *                         hundred executions (a halo's reverse stays as it began). In one of these a
- *                         rank may be held up until all ranks have come as far. 'estimate': by the cost
+ *                         'adaptive'). 'adaptive': a persistent exchange, a halo or calls in a loop begin
+ *                         by what a cost model finds best. When it has been executed vicinal_plan_after
+ *                         times, further plans are made in the background; then executions go by them in
+ *                         turn, on the user's own data, until those after go by the quickest, which takes
+ *                         up to two hundred executions (a halo's reverse stays as it began). In one of
+ *                         these a rank may be held up until all ranks have come as far. 'estimate': by the cost
  *                         model alone. 'measure': making the exchange plans the likely planners and
  *                         times each on memory of the library's own, which takes some milliseconds; the
  *                         ranks keep the one that the slowest of them is done with first (of a halo,
@@ -109,8 +109,9 @@
  *                         different orders: results of a halo's reverse are the same in each exchange of
  *                         it, and with 'measure' may differ in their last bits from one run of a program
  *                         to the next, unless wisdom says by which to go.
- *   vicinal_plan_after    after how many executions further plans are made and compared: a whole number
- *                         from 1 to 1073741824 (default '8').
+ *   vicinal_plan_after    after how many calls of a loop a plan serves them, and after how many executions
+ *                         further plans are made and compared: a whole number from 1 to 1073741824
+ *                         (default '8').
  *   vicinal_bias          by what the costs of planners are multiplied where one is chosen: a list as
  *                         'direct:0.8,aggregate:1.2', planners with positive factors (none by default).
  *   vicinal_wisdom        where what has been measured is remembered: the path of a file (none by default).
@@ -714,7 +715,8 @@ VICINAL_API int vicinal_waitany(int count, vicinal_request requests[], int* inde
 VICINAL_API int vicinal_request_free(vicinal_request* request);
 
 /* Progresses every exchange of the process. Call it from long computations where other ranks may depend
- * on this one to relay their data. Local; returns MPI_SUCCESS. */
+ * on this one to relay their data, or to take part in a nonblocking call or start that has failed here, which it
+ * does for their sake. Local; returns MPI_SUCCESS. */
 VICINAL_API int vicinal_progress(void);
 
 /* Writes to standard error what each exchange in flight waits for, and which communicators do without

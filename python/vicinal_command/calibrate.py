@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,10 @@ COPIED_BY_ALL = 1 << 22
 """What all ranks of a host copy does not fit into its caches, as large messages do not."""
 
 LARGE_RESIDUAL, LARGE_SPREAD, BUSY = 0.15, 0.25, 0.3
+ATTEMPTS = 3
+"""How often all is measured, at most, as long as there is reason not to believe the numbers."""
+LOOK = 0.5
+"""Seconds for which the command looks whether anything else runs."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Request:
     ranks: int
     regions: str
     quick: bool
+    accept: bool
     mpi: str | None
 
 
@@ -56,18 +62,40 @@ def calibrate(request: Request) -> int:
     for part in request.regions.split("/"):
         check_regions(part, request.ranks)
     task = _task(request)
-    load = os.getloadavg()[0] / (os.cpu_count() or 1)
-    with run_folder() as folder:
-        write_run(folder, task, {})
-        run_ranks(folder, "calibrate", request.ranks, mpi, STEPS, "measuring", without=OF_PLANS)
-        results, levels, figures = read_results(folder, task)
+    for attempt in range(1, 2 if request.quick else ATTEMPTS + 1):
+        load = share_in_use(LOOK)
+        with run_folder() as folder:
+            write_run(folder, task, {})
+            run_ranks(folder, "calibrate", request.ranks, mpi, STEPS, f"measuring ({attempt})", without=OF_PLANS)
+            results, levels, figures = read_results(folder, task)
+        warnings = warnings_of(results, levels, figures, load)
+        if not warnings:
+            break
 
     how = f"vicinal calibrate {__version__}{' --quick' if request.quick else ''}, regions {request.regions}"
     profile = profile_of(results, levels, figures, how)
     # What is written is what can be read: the library itself says so.
-    request.file.write_text(_core.Profile.from_json(json.dumps(profile)).to_json())
-    _show(profile, levels, figures, sentence(results.gpu, results.device), warnings_of(results, levels, figures, load))
+    text = _core.Profile.from_json(json.dumps(profile)).to_json()
+    _show(profile, levels, figures, sentence(results.gpu, results.device), warnings)
+    if warnings and not request.accept:
+        raise CommandError(
+            "the profile is not written, since the warnings above give reason not to believe it; measure again when "
+            "nothing else runs, or give --accept"
+        )
+    request.file.write_text(text)
     return 0
+
+
+def share_in_use(seconds: float) -> float:
+    """Which part of the processors is in use now; a load average has also what ended a minute ago."""
+    def idle_and_all() -> tuple[int, int]:
+        ticks = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
+        return ticks[3] + ticks[4], sum(ticks)
+
+    idle, whole = idle_and_all()
+    time.sleep(seconds)
+    later_idle, later_whole = idle_and_all()
+    return 1 - (later_idle - idle) / max(later_whole - whole, 1)
 
 
 def _task(request: Request) -> dict[str, Any]:
@@ -123,7 +151,7 @@ def warnings_of(
     part = float(results.all("unit")[0][-1])
     if load > BUSY or part < OWN_CORE:
         warnings.append(
-            f"the machine was busy with something else (load {load:.0%} of its cores before; a rank that computed "
+            f"the machine was busy with something else ({load:.0%} of its cores were in use before; a rank that computed "
             f"alone had {part:.0%} of one): measure again when it is idle"
         )
     for name, level in levels.items():

@@ -115,7 +115,8 @@ def _run(options: argparse.Namespace, line: str) -> int:
 
         return calibrate.calibrate(
             calibrate.Request(
-                OutputFile(options.file), options.ranks, regions_of(options) or "node/numa", options.quick, options.mpi
+                OutputFile(options.file), options.ranks, regions_of(options) or "node/numa", options.quick, options.accept,
+                options.mpi,
             )
         )
     strategies: Sequence[str] = ()
@@ -185,7 +186,11 @@ def _parser() -> Parser:
         help="how many ranks (default: one for each processor, %(default)s here)",
     )
     add_regions(calibrate, "node/numa")
-    calibrate.add_argument("--quick", action="store_true", help="measure a few sizes, and less often")
+    calibrate.add_argument("--quick", action="store_true", help="measure a few sizes, less often, and once at most")
+    calibrate.add_argument(
+        "--accept", action="store_true",
+        help="write the profile although there is reason not to believe it (times far apart, a busy machine)",
+    )
     add_mpi(calibrate)
     spmv.add_argument(
         "matrix", metavar="MATRIX",

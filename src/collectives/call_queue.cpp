@@ -71,7 +71,8 @@ CallQueue::CallQueue(CallKind kind, const Graph& graph)
     : kind_(kind),
       route_(std::make_shared<const DirectRoute>(
           DirectRoute{graph.shared_communicator(), graph.tags(), graph.neighborhood().sources,
-                      graph.neighborhood().destinations})) {}
+                      graph.neighborhood().destinations})),
+      plan_after_(std::max(1, graph.settings().options.plan_after)) {}
 
 std::unique_ptr<CallQueue> CallQueue::of(CallKind kind, const Graph& graph) {
   if (kind == CallKind::alltoallv || kind == CallKind::allgatherv) {
@@ -166,14 +167,15 @@ std::shared_ptr<Call> CallQueue::planned_call(const std::shared_ptr<PlanTurn>& t
 
 void BlockQueue::check_kind(const NeighborArguments& arguments) const { block_bytes(arguments); }
 
-bool BlockQueue::goes_by_plan(const Graph& graph, Entry entry) {
+bool BlockQueue::goes_by_plan(const Graph& graph, Entry entry) const {
   const bool at_once = entry.blocking && !graph.waits_for_repetition();
-  return at_once || (entry.number >= first_planned && may_relay(graph, entry));
+  return at_once || (entry.number >= plan_after_ && may_relay(graph, entry));
 }
 
 void BlockQueue::prepare(Graph& graph, Entry entry) {
-  if (entry.number >= first_planned && !goes_by_plan(graph, entry)) warn_of_strict(graph);
-  const bool is_due = !graph.waits_for_repetition() || entry.number >= first_planned - lead;
+  if (entry.number >= plan_after_ && !goes_by_plan(graph, entry)) warn_of_strict(graph);
+  const bool is_due =
+      !graph.waits_for_repetition() || entry.number >= plan_after_ - lead(plan_after_);
   if (!planned_.empty() || !is_due) return;
   const Settings& settings = graph.settings();
   const bool one_block = kind_ == CallKind::allgather;
@@ -207,7 +209,7 @@ std::shared_ptr<Call> BlockQueue::make(const Graph& graph, Entry entry,
     blocks.emplace(Blocks{Side(std::move(arguments->send), bytes, graph.destinations()),
                           Side(std::move(arguments->receive), bytes, graph.sources()), bytes});
   }
-  return planned_call(turn_of(entry), entry.number - first_planned, std::move(blocks));
+  return planned_call(turn_of(entry), entry.number - plan_after_, std::move(blocks));
 }
 
 std::shared_ptr<AgreedPlan> BlockQueue::ready_plan() {
@@ -228,7 +230,7 @@ bool CountQueue::goes_by_review(const Graph& graph, Entry entry) const {
 void CountQueue::prepare(Graph& graph, Entry entry) {
   while (eras_.size() > 1 && entry.number >= eras_[1].first) eras_.pop_front();
   if (!eras_.empty() && eras_.front().review->over()) eras_.front().review->let_go();
-  if (entry.number != next_effective_ - lead) return;
+  if (entry.number != next_effective_ - lead(next_effective_)) return;
   if (may_relay(graph, entry)) {
     begin_review(graph);
   } else {

@@ -6,6 +6,7 @@
 // wrong knows all the same how to take part for the others' sake, and no fault puts ranks out of step.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -82,6 +83,11 @@ class CallQueue {
 
   const CallKind kind_;
   const std::shared_ptr<const DirectRoute> route_;
+  const std::int64_t plan_after_;  ///< the number of the first call that may wait for a plan
+  /// How many calls before one that goes by something new that is begun.
+  [[nodiscard]] static std::int64_t lead(std::int64_t number) {
+    return std::min<std::int64_t>(4, number / 2);
+  }
 
  private:
   /// Unless it is refused already, with these arguments.
@@ -94,22 +100,19 @@ class CallQueue {
 };
 
 /// Calls of blocks of one size (alltoall, allgather). They go by a plan for blocks of any size, negotiated in the background: begun by
-/// the first call, and used by blocking ones at once; nonblocking ones post one message per edge until call `first_planned`,
+/// the first call, and used by blocking ones at once; nonblocking ones post one message per edge until call `plan_after_`,
 /// later ones wait in a queue where the plan, or its channel, is not ready yet. Where the graph waits for repetition, it is
-/// begun `lead` calls before that number, and blocking calls do as nonblocking ones.
+/// begun `lead()` calls before that number, and blocking calls do as nonblocking ones.
 class BlockQueue final : public CallQueue {
  public:
   BlockQueue(CallKind kind, const Graph& graph) : CallQueue(kind, graph) {}
 
  private:
-  static constexpr std::int64_t first_planned = 8;
-  static constexpr std::int64_t lead = 4;
-
   void check_kind(const NeighborArguments& arguments) const override;
   void prepare(Graph& graph, Entry entry) override;
   std::shared_ptr<Call> make(const Graph& graph, Entry entry,
                              NeighborArguments* arguments) override;
-  [[nodiscard]] static bool goes_by_plan(const Graph& graph, Entry entry);
+  [[nodiscard]] bool goes_by_plan(const Graph& graph, Entry entry) const;
   std::shared_ptr<AgreedPlan> ready_plan() override;
   [[nodiscard]] std::shared_ptr<PlanTurn>& turn_of(Entry entry) {
     return planned_[static_cast<std::size_t>(entry.number) % planned_.size()];
@@ -119,15 +122,14 @@ class BlockQueue final : public CallQueue {
 };
 
 /// Calls with counts (alltoallv, alltoallw, allgatherv). They post one message per edge at once, until one has entered that
-/// waits for a plan: `lead` calls before the number for which it is known to all that a review (review.hpp) takes effect, that
+/// waits for a plan: `lead()` calls before the number for which it is known to all that a review (review.hpp) takes effect, that
 /// begins.
 class CountQueue final : public CallQueue {
  public:
-  CountQueue(CallKind kind, const Graph& graph) : CallQueue(kind, graph) {}
+  CountQueue(CallKind kind, const Graph& graph)
+      : CallQueue(kind, graph), next_effective_(plan_after_) {}
 
  private:
-  static constexpr std::int64_t first_effective = 8;
-  static constexpr std::int64_t lead = 4;
   static constexpr std::int64_t longest_period = 1024;
 
   /// What holds from a call on.
@@ -144,7 +146,7 @@ class CountQueue final : public CallQueue {
   void begin_review(Graph& graph);
 
   int channels_ = 1;
-  std::int64_t next_effective_ = first_effective;
+  std::int64_t next_effective_;
   std::deque<Era> eras_;
   SizeRecord sizes_;
   std::array<std::weak_ptr<const Call>, most_in_flight> by_channel_;  ///< the last of each

@@ -29,8 +29,6 @@ class GatherLoops {
  public:
   /// Sizes that are kept in mind; the ones not seen for longest are forgotten, with their plan.
   static constexpr std::size_t most_kept = 16;
-  /// What is seen so often gets a plan.
-  static constexpr std::int64_t calls_before_plan = 8;
 
   /// `graph`: a complete one, for these calls alone.
   explicit GatherLoops(std::shared_ptr<Graph> graph) : graph_(std::move(graph)) {}

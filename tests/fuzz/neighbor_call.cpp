@@ -233,7 +233,10 @@ void NeighborCall::spoil(Arguments& arguments) const {
 
 int NeighborCall::call(MPI_Info info, vicinal_request* request) {
   Arguments given = arguments();
-  if (at_fault()) spoil(given);
+  if (at_fault()) {
+    spoil(given);
+    trial_.owes = true;
+  }
   if (graph_.whole != MPI_COMM_NULL) {
     return whole_vicinal(plan_.op, plan_.form, large_, given, graph_.whole, info, request);
   }

@@ -77,6 +77,8 @@ class Trial {
     calls += part.calls;
   }
 
+  bool owes =
+      false;  ///< this rank has failed in a call, in which it takes part for the others' sake
   std::int64_t calls = 0;       ///< exchanges checked by this rank
   std::int64_t references = 0;  ///< those of them that MPI's own did as well
 

@@ -95,6 +95,20 @@ TEST(calls_of_equal_blocks_go_by_the_quickest_plan) {
   CHECK(plan != nullptr && plan->forward().planner == "direct");
 }
 
+TEST(a_person_says_after_how_many_calls_there_is_a_plan) {
+  if (!has_regions()) skip("needs several regions");
+  for (const int after : {1, 3, 100}) {
+    const Variable setting("VICINAL_PLAN_AFTER", std::to_string(after));
+    const Circle circle("aggregate");
+    for (int number = 0; number < 110; ++number) {
+      Call call(circle, Form::alltoallv, number, constant_size);
+      SUCCEEDS(call.run());
+      call.verify();
+      CHECK_EQUAL(plan_of(circle.graph, CallKind::alltoallv) != nullptr, number >= after);
+    }
+  }
+}
+
 TEST(measured_calls_end_with_their_graph) {
   // Also where it is freed while plans are made or measured.
   for (const int calls : {8, 16, 17, 30, 45, 60, 100, 200, enough}) {
