@@ -2,9 +2,8 @@
 
 Both states are built alike and loaded into one process, where they take turns (`bench/ratchet`), the earlier one twice: what
 separates it from itself is noise.  On Open MPI, the wheel's and the system's, where it is installed: 4 hosts of 8 ranks, 8 of
-4 (`tools/hosts.py`; root), and 4 ranks on this machine.  Launches differ from each other by more than turns of one do, by where
-ranks and their memory come to lie, so the median of several counts.  What is slower by more than 5 % and the noise makes it
-fail.
+4 (`tools/hosts.py`; root), and 4 ranks on this machine.  Launches differ by more than turns of one do, so the medians of several
+count.  It fails where a piece of work is slower by more than 5 % and the noise.
 """
 
 from __future__ import annotations

@@ -76,8 +76,7 @@ constexpr std::array table = std::to_array<Setting>({
      "adaptive estimate measure"},
     {"vicinal_plan_after", "8",
      "after how many calls of a loop a plan serves them, and after how many executions further "
-     "plans "
-     "are made and compared",
+     "plans are made and compared",
      Form::whole_number, "", 1, 1 << 30},
     {"vicinal_bias", "", "by what the costs of planners are multiplied where one is chosen",
      Form::special, "a list as 'direct:0.8,aggregate:1.2', planners with positive factors"},

@@ -42,7 +42,7 @@ std::uint64_t fingerprint(const Plans& plans);
 std::vector<std::size_t> worth_timing(std::span<const std::int64_t> planned,
                                       std::span<const std::int64_t> sums, std::int64_t ranks);
 
-/// What a rank has to say of its plans, to be added up over all ranks: by contender a fingerprint, nothing where it has no plan.
+/// A rank's figures of its plans, to be added up over all ranks. By contender: a fingerprint; nothing where there is no plan.
 Numbers figures_of(std::span<const std::optional<std::uint64_t>> fingerprints);
 /// As above, of what these add up to.
 std::vector<std::size_t> worth_timing(const Numbers& figures);

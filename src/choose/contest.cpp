@@ -211,7 +211,7 @@ void Contest::judge(const Numbers& times) {
 void Contest::settle(std::size_t best, std::int64_t from) {
   stage_ = Stage::over;
   if (std::ranges::any_of(best_, [](std::int64_t time) { return time != untimed; })) {
-    // What is the same on all ranks is said once.
+    // The root says it for all ranks.
     if (tree_.parent < 0) log_outcome(task_->key, "was measured in use", names_, best_, best);
     if (!wisdom_key_.empty()) {
       remember_outcome(task_->options.wisdom, wisdom_key_, names_, best_);
@@ -293,6 +293,16 @@ void Contest::describe(std::ostream& out) const {
   out << "vicinal: rank " << tree_.rank << " waits for ";
   driver_.describe(out);
   out << "\n";
+}
+
+Chosen chosen_of(std::shared_ptr<AgreedPlan> plan, const std::optional<PlanningTask>& contested) {
+  Chosen chosen{std::move(plan)};
+  if (contested) {
+    mpi::with_memory(
+        [&] { chosen.contest = std::make_shared<Contest>(*contested, chosen.plan, ""); },
+        mpi::Meanwhile::nothing);
+  }
+  return chosen;
 }
 
 }  // namespace vicinal

@@ -186,4 +186,8 @@ struct Chosen {
   }
 };
 
+/// By a plan that all ranks have, and, where that is the first of a task's contenders, by their contest. Waits for memory, since the
+/// other ranks have a contest, too.
+Chosen chosen_of(std::shared_ptr<AgreedPlan> plan, const std::optional<PlanningTask>& contested);
+
 }  // namespace vicinal

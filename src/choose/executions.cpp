@@ -159,7 +159,7 @@ bool Executions::advance(Polls polls) {
   if (is_put_off()) return false;
   throw_late_fault();
   if (number_ < 0) return now().advance(polls);
-  // Who waits is held up between the looks, too.
+  // A caller that waits is held up between the looks, too.
   if (waiting_since_) spent_ns_ += nanoseconds_since(*waiting_since_);
   const bool over = timed([&] { return now().advance(polls); });
   waiting_since_.reset();
@@ -211,22 +211,22 @@ bool Executions::timed(Act act) {
   }
 }
 
+/// Whether none waits for a verdict; progresses the contest.
+bool Executions::have_all_begun() {
+  if (contest_ == nullptr) return true;
+  const Claim claim(*contest_);
+  contest_->advance();
+  return waiting_.empty();
+}
+
 void Executions::await_verdict() {
-  const auto is_settled = [this] {
-    const Claim claim(*contest_);
-    contest_->advance();
-    return waiting_.empty();
-  };
   if (contest_ == nullptr) return;
-  mpi::poll_until(is_settled, [this](std::ostream& out) { name_awaited(out); });
+  mpi::poll_until([this] { return have_all_begun(); },
+                  [this](std::ostream& out) { name_awaited(out); });
 }
 
 bool Executions::test_idle() {
-  if (contest_ != nullptr) {
-    const Claim claim(*contest_);
-    contest_->advance();
-    if (!waiting_.empty()) return false;
-  }
+  if (!have_all_begun()) return false;
   return std::ranges::all_of(
       each_, [](const auto& execution) { return !execution || execution->test_idle(); });
 }

@@ -70,6 +70,7 @@ class Executions {
   void await_verdict();
   [[nodiscard]] Execution& execution_by(std::size_t plan);
   [[nodiscard]] bool is_put_off();
+  [[nodiscard]] bool have_all_begun();
   template <class Act>
   bool timed(Act act);
 

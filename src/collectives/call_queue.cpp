@@ -72,7 +72,7 @@ CallQueue::CallQueue(CallKind kind, const Graph& graph)
       route_(std::make_shared<const DirectRoute>(
           DirectRoute{graph.shared_communicator(), graph.tags(), graph.neighborhood().sources,
                       graph.neighborhood().destinations})),
-      plan_after_(std::max(1, graph.settings().options.plan_after)) {}
+      plan_after_(graph.settings().options.plan_after) {}
 
 std::unique_ptr<CallQueue> CallQueue::of(CallKind kind, const Graph& graph) {
   if (kind == CallKind::alltoallv || kind == CallKind::allgatherv) {

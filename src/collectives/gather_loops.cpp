@@ -83,7 +83,7 @@ GatherLoops::Way GatherLoops::enter(const BlockSizes& sizes, Form form) {
   const Lock lock(mutex_);
   Loop& loop = find(sizes, forgotten);
   // Counted once nothing can fail any more: a rank without memory calls again.
-  if (loop.calls + 1 == std::max(1, graph_->settings().options.plan_after)) {
+  if (loop.calls + 1 == graph_->settings().options.plan_after) {
     loop.price = price_of(sizes);
     loop.stage = pays(loop.price) ? Stage::due : Stage::left;
   }

@@ -267,20 +267,17 @@ Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, 
                             {{id_, plans_ + 1}, true});
   if (may_relay(settings)) {
     std::optional<PlanningTask> wanted;
-    bool is_contested = false;
     const auto planning = begin_or_tell([&] {
       const Planner& taken = planner(settings, options, named);
       wanted = task(pattern, taken, options, std::move(fault), channels);
       if (has_choice(*wanted)) return std::shared_ptr<Planning>();
       wanted->all_or_none = false;
-      is_contested = vicinal::is_contested(*wanted);
-      return Planning::begin(is_contested ? *wanted : std::move(*wanted));
+      if (is_contested(*wanted)) return Planning::begin(*wanted);
+      return Planning::begin(*std::exchange(wanted, std::nullopt));
     });
     if (!planning) return choose_plan(*wanted);
     planning->wait();
-    const auto& plan = planning->plan();
-    if (!is_contested) return {plan};
-    return {plan, std::make_shared<Contest>(*std::move(wanted), plan, "")};
+    return chosen_of(planning->plan(), wanted);
   }
   const auto planning = begin_or_tell([&] {
     const Planner& asked_for =

@@ -9,11 +9,8 @@ namespace vicinal {
 Chosen KeptPlan::chosen() {
   const Lock lock(mutex_);
   if (!chosen_.plan) {
-    chosen_.plan = planning->plan();
-    if (contested_) {
-      chosen_.contest =
-          std::make_shared<Contest>(*std::exchange(contested_, std::nullopt), chosen_.plan, "");
-    }
+    chosen_ = chosen_of(planning->plan(), contested_);
+    contested_.reset();
   }
   return chosen_;
 }

@@ -265,11 +265,8 @@ Pattern Review::pattern() const {
 void Review::end_planning() {
   const auto planning = std::exchange(planning_, nullptr);
   try {
-    plan_->chosen.plan = planning->plan();
-    if (contested_) {
-      plan_->chosen.contest = std::make_shared<Contest>(*std::exchange(contested_, std::nullopt),
-                                                        plan_->chosen.plan, "");
-    }
+    plan_->chosen = chosen_of(planning->plan(), contested_);
+    contested_.reset();
   } catch (const SettledFault& fault) {
     do_without(fault);
     return;
