@@ -47,6 +47,7 @@ std::string letters_of(std::vector<int> senders, std::span<const Letter> arrived
 
 void Expected::add(std::int64_t kind, std::vector<int> senders, std::string_view what) {
   const std::size_t count = senders.size();
+  senders_.insert(senders_.end(), senders.begin(), senders.end());
   add_unnamed(kind, count, [senders = std::move(senders), what](std::span<const Letter> arrived) {
     return letters_of(senders, arrived, what);
   });

@@ -5,6 +5,7 @@
 // no superstep is a barrier. Whoever waits can be asked for whom (describe_wait).
 #pragma once
 
+#include <algorithm>
 #include <coroutine>
 #include <cstdint>
 #include <exception>
@@ -54,6 +55,11 @@ class Expected {
   void add_unnamed(std::int64_t kind, std::size_t count, Missing missing);
 
   [[nodiscard]] std::size_t count() const { return count_; }
+  /// Whether all who write are known and are as asked for.
+  template <class Is>
+  [[nodiscard]] bool comes_from_all(Is is) const {
+    return senders_.size() == count_ && std::ranges::all_of(senders_, is);
+  }
   [[nodiscard]] std::string missing(std::span<const Letter> arrived) const;
 
  private:
@@ -62,6 +68,7 @@ class Expected {
     Missing missing;
   };
   std::vector<Group> groups_;
+  std::vector<int> senders_;  ///< those that are named
   std::size_t count_ = 0;
 };
 

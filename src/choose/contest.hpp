@@ -57,10 +57,11 @@ struct Heat {
   int in_flight = 1;               ///< at once, at most
   std::int64_t rounds = 1;
 
-  /// Each plan has its turn once a round, and so many executions in a turn, the first of which do not count: buffers are
-  /// bound in them, and the plan before is still under way.
+  /// Each plan has its turn once a round, and so many executions in a turn. The first of them do not count: buffers are
+  /// bound in them, and the plan before is still under way. Nor does the last: where ranks share cores, a rank that is
+  /// late in it is held up by those that execute the next plan.
   [[nodiscard]] std::int64_t turn() const {
-    return in_flight + (rounds == rounds_of_glance ? 2 : std::max(4, in_flight));
+    return in_flight + (rounds == rounds_of_glance ? 1 : std::max(3, in_flight - 1)) + 1;
   }
   [[nodiscard]] std::int64_t end() const {
     return begin + rounds * turn() * static_cast<std::int64_t>(plans.size());
@@ -73,7 +74,8 @@ struct Heat {
     return plans[static_cast<std::size_t>((number - begin) / turn()) % plans.size()];
   }
   [[nodiscard]] bool counts(std::int64_t number) const {
-    return (number - begin) % turn() >= in_flight;
+    const std::int64_t place = (number - begin) % turn();
+    return place >= in_flight && place < turn() - 1;
   }
 };
 

@@ -105,7 +105,8 @@ void Planning::begin() {
 /// Whether both conversations are over. Throws what the ranks differ in.
 bool Planning::negotiate() {
   using Look = mpi::Driver::Look;
-  const bool compared = common_.driver.advance(*comparing_);
+  const bool nearby = !negotiating_ || negotiating_->done() || particular_.driver.waits_nearby();
+  const bool compared = common_.driver.advance(*comparing_, nearby ? Look::anew : Look::everywhere);
   if (compared) counts_agree_ = comparing_->result();
   const Look look = compared ? Look::anew : Look::at_what_is_there;
   return negotiating_ && particular_.driver.advance(*negotiating_, look) && compared;

@@ -203,7 +203,7 @@ class Communicator {
   int size_ = 0;
   DetectedPlaces places_;
   std::vector<int> host_of_;
-  std::unique_ptr<Arena> arena_;
+  std::shared_ptr<Arena> arena_;
   std::string arena_fault_;
   std::string room_fault_;  ///< written once, before the next says so
   std::atomic<bool> out_of_room_ = false;

@@ -91,8 +91,19 @@ class Driver {
   Driver(Communicator& communicator, ConversationKey key, Conversation& conversation)
       : communicator_(communicator), key_(key), conversation_(conversation) {}
 
-  /// Whether letters that have arrived since anybody has looked are taken in: of several conversations one does that.
-  enum class Look : std::uint8_t { anew, at_what_is_there };
+  /// Whether letters that have arrived since anybody has looked are taken in: of several conversations one does that. Anew: where
+  /// this one waits for ranks alone that share memory with this one, mostly from there.
+  enum class Look : std::uint8_t { everywhere, anew, at_what_is_there };
+
+  /// Whether all that it waits for comes through shared memory, unless that is full.
+  [[nodiscard]] bool waits_nearby() {
+    const int superstep = conversation_.superstep();
+    if (std::exchange(judged_, superstep) != superstep) {
+      nearby_ = conversation_.pending().expected.comes_from_all(
+          [this](int rank) { return communicator_.mailbox().is_nearby(rank); });
+    }
+    return nearby_;
+  }
 
   /// Does what can be done now; true once the task has come to its end. Never waits. Throws
   /// FaultElsewhere where another rank has left the conversation.
@@ -108,7 +119,7 @@ class Driver {
       Conversation::Pending& pending = conversation_.pending();
       messages_sent_ += mailbox.post_all(key_, superstep, std::exchange(pending.outbox, {}));
       const auto lacks = [&] { return mailbox.count(key_, superstep) < pending.expected.count(); };
-      if (lacks() && look == Look::anew) mailbox.collect();
+      if (lacks() && look != Look::at_what_is_there) collect(look);
       if (lacks()) {
         check_notices(communicator_, key_);
         return false;
@@ -146,9 +157,21 @@ class Driver {
     std::atomic_flag& flag_;
   };
 
+  void collect(Look look) {
+    Mailbox& mailbox = communicator_.mailbox();
+    if (look == Look::anew && waits_nearby() && ++looks_ % polls_in_a_row != 0) {
+      mailbox.collect_nearby();
+    } else {
+      mailbox.collect();
+    }
+  }
+
   Communicator& communicator_;
   ConversationKey key_;
   Conversation& conversation_;
+  int judged_ = -1;  ///< the superstep of which it is known whether it waits nearby
+  bool nearby_ = false;
+  int looks_ = 0;
   std::size_t messages_sent_ = 0;
   mutable std::atomic_flag busy_;
 };

@@ -60,6 +60,17 @@ enum Word : std::size_t {
 /// Whether it wants shared memory; or that it has no memory to tell the rest, or an environment that cannot be read.
 enum Wish : std::int64_t { lacks, unreadable, refuses, agrees };
 
+/// What a rank tells of an arena that it has joined: where it has its inbox for letters, or that it has none.
+constexpr std::int64_t no_inbox = 1;
+std::int64_t inbox_in(Arena& arena) {
+  if (arena.members() == 1) return no_inbox;
+  try {
+    return Mailbox::make_inbox(arena);
+  } catch (const std::exception&) {
+    return no_inbox;  // its letters come by MPI
+  }
+}
+
 }  // namespace
 
 const std::size_t Communicator::words_gathered = std::max<std::size_t>(words, invitation_words);
@@ -150,7 +161,7 @@ std::int64_t Communicator::learn_places(std::int64_t number, std::span<std::int6
 void Communicator::join_host(std::span<std::int64_t> gathered, std::optional<Error>& fault) {
   for (const Arena::Backing backing : {Arena::Backing::nameless, Arena::Backing::named}) {
     std::unique_ptr<Arena> arena = try_arena(backing, gathered);
-    const std::int64_t mine = arena ? 1 : 0;
+    const std::int64_t mine = arena ? inbox_in(*arena) : 0;
     const std::span<std::int64_t> joined = gathered.first(static_cast<std::size_t>(size_));
     allgather(handle_, std::span(&mine, 1), joined);
     if (arena) arena->seal();
@@ -178,7 +189,14 @@ void Communicator::note_joined(std::span<const std::int64_t> joined, std::unique
     host_of_[rank] = joined[rank] != 0 ? node : size_ + static_cast<int>(rank);
   }
   const int own = places_.node_of[static_cast<std::size_t>(rank_)];
-  if (now[own] > before[own]) arena_ = std::move(arena);
+  if (now[own] <= before[own]) return;
+  arena_ = std::move(arena);
+  std::vector<std::int64_t> inboxes(joined.size());
+  for (std::size_t rank = 0; rank < inboxes.size(); ++rank) {
+    const bool has_inbox = places_.node_of[rank] == own && joined[rank] != no_inbox;
+    if (arena_ != nullptr && has_inbox) inboxes[rank] = joined[rank];
+  }
+  mailbox_->share_memory(arena_, inboxes);
 }
 
 void Communicator::warn_of_shared_memory(const char* asked) const {

@@ -1,5 +1,5 @@
-// Letters as MPI messages: four words of address (topic, graph, sequence, superstep), then for each letter its length and
-// its words.
+// Letters as messages: six words of address (topic, graph, sequence, superstep, sender, and how many it has sent before), then for
+// each letter its length and its words.
 #include "mpi/mailbox.hpp"
 
 #include <algorithm>
@@ -16,13 +16,8 @@
 namespace vicinal::mpi {
 namespace {
 
-constexpr std::size_t address_words = 4;
-constexpr std::uint64_t finished = ~std::uint64_t{0};
+constexpr std::size_t address_words = 6;
 constexpr auto longest_message = static_cast<std::size_t>(std::numeric_limits<int>::max());
-
-Words begin_message(ConversationKey key, int superstep) {
-  return {key.topic, key.graph, key.sequence, superstep};
-}
 
 void append(Words& message, const Letter& letter) {
   message.push_back(static_cast<std::int64_t>(letter.words.size()));
@@ -30,6 +25,7 @@ void append(Words& message, const Letter& letter) {
 }
 
 bool is_complete(MPI_Request& request) {
+  if (request == MPI_REQUEST_NULL) return true;
   int done = 0;
   check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test of a letter");
   return done != 0;
@@ -44,6 +40,19 @@ Mailbox::Mailbox(MPI_Comm communicator, int tag) : communicator_(communicator), 
 
 Mailbox::~Mailbox() { close(); }
 
+void Mailbox::share_memory(std::shared_ptr<Arena> arena, std::span<const std::int64_t> inboxes) {
+  std::vector<WordRing> all(inboxes.size());
+  for (std::size_t rank = 0; rank < inboxes.size(); ++rank) {
+    if (inboxes[rank] > 0) all[rank] = WordRing(arena->at(inboxes[rank]));
+  }
+  inboxes_ = std::move(all);
+  arena_ = std::move(arena);
+}
+
+Words Mailbox::begin_message(ConversationKey key, int superstep) {
+  return {key.topic, key.graph, key.sequence, superstep, rank_, messages_++};
+}
+
 void Mailbox::check_letter(const Letter& letter) const {
   require(letter.peer >= 0 && letter.peer < size_, Fault::rank, "a letter to rank ", letter.peer,
           " of a communicator of ", size_, " ranks");
@@ -56,7 +65,7 @@ void Mailbox::post(ConversationKey key, int superstep, Letter letter, bool synch
   check_letter(letter);
   const Lock lock(mutex_);
   if (letter.peer == rank_) {
-    file({key, superstep}, std::move(letter), arrivals_++);
+    file({key, superstep}, std::move(letter), messages_++);
     return;
   }
   Words words = begin_message(key, superstep);
@@ -81,6 +90,7 @@ std::size_t Mailbox::post_all(ConversationKey key, int superstep, std::vector<Le
       continue;
     }
     check_letter(*first);
+    const Lock lock(mutex_);
     Words words = begin_message(key, superstep + first->ahead);
     auto last = first;
     for (; last != letters.end() && last->peer == first->peer && last->ahead == first->ahead;
@@ -88,7 +98,6 @@ std::size_t Mailbox::post_all(ConversationKey key, int superstep, std::vector<Le
       if (last != first && words.size() + 1 + last->words.size() > longest_message) break;
       append(words, *last);
     }
-    const Lock lock(mutex_);
     send(std::move(words), first->peer, false);
     ++messages;
     first = last;
@@ -97,9 +106,12 @@ std::size_t Mailbox::post_all(ConversationKey key, int superstep, std::vector<Le
 }
 
 void Mailbox::send(Words words, int peer, bool synchronous) {
+  if (!synchronous && !inboxes_.empty()) {
+    WordRing& inbox = inboxes_[static_cast<std::size_t>(peer)];
+    if (inbox && inbox.push(words)) return;
+  }
   Message& message = sends_.emplace_back();
   message.words = std::move(words);
-  message.peer = peer;
   check((synchronous ? MPI_Issend : MPI_Isend)(message.words.data(),
                                                static_cast<int>(message.words.size()), MPI_INT64_T,
                                                peer, tag_, communicator_, &message.request),
@@ -110,8 +122,29 @@ bool Mailbox::collect() {
   if (!mutex_.try_lock()) return false;
   const Lock lock(mutex_, std::adopt_lock);
   if (communicator_ == MPI_COMM_NULL) return false;
+  empty_inbox();
   receive_arrivals();
-  return finish_messages();
+  finish_sends();
+  return finish_receives();
+}
+
+bool Mailbox::collect_nearby() {
+  if (!mutex_.try_lock()) return false;
+  const Lock lock(mutex_, std::adopt_lock);
+  if (communicator_ == MPI_COMM_NULL) return false;
+  empty_inbox();
+  return finish_receives();
+}
+
+void Mailbox::empty_inbox() {
+  if (inboxes_.empty()) return;
+  WordRing& own = inboxes_[static_cast<std::size_t>(rank_)];
+  while (own && own.next_words() >= 0) {
+    Words words(static_cast<std::size_t>(own.next_words()));
+    Message& message = receives_.emplace_back();
+    own.pop(words);
+    message.words = std::move(words);
+  }
 }
 
 bool Mailbox::find_arrival() {
@@ -121,7 +154,6 @@ bool Mailbox::find_arrival() {
   check(MPI_Improbe(MPI_ANY_SOURCE, tag_, communicator_, &found, &arrival_.message, &status),
         "MPI_Improbe for letters");
   if (found == 0) return false;
-  arrival_.peer = status.MPI_SOURCE;
   check(MPI_Get_count(&status, MPI_INT64_T, &arrival_.count), "MPI_Get_count of a letter");
   return true;
 }
@@ -131,16 +163,17 @@ void Mailbox::receive_arrivals() {
     Words words(static_cast<std::size_t>(arrival_.count));
     Message& message = receives_.emplace_back();
     message.words = std::move(words);
-    message.peer = arrival_.peer;
-    message.order = arrivals_++;
     check(MPI_Imrecv(message.words.data(), arrival_.count, MPI_INT64_T, &arrival_.message,
                      &message.request),
           "MPI_Imrecv of a letter");
   }
 }
 
-bool Mailbox::finish_messages() {
+void Mailbox::finish_sends() {
   std::erase_if(sends_, [](Message& message) { return is_complete(message.request); });
+}
+
+bool Mailbox::finish_receives() {
   bool filed = false;
   for (auto message = receives_.begin(); message != receives_.end();) {
     if (!is_complete(message->request)) {
@@ -157,7 +190,7 @@ bool Mailbox::finish_messages() {
 void Mailbox::file_all(const Message& message) {
   std::span<const std::int64_t> words(message.words);
   const auto take = [&](std::size_t count) {
-    require(words.size() >= count, Fault::internal, "a letter from rank ", message.peer,
+    require(words.size() >= count, Fault::internal, "a letter from rank ", message.words[4],
             " ends early");
     const auto taken = words.first(count);
     words = words.subspan(count);
@@ -167,17 +200,17 @@ void Mailbox::file_all(const Message& message) {
   const Address address{{head[1], head[2], head[0]}, static_cast<int>(head[3])};
   while (!words.empty()) {
     const auto letter = take(static_cast<std::size_t>(take(1).front()));
-    file(address, {message.peer, {letter.begin(), letter.end()}}, message.order);
+    file(address, {static_cast<int>(head[4]), {letter.begin(), letter.end()}}, head[5]);
   }
 }
 
-void Mailbox::file(Address address, Letter letter, std::uint64_t order) {
+void Mailbox::file(Address address, Letter letter, std::int64_t number) {
   Box& box = boxes_[address];
-  box.order.push_back(order);
+  box.numbers.push_back(number);
   try {
     box.letters.push_back(std::move(letter));
   } catch (...) {
-    box.order.pop_back();
+    box.numbers.pop_back();
     throw;
   }
 }
@@ -199,11 +232,10 @@ std::vector<Letter> Mailbox::take(ConversationKey key, int superstep) {
   }
   std::vector<std::size_t> places(box.letters.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  // A large letter completes after a small one that was sent later; the matching order is the
-  // truth.
+  // A large letter completes after a small one that was sent later.
   std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(box.letters[a].peer, box.order[a]) <
-           std::pair(box.letters[b].peer, box.order[b]);
+    return std::pair(box.letters[a].peer, box.numbers[a]) <
+           std::pair(box.letters[b].peer, box.numbers[b]);
   });
   std::vector<Letter> letters;
   letters.reserve(places.size());
@@ -245,14 +277,14 @@ void Mailbox::close() noexcept {
   static NoDestructor<std::list<Message>> unfinished;
   static Mutex unfinished_mutex;
   const Lock unfinished_lock(unfinished_mutex);
+  const auto let_go = [](Message& message) {
+    int done = 0;
+    MPI_Test(&message.request, &done, MPI_STATUS_IGNORE);
+    if (done == 0) MPI_Request_free(&message.request);
+    return done != 0;
+  };
   for (std::list<Message>* messages : {&sends_, &receives_}) {
-    for (Message& message : *messages) {
-      int done = 0;
-      MPI_Test(&message.request, &done, MPI_STATUS_IGNORE);
-      if (done == 0) MPI_Request_free(&message.request);
-      message.order = done != 0 ? finished : 0;
-    }
-    std::erase_if(*messages, [](const Message& message) { return message.order == finished; });
+    std::erase_if(*messages, let_go);
     unfinished->splice(unfinished->end(), *messages);
   }
 }

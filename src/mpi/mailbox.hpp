@@ -1,7 +1,7 @@
 // Letters of planners. Many conversations may be under way on a communicator at once (one for each
 // graph, or thread), in different supersteps on different ranks, so one reserved tag carries them
 // all and each letter says what it belongs to. Whatever arrives is filed at once; MPI never holds a
-// letter that blocks another.
+// letter that blocks another. Between ranks that share memory, letters go through that, where they are short.
 #pragma once
 
 #include <mpi.h>
@@ -11,11 +11,15 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/conversation.hpp"
 #include "base/guarded.hpp"
+#include "memory/arena.hpp"
+#include "memory/word_ring.hpp"
 
 namespace vicinal::mpi {
 
@@ -38,6 +42,12 @@ class Mailbox {
   Mailbox& operator=(const Mailbox&) = delete;
   ~Mailbox();
 
+  /// Memory for the letters to this rank, for share_memory(); throws a memory fault where there is no room.
+  static std::int64_t make_inbox(Arena& arena) { return arena.allocate(WordRing::bytes()); }
+  /// From now on, letters to ranks that have an inbox in the arena are put there. `inboxes`: of each rank, this one included, where it
+  /// is; 0 for none.
+  void share_memory(std::shared_ptr<Arena> arena, std::span<const std::int64_t> inboxes);
+
   /// Starts to send; the words are kept until they are gone. To the own rank without MPI. Throws a
   /// rank fault for a peer outside the communicator, an unsupported fault for a letter beyond 2^31
   /// words. A synchronous one counts as unsent until its receiver has it.
@@ -48,6 +58,12 @@ class Mailbox {
   /// Progresses sends and files what has arrived. Never blocks. True where something was filed. What this rank has no memory
   /// for, which is thrown, is received by a later one.
   bool collect();
+  /// The same of letters in shared memory alone, which takes little time.
+  bool collect_nearby();
+  /// Whether letters from a rank come through shared memory, unless that is full.
+  [[nodiscard]] bool is_nearby(int rank) const {
+    return rank == rank_ || (!inboxes_.empty() && inboxes_[static_cast<std::size_t>(rank)]);
+  }
 
   /// How many letters of a superstep are there.
   [[nodiscard]] std::size_t count(ConversationKey key, int superstep) const;
@@ -71,13 +87,11 @@ class Mailbox {
  private:
   struct Box {
     std::vector<Letter> letters;
-    std::vector<std::uint64_t> order;
+    std::vector<std::int64_t> numbers;  ///< of the messages, as their senders count them
   };
   struct Message {
     MPI_Request request = MPI_REQUEST_NULL;
     Words words;
-    int peer = 0;
-    std::uint64_t order = 0;
   };
   using Address = std::pair<ConversationKey, int>;
 
@@ -85,17 +99,19 @@ class Mailbox {
   struct Arrival {
     MPI_Message message = MPI_MESSAGE_NULL;
     int count = 0;
-    int peer = 0;
   };
 
-  void file(Address address, Letter letter, std::uint64_t order) VICINAL_REQUIRES(mutex_);
+  [[nodiscard]] Words begin_message(ConversationKey key, int superstep) VICINAL_REQUIRES(mutex_);
+  void file(Address address, Letter letter, std::int64_t number) VICINAL_REQUIRES(mutex_);
   /// The letters of a message, each with its length before it.
   void file_all(const Message& message) VICINAL_REQUIRES(mutex_);
   void check_letter(const Letter& letter) const;
   void send(Words words, int peer, bool synchronous) VICINAL_REQUIRES(mutex_);
+  void empty_inbox() VICINAL_REQUIRES(mutex_);
   void receive_arrivals() VICINAL_REQUIRES(mutex_);
   bool find_arrival() VICINAL_REQUIRES(mutex_);
-  bool finish_messages() VICINAL_REQUIRES(mutex_);
+  void finish_sends() VICINAL_REQUIRES(mutex_);
+  bool finish_receives() VICINAL_REQUIRES(mutex_);
 
   MPI_Comm communicator_;
   int tag_;
@@ -106,7 +122,10 @@ class Mailbox {
   std::list<Message> sends_ VICINAL_GUARDED_BY(mutex_);
   std::list<Message> receives_ VICINAL_GUARDED_BY(mutex_);
   Arrival arrival_ VICINAL_GUARDED_BY(mutex_);  ///< the next to be received
-  std::uint64_t arrivals_ VICINAL_GUARDED_BY(mutex_) = 0;
+  std::int64_t messages_ VICINAL_GUARDED_BY(mutex_) =
+      0;                           ///< sent so far, those to this rank included
+  std::shared_ptr<Arena> arena_;   ///< keeps the inboxes mapped
+  std::vector<WordRing> inboxes_;  ///< by rank; none before there are any
 };
 
 }  // namespace vicinal::mpi

@@ -112,6 +112,25 @@ TEST(mailbox_sends_all_letters_to_a_rank_in_one_message) {
   wait_until_sent(mailbox);
 }
 
+TEST(mailbox_keeps_the_order_where_shared_memory_is_full) {
+  const auto communicator = world();
+  Mailbox& mailbox = communicator->mailbox();
+  const ConversationKey key = fresh_key();
+  constexpr std::size_t each = 60;
+  for (std::size_t i = 0; i < each; ++i) {
+    for (int peer = 0; peer < communicator->size(); ++peer) {
+      mailbox.post(key, 0, {peer, Words(250, static_cast<std::int64_t>(i))});
+    }
+  }
+  wait_for(mailbox, key, 0, each * static_cast<std::size_t>(communicator->size()));
+  const std::vector<Letter> letters = mailbox.take(key, 0);
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    CHECK_EQUAL(letters[i].peer, static_cast<int>(i / each));
+    CHECK((letters[i].words == Words(250, static_cast<std::int64_t>(i % each))));
+  }
+  wait_until_sent(mailbox);
+}
+
 TEST(mailbox_refuses_ranks_outside) {
   const auto communicator = world();
   CHECK_THROWS(Fault::rank, communicator->mailbox().post({}, 0, {communicator->size(), {}}),

@@ -1,0 +1,63 @@
+// Places count words since the beginning, and are taken modulo the capacity.
+#include "memory/word_ring.hpp"
+
+#include <new>
+
+namespace vicinal {
+namespace {
+
+/// The letters of a plan of D take 150 to 600 words; 32 KiB hold those of a host's ranks.
+constexpr std::uint64_t capacity = 4096;
+
+}  // namespace
+
+struct WordRing::Ends {
+  alignas(64) std::atomic<std::uint64_t> tail;  ///< up to which places are reserved
+  alignas(64) std::atomic<std::uint64_t> head;  ///< up to which they are read
+};
+
+std::size_t WordRing::bytes() { return sizeof(Ends) + capacity * sizeof(std::int64_t); }
+
+std::size_t WordRing::most_words() { return capacity / 4; }
+
+// Atomic counters without a lock need no other construction than zeroed memory.
+WordRing::WordRing(std::byte* place)
+    : ends_(std::launder(reinterpret_cast<Ends*>(place))),
+      words_(std::launder(reinterpret_cast<std::int64_t*>(place + sizeof(Ends)))) {
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+}
+
+std::atomic_ref<std::int64_t> WordRing::word(std::uint64_t place) const {
+  return std::atomic_ref(words_[place % capacity]);
+}
+
+bool WordRing::push(std::span<const std::int64_t> words) noexcept {
+  if (words.size() > most_words()) return false;
+  const std::uint64_t length = 1 + words.size();
+  std::uint64_t begin = ends_->tail.load(std::memory_order_relaxed);
+  do {
+    if (begin + length - ends_->head.load(std::memory_order_acquire) > capacity) return false;
+  } while (!ends_->tail.compare_exchange_weak(begin, begin + length, std::memory_order_relaxed));
+  for (std::size_t i = 0; i < words.size(); ++i)
+    word(begin + 1 + i).store(words[i], std::memory_order_relaxed);
+  word(begin).store(static_cast<std::int64_t>(length), std::memory_order_release);
+  return true;
+}
+
+std::int64_t WordRing::next_words() const noexcept {
+  const std::uint64_t head = ends_->head.load(std::memory_order_relaxed);
+  return word(head).load(std::memory_order_acquire) - 1;
+}
+
+void WordRing::pop(std::span<std::int64_t> words) noexcept {
+  const std::uint64_t head = ends_->head.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto from = word(head + 1 + i);
+    words[i] = from.load(std::memory_order_relaxed);
+    from.store(0, std::memory_order_relaxed);
+  }
+  word(head).store(0, std::memory_order_relaxed);
+  ends_->head.store(head + 1 + words.size(), std::memory_order_release);
+}
+
+}  // namespace vicinal
