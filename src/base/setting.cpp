@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -211,8 +210,9 @@ void check(const Setting& setting, std::string_view name, std::string_view text)
 
 std::string variable_of(std::string_view key) {
   std::string variable(key);
-  std::transform(variable.begin(), variable.end(), variable.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  std::transform(variable.begin(), variable.end(), variable.begin(), [](char it) {
+    return it >= 'a' && it <= 'z' ? static_cast<char>(it - 'a' + 'A') : it;
+  });
   return variable;
 }
 

@@ -10,6 +10,10 @@ namespace vicinal {
 
 namespace {
 
+/// One message per edge is not even tried where it is expected to take so many times as long: its connections and executions
+/// would cost more than all others. Where expectations were wrong, they were by a factor of three.
+constexpr double hopeless = 4;
+
 /// Mixes numbers, in their order, into one.
 class Mixer {
  public:
@@ -52,15 +56,25 @@ std::vector<std::string_view> contenders(const PlanOptions& options) {
   return {"automatic", "direct", "aggregate", "split", "two-step"};
 }
 
-std::vector<std::string_view> contenders_in_use(const PlanOptions& options,
-                                                const Machine& machine) {
+std::vector<std::string_view> contenders_in_use(const PlanOptions& options, const Machine& machine,
+                                                const Forecast& forecast) {
+  std::vector<std::string_view> names{"automatic"};
   if (options.complete && options.one_block) {
-    return {"automatic", "hierarchical", "locality-bruck"};
+    names.insert(names.end(), {"hierarchical", "locality-bruck"});
+    return names;
   }
-  if (options.one_block) return {"automatic", "direct", "aggregate", "distance-halving"};
-  if (options.complete) return {"automatic", "direct", "aggregate", "tuna-hierarchical"};
-  if (shares_cores(machine, options.profile)) return {"automatic", "direct"};
-  return {"automatic", "direct", "aggregate"};
+  const double by_plan = forecast.by_plan * options.bias.of("automatic");
+  const double by_message = forecast.by_message * options.bias.of("direct");
+  const bool is_hopeless = by_plan > 0 && by_message > hopeless * by_plan;
+  if (!is_hopeless) names.emplace_back("direct");
+  if (options.one_block) {
+    names.insert(names.end(), {"aggregate", "distance-halving"});
+  } else if (options.complete) {
+    names.insert(names.end(), {"aggregate", "tuna-hierarchical"});
+  } else if (!shares_cores(machine, options.profile)) {
+    names.emplace_back("aggregate");
+  }
+  return names;
 }
 
 mpi::ConversationKey contender_key(mpi::ConversationKey of_exchange, std::size_t place) {

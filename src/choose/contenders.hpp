@@ -22,8 +22,10 @@ inline constexpr std::size_t most_timed = 4;
 std::vector<std::string_view> contenders(const PlanOptions& options);
 
 /// Those of an exchange that is in use already, `automatic` first, whose plan that has: one message per edge, and a relay by
-/// leaders, which `automatic` is itself where ranks share cores.
-std::vector<std::string_view> contenders_in_use(const PlanOptions& options, const Machine& machine);
+/// leaders, which `automatic` is itself where ranks share cores. `forecast`: the most of all ranks, in any unit; what is expected to take
+/// several times as long as the plan in use is left out.
+std::vector<std::string_view> contenders_in_use(const PlanOptions& options, const Machine& machine,
+                                                const Forecast& forecast);
 
 /// There are never more.
 inline constexpr std::size_t most_contenders = 16;

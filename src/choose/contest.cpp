@@ -20,6 +20,8 @@ constexpr double far_behind_at_a_glance = 3;
 /// A plan that is ahead by less than this part changes nothing.
 constexpr double noise = 0.02;
 
+std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
 }  // namespace
 
 Contest::Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key)
@@ -45,7 +47,7 @@ std::int64_t Contest::next() {
 }
 
 void Contest::start(std::int64_t number) {
-  if (number >= opening_.planning_begins && stage_ == Stage::waiting) begin_planning();
+  if (number >= opening_.planning_begins && stage_ == Stage::waiting) begin_foreseeing();
 }
 
 std::optional<std::size_t> Contest::plan_for(std::int64_t number) const {
@@ -60,9 +62,22 @@ std::optional<std::size_t> Contest::plan_for(std::int64_t number) const {
   return std::nullopt;
 }
 
+/// What the first plan is expected to take, and one message per edge: of the busiest rank of all.
+void Contest::begin_foreseeing() {
+  const Forecast& mine = plans_.front()->plans().forecast;
+  mpi::with_memory(
+      [&] {
+        consult_about({nanoseconds(mine.by_plan), nanoseconds(mine.by_message)}, Joining::larger);
+      },
+      mpi::Meanwhile::nothing);
+  stage_ = Stage::foreseeing;
+  activate(shared_from_this());
+}
+
 /// The task's planner is the first of the contenders, and has its plan.
-void Contest::begin_planning() {
-  const auto contenders = contenders_in_use(task_->options, *task_->neighborhood.machine);
+void Contest::begin_planning(const Numbers& forecast) {
+  const Forecast all{static_cast<double>(forecast[0]), static_cast<double>(forecast[1])};
+  const auto contenders = contenders_in_use(task_->options, *task_->neighborhood.machine, all);
   for (std::size_t i = 1; i < contenders.size(); ++i) {
     mpi::with_memory(
         [&] {
@@ -76,7 +91,6 @@ void Contest::begin_planning() {
     names_.push_back(contenders[i]);
   }
   stage_ = Stage::planning;
-  activate(shared_from_this());
 }
 
 bool Contest::advance() noexcept {
@@ -94,6 +108,10 @@ bool Contest::advance() noexcept {
 /// Whether a stage has come to its end, and another one has begun.
 bool Contest::advance_stage() {
   switch (stage_) {
+    case Stage::foreseeing:
+      if (!has_consulted()) return false;
+      begin_planning(joining_->take());
+      return true;
     case Stage::planning:
       if (!std::ranges::all_of(plannings_, [](const auto& it) { return it->test(); })) return false;
       begin_comparing();

@@ -132,11 +132,20 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   }
 
  private:
-  enum class Stage : std::uint8_t { waiting, planning, comparing, racing, judging, over };
+  enum class Stage : std::uint8_t {
+    waiting,
+    foreseeing,
+    planning,
+    comparing,
+    racing,
+    judging,
+    over
+  };
   static constexpr int unknown = -1;
   static constexpr int lost = -2;
 
-  void begin_planning();
+  void begin_foreseeing();
+  void begin_planning(const Numbers& forecast);
   void begin_comparing();
   void open(const Numbers& figures);
   void begin_heat(std::vector<std::size_t> plans, std::int64_t begin, std::int64_t rounds);

@@ -38,12 +38,33 @@ TEST(contenders_serve_what_they_are_looked_at_for) {
     options.one_block = one_block;
     options.complete = complete;
     options.partitioned = partitioned;
-    const std::vector<std::string_view> names = contenders(options);
-    CHECK_EQUAL(names.front(), std::string_view("automatic"));
-    for (const std::string_view name : names) {
-      CHECK_EQUAL(shortcoming(find_planner(name), options), std::string());
+    const auto machine = mpi::Communicator::of(MPI_COMM_WORLD)->machine();
+    for (const auto& names :
+         {contenders(options),
+          contenders_in_use(options, *machine, {.by_plan = 1, .by_message = 1})}) {
+      CHECK_EQUAL(names.front(), std::string_view("automatic"));
+      for (const std::string_view name : names) {
+        CHECK_EQUAL(shortcoming(find_planner(name), options), std::string());
+      }
     }
   }
+}
+
+TEST(a_plan_that_is_expected_to_take_several_times_as_long_is_not_tried) {
+  const auto machine = mpi::Communicator::of(MPI_COMM_WORLD)->machine();
+  const auto tries_direct = [&](const Forecast& forecast, const char* bias = "") {
+    PlanOptions options;
+    options.bias = *Bias::read(bias);
+    const auto names = contenders_in_use(options, *machine, forecast);
+    CHECK_EQUAL(names.front(), std::string_view("automatic"));
+    return std::ranges::find(names, "direct") != names.end();
+  };
+  CHECK(tries_direct({0, 0}));
+  CHECK(tries_direct({0, 50}));
+  CHECK(tries_direct({10, 40}));
+  CHECK(!tries_direct({10, 41}));
+  CHECK(tries_direct({10, 41}, "direct:0.5"));
+  CHECK(!tries_direct({10, 30}, "direct:2"));
 }
 
 TEST(winners_are_the_quickest_that_could_be_executed) {
