@@ -174,7 +174,8 @@ void add_allgathers(std::vector<Work>& all, const World& world, int bytes) {
 
 void add_cycle(std::vector<Work>& all, const World& world, const std::vector<Pattern>& levels) {
   const auto add = [&](const std::string& name, Form form) {
-    all.push_back({"V-cycle of 4 levels: " + name, 100, 3,
+    const int warm_up = form == Form::persistent ? 260 : 100;
+    all.push_back({"V-cycle of 4 levels: " + name, warm_up, 3,
                    [&world, levels, form](const Library& library) {
                      std::vector<std::unique_ptr<Worker>> parts;
                      for (const Pattern& level : levels)

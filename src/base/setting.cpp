@@ -124,6 +124,11 @@ constexpr std::string_view other_variables =
     "VICINAL_BASE VICINAL_DIR VICINAL_HOME VICINAL_INC VICINAL_INCLUDE VICINAL_LIB VICINAL_PATH "
     "VICINAL_PREFIX VICINAL_ROOT VICINAL_VERSION";
 constexpr std::string_view test_variables = "VICINAL_TEST_";
+constexpr std::string_view variable_prefix = "VICINAL_";
+
+char upper(char letter) {
+  return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+}
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -210,9 +215,7 @@ void check(const Setting& setting, std::string_view name, std::string_view text)
 
 std::string variable_of(std::string_view key) {
   std::string variable(key);
-  std::transform(variable.begin(), variable.end(), variable.begin(), [](char it) {
-    return it >= 'a' && it <= 'z' ? static_cast<char>(it - 'a' + 'A') : it;
-  });
+  std::transform(variable.begin(), variable.end(), variable.begin(), upper);
   return variable;
 }
 
@@ -226,9 +229,25 @@ std::string path_of(std::string_view key, const std::string& path) {
 }
 
 std::optional<std::string> environment_value(std::string_view key) {
-  const char* text = std::getenv(variable_of(key).c_str());
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  return std::string(text);
+  return environment_value(own_variables(), key);
+}
+
+std::vector<const char*> own_variables() {
+  std::vector<const char*> own;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).starts_with(variable_prefix)) own.push_back(*variable);
+  }
+  return own;
+}
+
+std::optional<std::string> environment_value(std::span<const char* const> own,
+                                             std::string_view key) {
+  for (const std::string_view variable : own) {
+    const bool is_it = variable.size() > key.size() + 1 && variable[key.size()] == '=' &&
+                       std::ranges::equal(key, variable.substr(0, key.size()), {}, upper);
+    if (is_it) return std::string(variable.substr(key.size() + 1));
+  }
+  return std::nullopt;
 }
 
 std::string process_value(std::string_view key) {
@@ -265,7 +284,7 @@ void warn_of_unknown_variables() {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
     const std::string_view name = text.substr(0, text.find('='));
-    if (!name.starts_with("VICINAL_") || name.starts_with(test_variables)) continue;
+    if (!name.starts_with(variable_prefix) || name.starts_with(test_variables)) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (std::find(others.begin(), others.end(), name) != others.end()) continue;
     warn_of_unknown_name("the environment variable", name, known);

@@ -71,6 +71,10 @@ std::string from_start(const std::string& path);
 std::string path_of(std::string_view key, const std::string& path);
 /// What the environment says of a key; an empty variable is none.
 std::optional<std::string> environment_value(std::string_view key);
+/// The same, of the variables that could be settings: for whoever asks for many keys, while the environment stays.
+std::vector<const char*> own_variables();
+std::optional<std::string> environment_value(std::span<const char* const> own,
+                                             std::string_view key);
 /// The same, or else what holds where nothing is given.
 std::string process_value(std::string_view key);
 /// Throws the fault of the first variable of the process that cannot be read.

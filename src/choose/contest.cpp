@@ -8,6 +8,7 @@
 #include "choose/executions.hpp"
 #include "choose/outcome.hpp"
 #include "choose/trial.hpp"
+#include "choose/verdicts.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
@@ -62,12 +63,16 @@ std::optional<std::size_t> Contest::plan_for(std::int64_t number) const {
   return std::nullopt;
 }
 
-/// What the first plan is expected to take, and one message per edge: of the busiest rank of all.
+/// What the first plan is expected to take, and one message per edge: of the busiest rank of all. And what was the quickest before,
+/// as the largest and the least of all ranks' numbers.
 void Contest::begin_foreseeing() {
+  verdict_key_ = verdict_key(*task_);
   const Forecast& mine = plans_.front()->plans().forecast;
+  const std::int64_t known = recall_verdict(verdict_key_);
   mpi::with_memory(
       [&] {
-        consult_about({nanoseconds(mine.by_plan), nanoseconds(mine.by_message)}, Joining::larger);
+        consult_about({nanoseconds(mine.by_plan), nanoseconds(mine.by_message), known, -known},
+                      Joining::larger);
       },
       mpi::Meanwhile::nothing);
   stage_ = Stage::foreseeing;
@@ -77,7 +82,12 @@ void Contest::begin_foreseeing() {
 /// The task's planner is the first of the contenders, and has its plan.
 void Contest::begin_planning(const Numbers& forecast) {
   const Forecast all{static_cast<double>(forecast[0]), static_cast<double>(forecast[1])};
-  const auto contenders = contenders_in_use(task_->options, *task_->neighborhood.machine, all);
+  auto contenders = contenders_in_use(task_->options, *task_->neighborhood.machine, all);
+  if (forecast[2] == -forecast[3]) {
+    const auto known = std::ranges::find(contenders, forecast[2], number_of);
+    is_known_ = known != contenders.end();
+    if (is_known_) contenders = {known == contenders.begin() ? 1U : 2U, *known};
+  }
   for (std::size_t i = 1; i < contenders.size(); ++i) {
     mpi::with_memory(
         [&] {
@@ -153,7 +163,11 @@ void Contest::open(const Numbers& figures) {
     if (std::ranges::find(taken, i) == taken.end()) plans_[i] = nullptr;
   }
   best_.assign(plans_.size(), untimed);
-  if (taken.size() < 2) return settle(0, opening_.opens());
+  if (taken.size() < 2) {
+    remember_verdict(verdict_key_, names_.front());
+    return settle(0, opening_.opens());
+  }
+  if (is_known_) return settle(taken.back(), opening_.opens());
   begin_heat(std::move(taken), opening_.opens(), rounds_of_glance);
 }
 
@@ -231,10 +245,13 @@ void Contest::settle(std::size_t best, std::int64_t from) {
   if (std::ranges::any_of(best_, [](std::int64_t time) { return time != untimed; })) {
     // The root says it for all ranks.
     if (tree_.parent < 0) log_outcome(task_->key, "was measured in use", names_, best_, best);
+    remember_verdict(verdict_key_, names_[best]);
     if (!wisdom_key_.empty()) {
       remember_outcome(task_->options.wisdom, wisdom_key_, names_, best_);
     }
   }
+  if (is_known_ && tree_.parent < 0)
+    log_outcome(task_->key, "was measured before", names_, best_, best);
   task_.reset();
   winner_ = plans_[best];
   verdict_.store(static_cast<int>(best), std::memory_order_relaxed);

@@ -166,6 +166,8 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   const std::string wisdom_key_;
   std::optional<PlanningTask> task_;  ///< until it is over
   Stage stage_ = Stage::waiting;
+  std::uint64_t verdict_key_ = 0;  ///< of verdicts.hpp, from when a loop shows
+  bool is_known_ = false;          ///< which is the quickest, to all ranks, from a contest before
   std::vector<std::string_view> names_;  ///< of planners, by plan
   std::vector<std::shared_ptr<AgreedPlan>> plans_;
   std::vector<std::shared_ptr<Planning>> plannings_;

@@ -115,10 +115,11 @@ void Graph::negotiate(std::optional<Error> fault) {
       machine = communicator_->machine("node");
     }
     Conversation conversation;
-    auto task = make_neighborhood(conversation, machine, communicator_->rank(), std::move(from),
-                                  std::move(to),
-                                  {given_settings(settings_, communicator_->default_regions()),
-                                   std::move(fault), settings_.options.idle_ranks_lead});
+    auto task = make_neighborhood(
+        conversation, machine, communicator_->rank(), std::move(from), std::move(to),
+        {fingerprint(settings_, communicator_->default_regions()),
+         [this] { return given_settings(settings_, communicator_->default_regions()); },
+         std::move(fault), settings_.options.idle_ranks_lead});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
   } catch (const SettledFault&) {
     throw;  // all know

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
+#include "base/guarded.hpp"
 #include "base/log.hpp"
+#include "base/no_destructor.hpp"
 #include "base/setting.hpp"
 #include "cost/profile_json.hpp"
 #include "memory/device/device_memory.hpp"
@@ -129,6 +132,17 @@ std::vector<Given> given_settings(const Settings& settings, const std::string& r
   return given;
 }
 
+std::int64_t fingerprint(const Settings& settings, const std::string& regions) {
+  if (!settings.given.empty()) return fingerprint(given_settings(settings, regions));
+  // Most often nobody has said anything.
+  static NoDestructor<std::map<std::string, std::int64_t>> standard;
+  static Mutex mutex;
+  const Lock lock(mutex);
+  const auto found = standard->find(regions);
+  if (found != standard->end()) return found->second;
+  return standard->emplace(regions, fingerprint(given_settings(settings, regions))).first->second;
+}
+
 Settings read_settings(MPI_Info info, MPI_Comm comm) {
   if (const auto keys = mpi::info_keys(info, comm); !keys.empty()) {
     sign_log(mpi::world_rank());  // the log may not be open yet
@@ -141,10 +155,11 @@ Settings read_settings(MPI_Info info, MPI_Comm comm) {
 Settings read_settings(
     const std::function<std::optional<std::string>(const std::string& key)>& given) {
   Settings settings;
+  const std::vector<const char*> variables = own_variables();
   for (const Setting& row : all_settings()) {
     if (row.scope != SettingScope::call) continue;
     const std::string key(row.key);
-    const auto in_environment = environment_value(key);
+    const auto in_environment = environment_value(variables, row.key);
     const auto text = in_environment ? in_environment : given(key);
     if (!text) continue;
     const std::string whose = in_environment ? variable_of(key) : key;

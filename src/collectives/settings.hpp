@@ -42,6 +42,9 @@ ExchangeOptions exchange_options(const Settings& settings);
 /// the default ones.
 std::vector<Given> given_settings(const Settings& settings, const std::string& regions);
 
+/// Their fingerprint (given.hpp).
+std::int64_t fingerprint(const Settings& settings, const std::string& regions);
+
 /// Throws an info fault that names the key, the value and what is expected. Reads the file that is named as
 /// profile, where this process has not read it yet. Buffers are expected in a GPU's memory where a way to move such is given, or
 /// the process uses a GPU. Rank 0 of `comm` warns of keys that are no settings.

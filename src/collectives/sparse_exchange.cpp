@@ -57,11 +57,13 @@ struct SettingsInUse {
 /// all where it is not so. A rank that later changes to others by itself is not heard of.
 void agree_on_settings(mpi::Communicator& communicator, const Settings& settings,
                        const std::optional<Error>& fault) {
-  const std::vector<Given> given = given_settings(settings, communicator.default_regions());
+  const std::string regions = communicator.default_regions();
+  const std::int64_t number = fingerprint(settings, regions);
   auto& agreed = communicator.extension<SettingsInUse>().fingerprints;
-  if (agreed.contains(fingerprint(given))) return;
-  agree_on(communicator, given, fault ? std::optional<Finding>(*fault) : std::nullopt);
-  agreed.insert(fingerprint(given));
+  if (agreed.contains(number)) return;
+  agree_on(communicator, given_settings(settings, regions),
+           fault ? std::optional<Finding>(*fault) : std::nullopt);
+  agreed.insert(number);
 }
 
 }  // namespace

@@ -121,14 +121,15 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
   const Census::Edges edges{
       sources, destinations,
       premises.idle_ranks_lead ? std::optional(members.front()) : std::nullopt};
-  Census census(all, machine->size(), edges, fingerprint(premises.settings));
+  Census census(all, machine->size(), edges, premises.fingerprint);
   co_await consult(conversation, all, faults, census);
   faults.settle();
   if (census.other_settings() >= 0 || census.edges_differ())
     conversation.skip(1);  // over the links
   if (census.other_settings() >= 0) {
-    const Error fault = co_await find_difference(
-        conversation, all, faults, std::move(premises.settings), census.other_settings());
+    std::vector<Given> given = premises.settings();
+    const Error fault = co_await find_difference(conversation, all, faults, std::move(given),
+                                                 census.other_settings());
     throw SettledFault(fault);
   }
   if (census.edges_differ()) {

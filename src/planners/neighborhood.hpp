@@ -4,6 +4,7 @@
 // component only: whatever is planned on this ground never makes one component wait for another.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -57,7 +58,8 @@ struct Neighborhood {
 
 /// What a rank brings to the creation of a graph beside its edges.
 struct Premises {
-  std::vector<Given> settings;  ///< all ranks must give the same
+  std::int64_t fingerprint = 0;  ///< of the settings, of which all ranks must give the same
+  std::function<std::vector<Given>()> settings = {};  ///< these, for where they differ
   /// What this rank knows to be wrong already. Its edges and its machine's regions then do not count.
   std::optional<Error> fault = std::nullopt;
   /// Whether ranks without edges take part in all that their region does, so that they may lead there. Then no region has

@@ -19,7 +19,7 @@ std::vector<Plans> plan_virtually(const Planner& planner, std::shared_ptr<const 
     for (const InEdge& edge : pattern.in) sources.push_back(edge.rank);
     for (const OutEdge& edge : pattern.out) destinations.push_back(edge.rank);
     return make_neighborhood(talk, machine, rank, std::move(sources), std::move(destinations),
-                             {{}, std::nullopt, options.idle_ranks_lead});
+                             {.idle_ranks_lead = options.idle_ranks_lead});
   });
   std::vector<VirtualSite> sites(static_cast<std::size_t>(size));
   auto plans = run_virtual<Plans>(size, [&](int rank, Conversation& talk) {

@@ -11,6 +11,7 @@
 #include "choose/contenders.hpp"
 #include "choose/contest.hpp"
 #include "choose/trial.hpp"
+#include "choose/verdicts.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "collectives/execution_request.hpp"
 #include "heats.hpp"
@@ -33,6 +34,7 @@ class Measured {
  public:
   Measured(const Shifts& shifts, const char* choice)
       : shifts_(shifts), send_(shifts.sending()), receive_(shifts.receiving()) {
+    forget_verdicts();
     SUCCEEDS(plan_exchange(send_, receive_, shifts.graph(), Hints{{"vicinal_choice", choice}},
                            &request_));
   }
@@ -120,6 +122,7 @@ struct TwoAhead {
 
   TwoAhead() {
     if (world_size() < 4) testing::skip("needs 4 ranks");
+    forget_verdicts();
     const std::vector<int> none, receivers{2, 3};
     graph = graph_of(comm, receives ? senders : none, sends ? receivers : none, "blocks:2");
     if (!sends && !receives) return;

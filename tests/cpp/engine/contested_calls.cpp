@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "choose/verdicts.hpp"
 #include "collectives/c_api_shared.hpp"
 #include "counted_calls.hpp"
 #include "execute/activity.hpp"
@@ -93,6 +94,33 @@ TEST(calls_of_equal_blocks_go_by_the_quickest_plan) {
   }
   const auto plan = plan_of(circle.graph, CallKind::alltoall);
   CHECK(plan != nullptr && plan->forward().planner == "direct");
+}
+
+TEST(a_later_graph_of_the_same_pattern_knows_the_quickest_plan) {
+  if (!has_regions()) skip("needs several regions");
+  const Variable bias("VICINAL_BIAS", "direct:0.000001,automatic:1000000,aggregate:1000000");
+  const Variable cores("VICINAL_CORES", "0.5");
+  const auto calls_until_known = [] {
+    const Circle circle("automatic");
+    const std::size_t edges = circle.sources.size();
+    std::vector<std::int64_t> sent(circle.destinations.size()), received(edges, -1);
+    int calls = 0;
+    for (bool is_known = false; calls < 300 && !is_known; ++calls) {
+      SUCCEEDS(vicinal_neighbor_alltoall(sent.data(), 1, MPI_INT64_T, received.data(), 1,
+                                         MPI_INT64_T, circle.graph));
+      const auto plan = plan_of(circle.graph, CallKind::alltoall);
+      is_known = plan != nullptr && plan->forward().planner == "direct";
+      MPI_Allreduce(MPI_IN_PLACE, &is_known, 1, MPI_CXX_BOOL, MPI_LAND, MPI_COMM_WORLD);
+    }
+    return calls;
+  };
+  forget_verdicts();
+  const int at_first = calls_until_known(), later = calls_until_known();
+  CHECK(at_first > 38 && later <= 38);
+  // One rank that has forgotten, and nobody goes by what the others remember.
+  if (world_rank() == world_size() - 1) forget_verdicts();
+  CHECK(calls_until_known() > 38);
+  forget_verdicts();
 }
 
 TEST(a_person_says_after_how_many_calls_there_is_a_plan) {

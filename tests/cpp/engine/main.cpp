@@ -13,6 +13,7 @@
 #include <string>
 
 #include "check.hpp"
+#include "choose/verdicts.hpp"
 #include "driver_double.hpp"
 #include "memory/delayed_memory.hpp"
 #include "program_on_gpu.hpp"
@@ -83,6 +84,7 @@ int main(int argc, char** argv) {
   for (const auto& test : vicinal::testing::cases()) {
     if (std::strstr(test.name, filter) == nullptr) continue;
     std::string fault, reason;
+    vicinal::forget_verdicts();
     try {
       test.run();
     } catch (const vicinal::testing::Skipped& left_out) {

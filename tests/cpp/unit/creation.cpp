@@ -230,6 +230,11 @@ std::vector<Given> settings(std::string strategy, std::string bytes) {
   return {{"vicinal_strategy", std::move(strategy)}, {"vicinal_split_bytes", std::move(bytes)}};
 }
 
+Premises with_settings(const std::string& strategy, const std::string& bytes) {
+  return {fingerprint(settings(strategy, bytes)),
+          [strategy, bytes] { return settings(strategy, bytes); }};
+}
+
 /// A ring of so many ranks.
 Edges ring(int size) {
   Edges edges(size);
@@ -330,8 +335,8 @@ TEST(creation_names_a_setting_that_differs) {
       for (const bool second : {false, true}) {
         const auto outcomes = create(blocks(size, 3), ring(size), [&](int rank) {
           const bool odd = rank == culprit || rank == size - 1;
-          return Premises{
-              settings(odd && !second ? "direct" : "aggregate", odd && second ? "100" : "65536")};
+          return with_settings(odd && !second ? "direct" : "aggregate",
+                               odd && second ? "100" : "65536");
         });
         std::ostringstream expected;
         expected << (second ? "vicinal_split_bytes is '65536'" : "vicinal_strategy is 'aggregate'")
@@ -352,7 +357,7 @@ TEST(creation_tells_everybody_of_a_fault_on_one_rank) {
       Edges edges = ring(size);
       edges.destinations[static_cast<std::size_t>(culprit)] = {-5, 1 << 30};
       const auto outcomes = create(blocks(size, 4), edges, [&](int rank) {
-        Premises premises{settings(rank == culprit ? "direct" : "split", "1")};
+        Premises premises = with_settings(rank == culprit ? "direct" : "split", "1");
         if (rank == culprit) premises.fault = Error(Fault::rank, "a source is rank -3");
         return premises;
       });

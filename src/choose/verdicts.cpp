@@ -1,0 +1,70 @@
+// Verdicts by the fingerprint of a rank's part.
+#include "choose/verdicts.hpp"
+
+#include <map>
+
+#include "base/guarded.hpp"
+#include "base/no_destructor.hpp"
+#include "base/scramble.hpp"
+#include "planners/plan_alike.hpp"
+
+namespace vicinal {
+
+namespace {
+
+/// A program with more patterns than this has no use for what was long ago.
+constexpr std::size_t most_remembered = 4096;
+
+struct Memory {
+  Mutex mutex;
+  std::map<std::uint64_t, std::int64_t> planners VICINAL_GUARDED_BY(mutex);
+};
+
+Memory& memory() {
+  static NoDestructor<Memory> instance;
+  return *instance;
+}
+
+}  // namespace
+
+std::uint64_t verdict_key(const PlanningTask& task) {
+  std::uint64_t key = 0;
+  const auto mix = [&key](auto... numbers) {
+    ((key = scramble(key ^ static_cast<std::uint64_t>(numbers))), ...);
+  };
+  const Neighborhood& neighborhood = task.neighborhood;
+  const Machine& machine = *neighborhood.machine;
+  mix(neighborhood.rank, machine.size(), machine.region_of(neighborhood.rank), task.channels,
+      task.options.element_bytes, task.pattern.identity);
+  mix(fingerprint(given_alike(*task.planner, task.options, task.pattern)));
+  for (const OutEdge& edge : task.pattern.out) {
+    mix(edge.rank, edge.items.size());
+    for (const ItemRun& run : edge.items) mix(run.identity, run.position, run.count);
+  }
+  for (const InEdge& edge : task.pattern.in) {
+    mix(edge.rank, edge.count, edge.slots.size());
+    for (const CopyRun& run : edge.slots) mix(run.source, run.target, run.count);
+  }
+  return key;
+}
+
+std::int64_t recall_verdict(std::uint64_t key) {
+  const Lock lock(memory().mutex);
+  const auto found = memory().planners.find(key);
+  return found == memory().planners.end() ? 0 : found->second;
+}
+
+std::int64_t number_of(std::string_view planner) { return fingerprint(planner); }
+
+void remember_verdict(std::uint64_t key, std::string_view planner) {
+  const Lock lock(memory().mutex);
+  if (memory().planners.size() >= most_remembered) memory().planners.clear();
+  memory().planners[key] = number_of(planner);
+}
+
+void forget_verdicts() noexcept {
+  const Lock lock(memory().mutex);
+  memory().planners.clear();
+}
+
+}  // namespace vicinal
