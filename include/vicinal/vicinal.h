@@ -100,7 +100,9 @@
  *                         times, further plans are made in the background; then executions go by them in
  *                         turn, on the user's own data, until those after go by the quickest, which takes
  *                         up to two hundred executions (a halo's reverse stays as it began). In one of
- *                         these a rank may be held up until all ranks have come as far. 'estimate': by
+ *                         these a rank may be held up until all ranks have come as far. The program
+ *                         remembers: a later exchange of the same pattern takes the quickest plan
+ *                         without trying others. 'estimate': by
  *                         the cost model alone. 'measure': making the exchange plans the likely planners and
  *                         times each on memory of the library's own, which takes some milliseconds; the
  *                         ranks keep the one that the slowest of them is done with first (of a halo,
