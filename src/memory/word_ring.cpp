@@ -1,6 +1,7 @@
 // Places count words since the beginning, and are taken modulo the capacity.
 #include "memory/word_ring.hpp"
 
+#include <algorithm>
 #include <new>
 
 namespace vicinal {
@@ -27,8 +28,14 @@ WordRing::WordRing(std::byte* place)
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 }
 
-std::atomic_ref<std::int64_t> WordRing::word(std::uint64_t place) const {
+std::atomic_ref<std::int64_t> WordRing::header(std::uint64_t place) const {
   return std::atomic_ref(words_[place % capacity]);
+}
+
+WordRing::Stretches WordRing::stretches(std::uint64_t place, std::size_t count) const {
+  const std::size_t begin = place % capacity;
+  const std::size_t before_end = std::min<std::size_t>(count, capacity - begin);
+  return {{words_ + begin, before_end}, {words_, count - before_end}};
 }
 
 bool WordRing::push(std::span<const std::int64_t> words) noexcept {
@@ -38,25 +45,25 @@ bool WordRing::push(std::span<const std::int64_t> words) noexcept {
   do {
     if (begin + length - ends_->head.load(std::memory_order_acquire) > capacity) return false;
   } while (!ends_->tail.compare_exchange_weak(begin, begin + length, std::memory_order_relaxed));
-  for (std::size_t i = 0; i < words.size(); ++i)
-    word(begin + 1 + i).store(words[i], std::memory_order_relaxed);
-  word(begin).store(static_cast<std::int64_t>(length), std::memory_order_release);
+  const auto [first, rest] = stretches(begin + 1, words.size());
+  std::ranges::copy(words.first(first.size()), first.begin());
+  std::ranges::copy(words.subspan(first.size()), rest.begin());
+  header(begin).store(static_cast<std::int64_t>(length), std::memory_order_release);
   return true;
 }
 
 std::int64_t WordRing::next_words() const noexcept {
   const std::uint64_t head = ends_->head.load(std::memory_order_relaxed);
-  return word(head).load(std::memory_order_acquire) - 1;
+  return header(head).load(std::memory_order_acquire) - 1;
 }
 
 void WordRing::pop(std::span<std::int64_t> words) noexcept {
   const std::uint64_t head = ends_->head.load(std::memory_order_relaxed);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const auto from = word(head + 1 + i);
-    words[i] = from.load(std::memory_order_relaxed);
-    from.store(0, std::memory_order_relaxed);
-  }
-  word(head).store(0, std::memory_order_relaxed);
+  const auto [first, rest] = stretches(head + 1, words.size());
+  std::ranges::copy(rest, std::ranges::copy(first, words.begin()).out);
+  std::ranges::fill(first, 0);
+  std::ranges::fill(rest, 0);
+  header(head).store(0, std::memory_order_relaxed);
   ends_->head.store(head + 1 + words.size(), std::memory_order_release);
 }
 

@@ -33,7 +33,13 @@ class WordRing {
  private:
   struct Ends;
 
-  [[nodiscard]] std::atomic_ref<std::int64_t> word(std::uint64_t place) const;
+  /// Words that follow each other, up to the end of the memory and on from its beginning.
+  struct Stretches {
+    std::span<std::int64_t> first, rest;
+  };
+
+  [[nodiscard]] std::atomic_ref<std::int64_t> header(std::uint64_t place) const;
+  [[nodiscard]] Stretches stretches(std::uint64_t place, std::size_t count) const;
 
   Ends* ends_ = nullptr;
   std::int64_t* words_ = nullptr;

@@ -140,6 +140,7 @@ TEST(a_person_says_after_how_many_calls_there_is_a_plan) {
 TEST(measured_calls_end_with_their_graph) {
   // Also where it is freed while plans are made or measured.
   for (const int calls : {8, 16, 17, 30, 45, 60, 100, 200, enough}) {
+    forget_verdicts();
     const Circle circle("automatic");
     run_loop(circle, Form::alltoallv, constant_size, calls);
   }
