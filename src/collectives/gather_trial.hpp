@@ -20,7 +20,8 @@ class GatherTrial {
  public:
   enum class Way : std::uint8_t { plan, mpi };
 
-  /// So many calls in a row go one way, of which the first does not count, and each way has its turn so often.
+  /// So many calls in a row go one way, of which the first and the last do not count (as in a contest's heats), and each way has
+  /// its turn so often.
   static constexpr std::size_t turn = 4;
   static constexpr std::size_t rounds = 4;
   static constexpr std::size_t timed_calls = 2 * rounds * turn;
