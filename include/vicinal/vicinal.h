@@ -102,15 +102,14 @@
  *                         up to two hundred executions (a halo's reverse stays as it began). In one of
  *                         these a rank may be held up until all ranks have come as far. The program
  *                         remembers: a later exchange of the same pattern takes the quickest plan
- *                         without trying others. 'estimate': by
- *                         the cost model alone. 'measure': making the exchange plans the likely planners and
- *                         times each on memory of the library's own, which takes some milliseconds; the
- *                         ranks keep the one that the slowest of them is done with first (of a halo,
- *                         there and back). Partitioned exchanges are estimated; where vicinal_progress
- *                         has exchanges go direct, nothing is chosen. Planners add contributions up in
- *                         different orders: results of a halo's reverse are the same in each exchange of
- *                         it, and with 'measure' may differ in their last bits from one run of a program
- *                         to the next, unless wisdom says by which to go.
+ *                         without trying others. 'estimate': by the cost model alone. 'measure': making
+ *                         the exchange plans the likely planners and times each on memory of the library's
+ *                         own, which takes some milliseconds; the ranks keep the one that the slowest of
+ *                         them is done with first (of a halo, there and back). Partitioned exchanges are
+ *                         estimated; where vicinal_progress has exchanges go direct, nothing is chosen.
+ *                         Planners add contributions up in different orders: results of a halo's reverse
+ *                         are the same in each exchange of it, and with 'measure' may differ in their last
+ *                         bits from one run of a program to the next, unless wisdom says by which to go.
  *   vicinal_plan_after    after how many calls of a loop a plan serves them, and after how many executions
  *                         further plans are made and compared: a whole number from 1 to 1073741824
  *                         (default '8').

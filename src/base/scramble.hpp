@@ -13,4 +13,17 @@ constexpr std::uint64_t scramble(std::uint64_t x) {
   return x ^ (x >> 31U);
 }
 
+/// Mixes numbers, in their order, into one.
+class Mixer {
+ public:
+  template <class... Numbers>
+  void add(Numbers... numbers) {
+    ((value_ = scramble(value_ ^ static_cast<std::uint64_t>(numbers))), ...);
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
 }  // namespace vicinal

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -281,10 +280,9 @@ void warn_of_unknown_variables() {
   std::vector<std::string> known;
   for (const Setting& row : table) known.push_back(variable_of(row.key));
   const auto others = words_of(other_variables);
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
+  for (const std::string_view text : own_variables()) {
     const std::string_view name = text.substr(0, text.find('='));
-    if (!name.starts_with(variable_prefix) || name.starts_with(test_variables)) continue;
+    if (name.starts_with(test_variables)) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (std::find(others.begin(), others.end(), name) != others.end()) continue;
     warn_of_unknown_name("the environment variable", name, known);

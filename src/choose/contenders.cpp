@@ -14,19 +14,6 @@ namespace {
 /// would cost more than all others. Where expectations were wrong, they were by a factor of three.
 constexpr double hopeless = 4;
 
-/// Mixes numbers, in their order, into one.
-class Mixer {
- public:
-  template <class... Numbers>
-  void add(Numbers... numbers) {
-    ((value_ = scramble(value_ ^ static_cast<std::uint64_t>(numbers))), ...);
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0;
-};
-
 void add(Mixer& mixer, const Plan& plan) {
   mixer.add(plan.rank, plan.reverse, plan.buffers.size(), plan.operations.size());
   for (const Buffer& buffer : plan.buffers) {

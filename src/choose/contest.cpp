@@ -63,14 +63,14 @@ std::optional<std::size_t> Contest::plan_for(std::int64_t number) const {
   return std::nullopt;
 }
 
-/// What the first plan is expected to take, and one message per edge: of the busiest rank of all. And what was the quickest before,
-/// as the largest and the least of all ranks' numbers.
+/// All ranks tell their forecasts, of which the largest count, and the verdict that they remember. The largest and the least
+/// number of a verdict are the same where all remember the same.
 void Contest::begin_foreseeing() {
-  verdict_key_ = verdict_key(*task_);
   const Forecast& mine = plans_.front()->plans().forecast;
-  const std::int64_t known = recall_verdict(verdict_key_);
   mpi::with_memory(
       [&] {
+        verdict_key_ = verdict_key(*task_);
+        const std::int64_t known = recall_verdict(verdict_key_);
         consult_about({nanoseconds(mine.by_plan), nanoseconds(mine.by_message), known, -known},
                       Joining::larger);
       },
@@ -164,7 +164,7 @@ void Contest::open(const Numbers& figures) {
   }
   best_.assign(plans_.size(), untimed);
   if (taken.size() < 2) {
-    remember_verdict(verdict_key_, names_.front());
+    if (plans_.size() > 1) remember_verdict(verdict_key_, names_.front());
     return settle(0, opening_.opens());
   }
   if (is_known_) return settle(taken.back(), opening_.opens());
@@ -242,10 +242,14 @@ void Contest::judge(const Numbers& times) {
 
 void Contest::settle(std::size_t best, std::int64_t from) {
   stage_ = Stage::over;
-  if (std::ranges::any_of(best_, [](std::int64_t time) { return time != untimed; })) {
+  const auto is_timed = [](std::int64_t time) { return time != untimed; };
+  if (std::ranges::any_of(best_, is_timed)) {
     // The root says it for all ranks.
     if (tree_.parent < 0) log_outcome(task_->key, "was measured in use", names_, best_, best);
-    remember_verdict(verdict_key_, names_[best]);
+    // Where the requests were freed in the middle of a heat, a plan has no time.
+    const auto time_of = [this](std::size_t plan) { return best_[plan]; };
+    if (std::ranges::all_of(heats_.back().plans, is_timed, time_of))
+      remember_verdict(verdict_key_, names_[best]);
     if (!wisdom_key_.empty()) {
       remember_outcome(task_->options.wisdom, wisdom_key_, names_, best_);
     }

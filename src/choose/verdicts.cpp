@@ -1,6 +1,7 @@
 // Verdicts by the fingerprint of a rank's part.
 #include "choose/verdicts.hpp"
 
+#include <exception>
 #include <map>
 
 #include "base/guarded.hpp"
@@ -28,24 +29,21 @@ Memory& memory() {
 }  // namespace
 
 std::uint64_t verdict_key(const PlanningTask& task) {
-  std::uint64_t key = 0;
-  const auto mix = [&key](auto... numbers) {
-    ((key = scramble(key ^ static_cast<std::uint64_t>(numbers))), ...);
-  };
+  Mixer mixer;
   const Neighborhood& neighborhood = task.neighborhood;
   const Machine& machine = *neighborhood.machine;
-  mix(neighborhood.rank, machine.size(), machine.region_of(neighborhood.rank), task.channels,
-      task.options.element_bytes, task.pattern.identity);
-  mix(fingerprint(given_alike(*task.planner, task.options, task.pattern)));
+  mixer.add(neighborhood.rank, machine.size(), machine.region_of(neighborhood.rank), task.channels,
+            task.options.element_bytes, task.pattern.identity);
+  mixer.add(fingerprint(given_alike(*task.planner, task.options, task.pattern)));
   for (const OutEdge& edge : task.pattern.out) {
-    mix(edge.rank, edge.items.size());
-    for (const ItemRun& run : edge.items) mix(run.identity, run.position, run.count);
+    mixer.add(edge.rank, edge.items.size());
+    for (const ItemRun& run : edge.items) mixer.add(run.identity, run.position, run.count);
   }
   for (const InEdge& edge : task.pattern.in) {
-    mix(edge.rank, edge.count, edge.slots.size());
-    for (const CopyRun& run : edge.slots) mix(run.source, run.target, run.count);
+    mixer.add(edge.rank, edge.count, edge.slots.size());
+    for (const CopyRun& run : edge.slots) mixer.add(run.source, run.target, run.count);
   }
-  return key;
+  return mixer.value();
 }
 
 std::int64_t recall_verdict(std::uint64_t key) {
@@ -56,10 +54,14 @@ std::int64_t recall_verdict(std::uint64_t key) {
 
 std::int64_t number_of(std::string_view planner) { return fingerprint(planner); }
 
-void remember_verdict(std::uint64_t key, std::string_view planner) {
-  const Lock lock(memory().mutex);
-  if (memory().planners.size() >= most_remembered) memory().planners.clear();
-  memory().planners[key] = number_of(planner);
+void remember_verdict(std::uint64_t key, std::string_view planner) noexcept {
+  try {
+    const Lock lock(memory().mutex);
+    if (memory().planners.size() >= most_remembered) memory().planners.clear();
+    memory().planners[key] = number_of(planner);
+  } catch (const std::exception&) {
+    // Without memory, the next contest measures again.
+  }
 }
 
 void forget_verdicts() noexcept {

@@ -1,7 +1,6 @@
-// What contests of this process have found, so that the next graph of the same pattern need not measure again: adaptive meshes
-// that return, multigrid that is set up again, a program that tries out its own ways. Each rank remembers by what it has to do
-// itself, and forgets when the program ends; what outlives that is wisdom (wisdom.hpp). Ranks that remember different things, or
-// nothing, find out before they act on it.
+// A process remembers the verdicts of its contests, and the next graph of the same pattern need not measure again. Adaptive meshes
+// return to patterns, solvers set multigrid up again, and programs try out their own ways. Each rank remembers by its own part of
+// the pattern. A contest acts on it only where all ranks remember the same. Wisdom (wisdom.hpp) outlives the program, this does not.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ std::uint64_t verdict_key(const PlanningTask& task);
 std::int64_t recall_verdict(std::uint64_t key);
 /// The number of a planner.
 std::int64_t number_of(std::string_view planner);
-void remember_verdict(std::uint64_t key, std::string_view planner);
+void remember_verdict(std::uint64_t key, std::string_view planner) noexcept;
 /// From now on nothing is known.
 void forget_verdicts() noexcept;
 

@@ -60,7 +60,7 @@ enum Word : std::size_t {
 /// Whether it wants shared memory; or that it has no memory to tell the rest, or an environment that cannot be read.
 enum Wish : std::int64_t { lacks, unreadable, refuses, agrees };
 
-/// What a rank tells of an arena that it has joined: where it has its inbox for letters, or that it has none.
+/// A rank that has joined an arena tells the others the offset of its inbox for letters, or this.
 constexpr std::int64_t no_inbox = 1;
 std::int64_t inbox_in(Arena& arena) {
   if (arena.members() == 1) return no_inbox;
