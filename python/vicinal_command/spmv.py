@@ -20,8 +20,7 @@ from .matrices import Integers, Matrix, block_starts, needed_pairs, read_matrix,
 from .outputs import CommandError, OutputFile
 from .prices import predict, profile_of
 from .ranks.halo_exchanges import BY_HAND, KINDS, MPI_OWN
-from .ranks.process import COUNTED
-from .ranks.spmv import AGAIN
+from .ranks.process import AGAIN, COUNTED, SETTLED_AFTER
 from .report import Report, tables_beside
 from .rows import LOCAL_NOTE, Row, make_row
 from .runs import check_regions, find_launcher, run_folder, run_ranks, said_in, write_run
@@ -117,7 +116,7 @@ def spmv(request: Request) -> int:
     predicted = _predict(request, matrix, starts)
     with run_folder() as folder:
         _write_run(folder, request, matrix, starts)
-        steps = len(request.contestants) * (BUILDS + 2 + request.repetitions)
+        steps = len(request.contestants) * (BUILDS + 3 + request.repetitions)
         run_ranks(folder, "spmv", request.ranks, mpi, steps)
         said = said_in(folder)
         rows = _read_results(folder, request, matrix, predicted)
@@ -217,6 +216,7 @@ def _notes(request: Request, control: Control) -> list[str]:
     return [
         f"median, quartiles, best: the slowest rank's mean of {request.iterations} exchanges in a row, of {request.repetitions} repetitions, "
         f"contestants in turn; ratios are those of medians; set-up: the best of {BUILDS}",
+        f"automatic: after {SETTLED_AFTER} exchanges, in which it tries its alternatives",
         f"{request.strategies[0] + AGAIN}: a control, the same as {request.strategies[0]}; their medians differ by "
         f"{100 * control['spread']:.1f} %, and smaller differences between others mean nothing",
         f"{BY_HAND}: MPI_Startall and MPI_Waitall of requests set up once, a message for each pair of ranks, the "

@@ -27,6 +27,9 @@ std::vector<std::string_view> contenders(const PlanOptions& options);
 std::vector<std::string_view> contenders_in_use(const PlanOptions& options, const Machine& machine,
                                                 const Forecast& forecast);
 
+/// What competes beside plans, where the owner of the executions can have MPI carry one out.
+inline constexpr std::string_view mpis_own = "MPI's own";
+
 /// There are never more.
 inline constexpr std::size_t most_contenders = 16;
 

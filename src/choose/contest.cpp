@@ -25,13 +25,15 @@ std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seco
 
 }  // namespace
 
-Contest::Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key)
+Contest::Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key,
+                 Against against)
     : communicator_(task.communicator),
       key_(contender_key(task.key, most_contenders)),
       tree_(task.neighborhood.tree),
       dependents_(task.neighborhood.dependents()),
       opening_{task.options.plan_after, task.channels},
       wisdom_key_(std::move(wisdom_key)),
+      against_(against),
       task_(std::move(task)),
       names_{task_->planner->name},
       plans_{std::move(first)},
@@ -63,6 +65,19 @@ std::optional<std::size_t> Contest::plan_for(std::int64_t number) const {
   return std::nullopt;
 }
 
+std::size_t Contest::await_plan(std::int64_t number) {
+  std::optional<std::size_t> plan;
+  const auto is_known = [&] {
+    const Claim claim(*this);
+    start(number);
+    advance();
+    plan = plan_for(number);
+    return plan.has_value();
+  };
+  mpi::poll_until(is_known, [this](std::ostream& out) { name_awaited(out); });
+  return *plan;
+}
+
 /// All ranks tell their forecasts, of which the largest count, and the verdict that they remember. The largest and the least
 /// number of a verdict are the same where all remember the same.
 void Contest::begin_foreseeing() {
@@ -83,24 +98,27 @@ void Contest::begin_foreseeing() {
 void Contest::begin_planning(const Numbers& forecast) {
   const Forecast all{static_cast<double>(forecast[0]), static_cast<double>(forecast[1])};
   auto contenders = contenders_in_use(task_->options, *task_->neighborhood.machine, all);
+  if (against_ == Against::mpi_too) contenders.push_back(mpis_own);
   if (forecast[2] == -forecast[3]) {
     const auto known = std::ranges::find(contenders, forecast[2], number_of);
     is_known_ = known != contenders.end();
     if (is_known_) contenders = {known == contenders.begin() ? 1U : 2U, *known};
   }
   for (std::size_t i = 1; i < contenders.size(); ++i) {
-    mpi::with_memory(
-        [&] {
-          PlanningTask task = *task_;
-          task.planner = &find_planner(contenders[i]);
-          task.key = contender_key(task_->key, i);
-          task.options.with_reverse = false;
-          plannings_.push_back(Planning::begin(std::move(task)));
-        },
-        mpi::Meanwhile::nothing);
     names_.push_back(contenders[i]);
+    mpi::with_memory([&] { plannings_.push_back(begin_planning_of(i)); }, mpi::Meanwhile::nothing);
   }
   stage_ = Stage::planning;
+}
+
+/// Null for MPI's own.
+std::shared_ptr<Planning> Contest::begin_planning_of(std::size_t place) const {
+  if (is_mpis_own(place)) return nullptr;
+  PlanningTask task = *task_;
+  task.planner = &find_planner(names_[place]);
+  task.key = contender_key(task_->key, place);
+  task.options.with_reverse = false;
+  return Planning::begin(std::move(task));
 }
 
 bool Contest::advance() noexcept {
@@ -123,7 +141,8 @@ bool Contest::advance_stage() {
       begin_planning(joining_->take());
       return true;
     case Stage::planning:
-      if (!std::ranges::all_of(plannings_, [](const auto& it) { return it->test(); })) return false;
+      if (!std::ranges::all_of(plannings_, [](const auto& it) { return !it || it->test(); }))
+        return false;
       begin_comparing();
       return true;
     case Stage::comparing:
@@ -142,15 +161,16 @@ bool Contest::advance_stage() {
 void Contest::begin_comparing() {
   for (const auto& planning : plannings_) {
     try {
-      plans_.push_back(planning->plan());
+      plans_.push_back(planning ? planning->plan() : nullptr);
     } catch (const std::exception&) {
       plans_.push_back(nullptr);  // its planner does not serve this exchange, or has failed
     }
   }
   std::vector<std::optional<std::uint64_t>> fingerprints;
-  for (const auto& plan : plans_) {
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
     auto& mine = fingerprints.emplace_back();
-    if (plan != nullptr) mine = fingerprint(plan->plans().forward);
+    if (plans_[i] != nullptr) mine = fingerprint(plans_[i]->plans().forward);
+    if (is_mpis_own(i)) mine = 1;
   }
   plannings_.clear();
   stage_ = Stage::comparing;
@@ -244,6 +264,11 @@ void Contest::settle(std::size_t best, std::int64_t from) {
   stage_ = Stage::over;
   const auto is_timed = [](std::int64_t time) { return time != untimed; };
   if (std::ranges::any_of(best_, is_timed)) {
+    try {
+      outcome_ = outcome_text("was measured in use", names_, best_, best);
+    } catch (const std::exception&) {
+      // Without memory nobody is told.
+    }
     // The root says it for all ranks.
     if (tree_.parent < 0) log_outcome(task_->key, "was measured in use", names_, best_, best);
     // Where the requests were freed in the middle of a heat, a plan has no time.
@@ -311,12 +336,17 @@ std::shared_ptr<AgreedPlan> Contest::winner() {
   return winner_;
 }
 
+std::string Contest::outcome() {
+  const Claim claim(*this);
+  return outcome_;
+}
+
 void Contest::name_awaited(std::ostream& out) {
   out << "the ranks' verdict on the quickest plan";
   const ReportClaim claim(*this);
   if (!claim) return;
   if (stage_ == Stage::planning) {
-    const auto under_way = [](const auto& it) { return !it->over(); };
+    const auto under_way = [](const auto& it) { return it && !it->over(); };
     const auto next = std::ranges::find_if(plannings_, under_way);
     if (next == plannings_.end()) return;
     out << ", which waits for ";
@@ -334,11 +364,12 @@ void Contest::describe(std::ostream& out) const {
   out << "\n";
 }
 
-Chosen chosen_of(std::shared_ptr<AgreedPlan> plan, const std::optional<PlanningTask>& contested) {
+Chosen chosen_of(std::shared_ptr<AgreedPlan> plan, const std::optional<PlanningTask>& contested,
+                 Against against) {
   Chosen chosen{std::move(plan)};
   if (contested) {
     mpi::with_memory(
-        [&] { chosen.contest = std::make_shared<Contest>(*contested, chosen.plan, ""); },
+        [&] { chosen.contest = std::make_shared<Contest>(*contested, chosen.plan, "", against); },
         mpi::Meanwhile::nothing);
   }
   return chosen;

@@ -23,6 +23,9 @@
 //
 // A time is what an execution has held its caller up for: in start, test and wait. Of each execution the slowest rank's
 // counts, of each plan the median.
+//
+// Of blocking calls MPI's own may compete with the plans. Their owner asks await_plan() first, which waits for a verdict, and has
+// MPI carry out those that go by none.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +46,12 @@
 namespace vicinal {
 
 class Executions;
+
+/// With what an exchange's plan competes.
+enum class Against : std::uint8_t {
+  plans,
+  mpi_too,  ///< the MPI library's own collective, which the owner calls
+};
 
 /// A glance costs little, and tells of plans that take several times as long.
 constexpr std::int64_t rounds_of_glance = 1;
@@ -93,7 +102,8 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
  public:
   /// `first`: the plan of the first executions, by the planner of the task. `wisdom_key`: with which times are remembered; "" where
   /// they are not, by this rank.
-  Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key);
+  Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key,
+          Against against = Against::plans);
   Contest(const Contest&) = delete;
   Contest& operator=(const Contest&) = delete;
   ~Contest() override { leave_dump(); }
@@ -107,6 +117,9 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   void start(std::int64_t number);
   /// By which plan it goes; nothing where that is to be seen. Throws where the verdict is lost to a fault.
   [[nodiscard]] std::optional<std::size_t> plan_for(std::int64_t number) const;
+  /// The same, for owners who know the number: the execution is started. Waits for the verdict that it goes by. Without the claim.
+  [[nodiscard]] std::size_t await_plan(std::int64_t number);
+  [[nodiscard]] bool is_mpis_own(std::size_t plan) const { return names_[plan] == mpis_own; }
   /// What that execution has taken, in nanoseconds, `untimed` where it has failed.
   void note(std::int64_t number, std::int64_t nanoseconds);
   [[nodiscard]] bool is_measured(std::int64_t number) const {
@@ -123,8 +136,10 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
 
   /// From any thread, without the claim: progresses it.
   void test();
-  /// The same: the plan that was the quickest; null before that is known.
+  /// The same: the plan that was the quickest; null before that is known, and where that is MPI's own.
   [[nodiscard]] std::shared_ptr<AgreedPlan> winner();
+  /// The same: what was tried, what each took, and what is taken; "" before that is known.
+  [[nodiscard]] std::string outcome();
   void name_awaited(std::ostream& out);
 
   [[nodiscard]] const std::shared_ptr<AgreedPlan>& plan(std::size_t place) const {
@@ -146,6 +161,7 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
 
   void begin_foreseeing();
   void begin_planning(const Numbers& forecast);
+  [[nodiscard]] std::shared_ptr<Planning> begin_planning_of(std::size_t place) const;
   void begin_comparing();
   void open(const Numbers& figures);
   void begin_heat(std::vector<std::size_t> plans, std::int64_t begin, std::int64_t rounds);
@@ -164,13 +180,14 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   const std::set<int> dependents_;
   const Opening opening_;
   const std::string wisdom_key_;
+  const Against against_;
   std::optional<PlanningTask> task_;  ///< until it is over
   Stage stage_ = Stage::waiting;
   std::uint64_t verdict_key_ = 0;  ///< of verdicts.hpp, from when a loop shows
   bool is_known_ = false;          ///< which is the quickest, to all ranks, from a contest before
-  std::vector<std::string_view> names_;  ///< of planners, by plan
-  std::vector<std::shared_ptr<AgreedPlan>> plans_;
-  std::vector<std::shared_ptr<Planning>> plannings_;
+  std::vector<std::string_view> names_;               ///< of planners, by plan
+  std::vector<std::shared_ptr<AgreedPlan>> plans_;    ///< null for MPI's own
+  std::vector<std::shared_ptr<Planning>> plannings_;  ///< of all but the first; the same
   std::vector<Heat> heats_;  ///< the one that is on, or was the last, comes last
   std::vector<Executions*> members_;
   std::int64_t started_ = 0;  ///< those that the contest numbers
@@ -182,6 +199,7 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   FaultRecord faults_;
   std::optional<Joining> joining_;
   std::optional<Task<Done>> consulting_;
+  std::string outcome_;
   std::atomic<int> verdict_ = unknown;
   std::shared_ptr<AgreedPlan> winner_;
   std::atomic<std::int64_t> settled_ = std::numeric_limits<std::int64_t>::max();
@@ -201,6 +219,7 @@ struct Chosen {
 
 /// By a plan that all ranks have, and, where that is the first of a task's contenders, by their contest. Waits for memory, since the
 /// other ranks have a contest, too.
-Chosen chosen_of(std::shared_ptr<AgreedPlan> plan, const std::optional<PlanningTask>& contested);
+Chosen chosen_of(std::shared_ptr<AgreedPlan> plan, const std::optional<PlanningTask>& contested,
+                 Against against = Against::plans);
 
 }  // namespace vicinal

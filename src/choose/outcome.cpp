@@ -2,6 +2,7 @@
 #include "choose/outcome.hpp"
 
 #include <ostream>
+#include <sstream>
 
 #include "base/log.hpp"
 #include "choose/contenders.hpp"
@@ -10,19 +11,26 @@
 
 namespace vicinal {
 
+std::string outcome_text(const char* how, std::span<const std::string_view> names,
+                         std::span<const std::int64_t> times, std::size_t best) {
+  std::ostringstream text;
+  text << how;
+  const char* before = ": ";
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i] == untimed) continue;
+    text << before << names[i] << ' ' << static_cast<double>(times[i]) / 1000 << " us";
+    before = ", ";
+  }
+  text << "; " << names[best] << " is taken";
+  return text.str();
+}
+
 void log_outcome(const mpi::ConversationKey& plan, const char* how,
                  std::span<const std::string_view> names, std::span<const std::int64_t> times,
                  std::size_t best) noexcept {
   log_line(LogLevel::info, [&](std::ostream& line) {
     write_plan_name(line, plan);
-    line << ' ' << how;
-    const char* before = ": ";
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      if (times[i] == untimed) continue;
-      line << before << names[i] << ' ' << static_cast<double>(times[i]) / 1000 << " us";
-      before = ", ";
-    }
-    line << "; " << names[best] << " is taken";
+    line << ' ' << outcome_text(how, names, times, best);
   });
 }
 

@@ -10,7 +10,10 @@
 
 namespace vicinal {
 
-/// "plan 0.3.1 was measured: automatic 12.3 us, aggregate 10.1 us; aggregate is taken". Times by name, in nanoseconds.
+/// "was measured: automatic 12.3 us, aggregate 10.1 us; aggregate is taken". Times by name, in nanoseconds.
+std::string outcome_text(const char* how, std::span<const std::string_view> names,
+                         std::span<const std::int64_t> times, std::size_t best);
+/// The same of a plan, as a line of the log.
 void log_outcome(const mpi::ConversationKey& plan, const char* how,
                  std::span<const std::string_view> names, std::span<const std::int64_t> times,
                  std::size_t best) noexcept;

@@ -276,7 +276,7 @@ std::shared_ptr<Call> CountQueue::make(const Graph& graph, Entry entry,
   if (!reviewed || (at_once && known && review->has_no_plan())) {
     return direct_call(entry.number, arguments);
   }
-  const auto channel = static_cast<int>(entry.number % channels_);
+  const auto channel = static_cast<int>(entry.channel(static_cast<std::size_t>(channels_)));
   const int departed_kind = static_cast<int>(call_kinds) + static_cast<int>(kind_);
   const CountedCall::Tags tags{straight_tag(entry.number),
                                route_->tags->tag(departed_kind, channel)};

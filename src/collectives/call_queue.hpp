@@ -52,6 +52,10 @@ class CallQueue {
   struct Entry {
     std::int64_t number;
     bool blocking;
+    /// By which of so many channels it goes. No two blocking calls are under way at once: they keep to one, whose memory is in the caches.
+    [[nodiscard]] std::size_t channel(std::size_t channels) const {
+      return blocking ? 0 : static_cast<std::size_t>(number) % channels;
+    }
   };
 
   CallQueue(CallKind kind, const Graph& graph);
@@ -115,7 +119,7 @@ class BlockQueue final : public CallQueue {
   [[nodiscard]] bool goes_by_plan(const Graph& graph, Entry entry) const;
   std::shared_ptr<AgreedPlan> ready_plan() override;
   [[nodiscard]] std::shared_ptr<PlanTurn>& turn_of(Entry entry) {
-    return planned_[static_cast<std::size_t>(entry.number) % planned_.size()];
+    return planned_[entry.channel(planned_.size())];
   }
 
   std::vector<std::shared_ptr<PlanTurn>> planned_;

@@ -7,22 +7,39 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "choose/choose.hpp"
 
 namespace vicinal {
-namespace {
 
 /// Calls whose plan is for blocks of these sizes.
 class SizedQueue final : public CallQueue {
  public:
-  SizedQueue(const Graph& graph, const std::shared_ptr<Planning>& planning)
+  SizedQueue(const Graph& graph, std::shared_ptr<KeptPlan> kept)
       : CallQueue(CallKind::allgather, graph),
-        own_(static_cast<std::size_t>(graph.neighborhood().rank)) {
-    const auto kept = std::make_shared<KeptPlan>(std::nullopt);
-    kept->planning = planning;
+        own_(static_cast<std::size_t>(graph.neighborhood().rank)),
+        kept_(std::move(kept)),
+        contest_(kept_->chosen().contest) {
     for (int channel = 0; channel < graph.settings().in_flight; ++channel) {
-      turns_.push_back(std::make_shared<PlanTurn>(PlanTurn{kept, channel, nullptr, {}}));
+      turns_.push_back(std::make_shared<PlanTurn>(PlanTurn{kept_, channel, nullptr, {}}));
     }
   }
+
+  /// Of MPI's own and plans; null where there is none, or none any more.
+  [[nodiscard]] const std::shared_ptr<Contest>& contest() const { return contest_; }
+  /// The number of the next call in it.
+  [[nodiscard]] std::int64_t next() const { return entered_ + by_mpi_; }
+  /// That one is left to MPI.
+  void leave_next() { ++by_mpi_; }
+  /// The contest is over. Plans that lost are let go; where MPI's own has won, all but the first.
+  void settle() {
+    if (contest_->winner() == nullptr) {
+      for (const auto& turn : turns_) turn->executions.reset();
+      is_left_ = true;
+    }
+    contest_.reset();
+  }
+  /// Whether MPI's own has won.
+  [[nodiscard]] bool is_left() const { return is_left_; }
 
  private:
   void check_kind(const NeighborArguments& arguments) const override {
@@ -31,7 +48,7 @@ class SizedQueue final : public CallQueue {
     require(given == expected, Fault::count, "this rank gives a block of ", given,
             " bytes, and expects ", expected, " of itself; all ranks must expect what is given");
   }
-  void prepare(Graph& /*graph*/, Entry /*entry*/) override {}
+  void prepare(Graph& /*graph*/, Entry entry) override { entered_ = entry.number + 1; }
   std::shared_ptr<Call> make(const Graph& /*graph*/, Entry entry,
                              NeighborArguments* arguments) override {
     std::optional<Blocks> blocks;
@@ -39,18 +56,20 @@ class SizedQueue final : public CallQueue {
       blocks.emplace(Blocks{Side(std::move(arguments->send)),
                             Side::gapless(std::move(arguments->receive)), 1});
     }
-    return planned_call(turn_of(entry), entry.number, std::move(blocks));
+    return planned_call(turns_[entry.channel(turns_.size())], entry.number + by_mpi_,
+                        std::move(blocks));
   }
-  std::shared_ptr<AgreedPlan> ready_plan() override {
-    return turns_.front()->kept->chosen().in_use();
-  }
-  [[nodiscard]] const std::shared_ptr<PlanTurn>& turn_of(Entry entry) const {
-    return turns_[static_cast<std::size_t>(entry.number) % turns_.size()];
-  }
+  std::shared_ptr<AgreedPlan> ready_plan() override { return kept_->chosen().in_use(); }
 
   const std::size_t own_;
+  const std::shared_ptr<KeptPlan> kept_;
+  std::shared_ptr<Contest> contest_;
+  std::int64_t entered_ = 0, by_mpi_ = 0;  ///< calls
+  bool is_left_ = false;
   std::vector<std::shared_ptr<PlanTurn>> turns_;
 };
+
+namespace {
 
 /// In bytes: the blocks lie one after the other, in the order of ranks.
 Pattern pattern_of(const Neighborhood& neighborhood, const std::vector<std::int64_t>& bytes) {
@@ -88,15 +107,31 @@ GatherLoops::Way GatherLoops::enter(const BlockSizes& sizes, Form form) {
     loop.stage = pays(loop.price) ? Stage::due : Stage::left;
   }
   ++loop.calls;
-  if (form == Form::blocking) {
-    for (Loop& each : loops_) {
-      if (each.stage == Stage::due) plan(each);
-    }
+  if (form == Form::nonblocking) {
+    loop.some_nonblocking = true;
+    return {loop.is_contested ? nullptr : loop.queue};
   }
-  if (form == Form::nonblocking || !loop.queue || !loop.trial) return {loop.queue, nullptr};
-  const GatherTrial::Call call = loop.trial->next(graph_->communicator());
-  return {call.way == GatherTrial::Way::plan ? loop.queue : nullptr,
-          call.number ? loop.trial : nullptr, call.number.value_or(0)};
+  for (Loop& each : loops_) {
+    if (each.stage == Stage::due) plan(each);
+  }
+  return way_of_next(loop);
+}
+
+/// Waits where a verdict is due.
+GatherLoops::Way GatherLoops::way_of_next(Loop& loop) const {
+  SizedQueue* const queue = loop.queue.get();
+  if (queue == nullptr || queue->is_left()) return {};
+  const auto contest = queue->contest();
+  if (!contest) return {loop.queue};
+  const std::int64_t number = queue->next();
+  const bool is_left = contest->is_mpis_own(contest->await_plan(number));
+  if (contest->is_settled(number)) {
+    loop.measured = contest->outcome();
+    queue->settle();
+    return {is_left ? nullptr : loop.queue};
+  }
+  if (is_left) queue->leave_next();
+  return {is_left ? nullptr : loop.queue, contest, number};
 }
 
 GatherLoops::Loop& GatherLoops::find(const BlockSizes& sizes, std::list<Loop>& forgotten) {
@@ -121,13 +156,15 @@ void GatherLoops::plan(Loop& loop) const {
     options.unit = "bytes";
     options.one_block = true;
     const Planner& planner = graph_->planner(graph_->settings(), options);
-    const auto planning =
-        Planning::begin(graph_->task(pattern_of(graph_->neighborhood(), by_rank(loop.sizes)),
-                                     planner, options, std::nullopt, graph_->settings().in_flight));
-    planning->wait();
-    static_cast<void>(planning->plan());  // throws where there is none: on all ranks
-    loop.queue = std::make_shared<SizedQueue>(*graph_, planning);
-    if (graph_->settings().allgather == "automatic") loop.trial = std::make_shared<GatherTrial>();
+    PlanningTask task = graph_->task(pattern_of(graph_->neighborhood(), by_rank(loop.sizes)),
+                                     planner, options, std::nullopt, graph_->settings().in_flight);
+    loop.is_contested = !loop.some_nonblocking && is_contested(task);
+    const auto kept = std::make_shared<KeptPlan>(
+        loop.is_contested ? std::optional<PlanningTask>(task) : std::nullopt, Against::mpi_too);
+    kept->planning = Planning::begin(std::move(task));
+    kept->planning->wait();
+    loop.queue =
+        std::make_shared<SizedQueue>(*graph_, kept);  // throws where there is no plan: on all ranks
     loop.stage = Stage::planned;
   } catch (const std::exception& fault) {
     loop.stage = Stage::left;
@@ -162,8 +199,7 @@ std::vector<GatherLoops::PlanInUse> GatherLoops::plans() {
   std::vector<PlanInUse> all;
   for (const Loop& loop : loops_) {
     if (!loop.queue) continue;
-    all.push_back({name_of(loop.sizes), loop.queue->plan_in_use(), loop.price,
-                   loop.trial ? loop.trial->outcome() : std::string()});
+    all.push_back({name_of(loop.sizes), loop.queue->plan_in_use(), loop.price, loop.measured});
   }
   return all;
 }

@@ -4,6 +4,9 @@
 // Nobody is asked what goes by a plan. It follows from the sizes of the blocks, all of which each rank knows, and from the
 // order and the form of the calls, in which MPI has all ranks agree. Plans are made in blocking calls alone, which may
 // wait for the other ranks: so all know, when a call enters, whether there is one. Not for several threads at once.
+//
+// Where all calls have been blocking until the plan is made, plans and MPI's own compete (contest.hpp); nonblocking ones, which must
+// not wait for a verdict, are left to MPI from then on.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +19,12 @@
 #include "base/guarded.hpp"
 #include "collectives/call_queue.hpp"
 #include "collectives/gather_price.hpp"
-#include "collectives/gather_trial.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/neighbor_call.hpp"
 
 namespace vicinal {
+
+class SizedQueue;
 
 /// Bytes of each rank's block; a single number where all have as many.
 using BlockSizes = std::vector<std::int64_t>;
@@ -38,9 +42,9 @@ class GatherLoops {
 
   /// By what a call goes.
   struct Way {
-    std::shared_ptr<CallQueue> queue;    ///< null where MPI is to carry it out
-    std::shared_ptr<GatherTrial> trial;  ///< null where nobody asks what it takes
-    std::size_t number = 0;              ///< in that trial
+    std::shared_ptr<CallQueue> queue = nullptr;  ///< null where MPI is to carry it out
+    std::shared_ptr<Contest> contest = nullptr;  ///< null where nobody compares what it takes
+    std::int64_t number = 0;                     ///< in that contest
   };
   /// A call enters. Collective where the form is blocking.
   [[nodiscard]] Way enter(const BlockSizes& sizes, Form form);
@@ -63,15 +67,17 @@ class GatherLoops {
   struct Loop {
     BlockSizes sizes;
     std::int64_t calls = 0;
+    bool some_nonblocking = false;  ///< of them
+    bool is_contested = false;      ///< MPI's own takes part, or did
     Stage stage = Stage::counted;
     GatherPrice price;
-    std::shared_ptr<CallQueue> queue;  ///< where it is planned
-    std::shared_ptr<GatherTrial>
-        trial;  ///< of blocking calls; null where a person has named the planner
+    std::shared_ptr<SizedQueue> queue;  ///< where it is planned
+    std::string measured;
   };
 
   Loop& find(const BlockSizes& sizes, std::list<Loop>& forgotten) VICINAL_REQUIRES(mutex_);
   void plan(Loop& loop) const;
+  [[nodiscard]] Way way_of_next(Loop& loop) const;
   [[nodiscard]] std::vector<std::int64_t> by_rank(const BlockSizes& sizes) const;
   [[nodiscard]] GatherPrice price_of(const BlockSizes& sizes) const;
   [[nodiscard]] bool pays(const GatherPrice& price) const;

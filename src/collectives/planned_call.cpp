@@ -9,7 +9,7 @@ namespace vicinal {
 Chosen KeptPlan::chosen() {
   const Lock lock(mutex_);
   if (!chosen_.plan) {
-    chosen_ = chosen_of(planning->plan(), contested_);
+    chosen_ = chosen_of(planning->plan(), contested_, against_);
     contested_.reset();
   }
   return chosen_;

@@ -18,12 +18,14 @@ namespace vicinal {
 class KeptPlan {
  public:
   /// `contested`: where there is to be a contest.
-  explicit KeptPlan(std::optional<PlanningTask> contested) : contested_(std::move(contested)) {}
+  explicit KeptPlan(std::optional<PlanningTask> contested, Against against = Against::plans)
+      : against_(against), contested_(std::move(contested)) {}
   std::shared_ptr<Planning> planning;
   /// Once the planning is over. From any thread. Throws where there is no plan.
   [[nodiscard]] Chosen chosen();
 
  private:
+  const Against against_;
   Mutex mutex_;
   std::optional<PlanningTask> contested_ VICINAL_GUARDED_BY(mutex_);
   Chosen chosen_ VICINAL_GUARDED_BY(mutex_);

@@ -138,7 +138,7 @@ struct AllGather
     const int found = find_way(ours, way, *gathered, *loops, Form::blocking, arguments..., comm);
     if (found != MPI_SUCCESS) return found;
     const bool by_mpi = way.queue == nullptr ||
-                        (way.trial == nullptr && ledger != nullptr && ledger->is_mpis_turn(ours));
+                        (way.contest == nullptr && ledger != nullptr && ledger->is_mpis_turn(ours));
     const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
     return timed(way, [&] {
       if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
@@ -213,11 +213,13 @@ struct AllGather
   }
   template <class Carry>
   static int timed(const GatherLoops::Way& way, Carry carry) {
-    if (way.trial == nullptr) return carry();
+    if (way.contest == nullptr || way.queue != nullptr) return carry();
     const auto begin = std::chrono::steady_clock::now();
     const int code = carry();
     const auto time = std::chrono::steady_clock::now() - begin;
-    if (code == MPI_SUCCESS) way.trial->note(way.number, time);
+    const Claim claim(*way.contest);
+    way.contest->note(way.number,
+                      code == MPI_SUCCESS ? std::chrono::nanoseconds(time).count() : untimed);
     return code;
   }
   static CallQueue::Entered enter(Graph& graph, CallQueue& queue, Form form, Arguments... given) {

@@ -158,6 +158,20 @@ std::vector<int> read_regions(std::string_view text, const DetectedPlaces& place
   return read_one(text.substr(0, text.find('/')), places);
 }
 
+std::vector<int> sharing_under(std::string_view text, const DetectedPlaces& places,
+                               const std::vector<int>& host_of) {
+  const std::string_view outer = text.substr(0, text.find('/'));
+  if (outer == "node" || outer == "numa") return host_of;
+  const std::vector<int> regions = read_one(outer, places);
+  std::vector<std::int64_t> both(host_of.size());
+  for (std::size_t rank = 0; rank < both.size(); ++rank) {
+    both[rank] = std::int64_t{host_of[rank]} << 32U | regions[rank];
+  }
+  std::vector<int> labels(both.size());
+  number(both, labels);
+  return labels;
+}
+
 std::vector<int> read_inner_regions(std::string_view text, const DetectedPlaces& places) {
   const std::size_t slash = text.find('/');
   return slash == std::string_view::npos ? std::vector<int>()

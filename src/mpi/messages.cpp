@@ -23,7 +23,9 @@ void make_room(std::vector<Item>& list) {
 
 }  // namespace
 
-MessageBatch::~MessageBatch() { abandon(); }
+MessageBatch::~MessageBatch() {
+  if (!requests_.empty()) abandon();
+}
 
 void MessageBatch::receive(void* buffer, std::int64_t count, MPI_Datatype type, Length bytes,
                            int peer, int tag) {

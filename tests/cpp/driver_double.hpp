@@ -24,6 +24,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "check.hpp"
@@ -45,11 +46,19 @@ class DriverDouble {
       before_[i] = get(lent[i]);
       set(lent[i], 0);
     }
+    // A run in which all memory is given to MPI is no reason to give it this one's, which is closed.
+    const char* const of_run = std::getenv("ENGINE_TESTS_MEMORY");
+    const char* const way = std::getenv("VICINAL_DEVICE_WAY");
+    if (of_run != nullptr && way != nullptr && of_run == "device-" + std::string(way)) {
+      way_ = way;
+      setenv("VICINAL_DEVICE_WAY", "automatic", 1);
+    }
   }
   DriverDouble(const DriverDouble&) = delete;
   DriverDouble& operator=(const DriverDouble&) = delete;
   ~DriverDouble() {
     for (std::size_t i = 0; i < lent.size(); ++i) set(lent[i], before_[i]);
+    if (way_) setenv("VICINAL_DEVICE_WAY", way_->c_str(), 1);
     device::find_drivers_again("none");
   }
 
@@ -71,6 +80,7 @@ class DriverDouble {
 
   void* library_;
   std::array<long, lent.size()> before_{};
+  std::optional<std::string> way_;  ///< VICINAL_DEVICE_WAY, where that is set anew
   long (*get_)(const char*) = nullptr;
   void (*set_)(const char*, long) = nullptr;
   const device::Drivers* drivers_ = nullptr;

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from ..outputs import CommandError
 from ..prices import profile_of
-from ..ranks.neighbor_alltoallv import AGAIN
-from ..ranks.process import COUNTED
+from ..ranks.process import AGAIN, AUTOMATIC, COUNTED, SETTLED_AFTER
 from ..report import tables_beside
 from ..tables import Column, duration, ratio, show, size, timed
 from .competition import MPI_AGAIN, MPI_OWN, Results, Terms, compete
@@ -31,7 +30,6 @@ from .workloads import made_of, random_sparse
 if TYPE_CHECKING:
     from vicinal._core import Profile
 
-AUTOMATIC = "automatic"
 CASES = "patterns, matrices and random graphs"
 
 CASE_COLUMNS = (
@@ -203,6 +201,7 @@ def _show(
         "best: the strategy, other than automatic, of the least median in a first run, whose ranks were others; so automatic may "
         "take less than it",
         "over itself: a control, the same twice, in turns of its own",
+        f"automatic: after {SETTLED_AFTER} exchanges, in which it tries its alternatives",
     ]
     show(_title(request, results), judged, CASE_COLUMNS, notes, stream=stream)
     strategies = of_strategies(rows, terms.contestants, [row["best"] for row in judged], MPI_OWN)

@@ -142,7 +142,7 @@ def compete(
     }
     with run_folder() as folder:
         write_run(folder, task, arrays)
-        steps = len(cases) * len(terms.all_contestants) * (builds + 2 + terms.repetitions)
+        steps = len(cases) * len(terms.all_contestants) * (builds + 3 + terms.repetitions)
         run_ranks(folder, program, ranks, mpi, steps, profile=terms.profile)
         return Results(folder, ranks, terms, mpi)
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .process import RankProcess, in_turn
+from .process import RankProcess, in_turn, settle
 
 
 class Exchange(Protocol):
@@ -104,6 +104,10 @@ class _Competition(Generic[OneCase]):
                 self.process.report()
 
         self.correct[number] = self._check(case, exchanges, 1)
+        for contestant, exchange in zip(self.contestants, exchanges, strict=True):
+            self.process.meet()
+            settle(contestant, exchange.run)
+            self.process.report()
         iterations = self._iterations(case, exchanges)
         for repetition in range(self.task["repetitions"]):
             for index, exchange in in_turn(exchanges, repetition):

@@ -13,17 +13,13 @@ from vicinal import Graph
 
 from .competition import Exchange, compete
 from .neighborhood import Own, Planned, Side
-from .process import RankProcess, run
+from .process import AGAIN, RankProcess, run
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from mpi4py import MPI
 
     Integers = npt.NDArray[np.int64]
-
-AGAIN = " again"
-"""Marks the second part of a strategy that has two."""
-
 
 class Edges(Side):
     """One rank's side of a case: whom it sends how many values, and what has come from whom."""

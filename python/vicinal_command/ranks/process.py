@@ -34,6 +34,18 @@ SAID = "said.json"
 """A file in the folder in which the first rank says what it runs on: which MPI, and what else there is to say."""
 ELSEWHERE = "elsewhere: "
 """Marks the fault of a rank that only reports another's."""
+AUTOMATIC = "automatic"
+AGAIN = " again"
+"""Marks the second part of a strategy that has two."""
+SETTLED_AFTER = 260
+"""After so many executions `automatic` has tried its alternatives, and goes by the quickest of them for good."""
+
+
+def settle(contestant: str | None, run: Callable[[], None]) -> None:
+    """Run a contestant until it executes no trials any more.  Collective; what is timed is what a long loop takes."""
+    if contestant is not None and contestant.removesuffix(AGAIN) == AUTOMATIC:
+        for _ in range(SETTLED_AFTER):
+            run()
 
 
 def in_turn(contestants: Sequence[OneContestant], repetition: int) -> list[tuple[int, OneContestant]]:

@@ -12,10 +12,7 @@ from vicinal import Halo
 
 from .competition import Exchange
 from .halo_exchanges import BY_HAND, KINDS, MPI_OWN, ByHand, Own, Planned, Sides
-from .process import RankProcess, in_turn, run
-
-AGAIN = " again"
-"""Marks the second turn of a strategy."""
+from .process import AGAIN, RankProcess, in_turn, run, settle
 
 
 class Rank:
@@ -70,6 +67,10 @@ class Rank:
         empty = [self._form_empty(kind) for kind in KINDS]
 
         correct = np.array([self._check(exchange, 1.0) for exchange in exchanges])
+        for contestant, exchange in zip(contestants, exchanges, strict=True):
+            self.process.meet()
+            settle(contestant, exchange.run)
+            self.process.report()
         times = np.zeros((len(contestants), task["repetitions"]))
         calls = np.zeros((len(KINDS), task["repetitions"]))
         for repetition in range(task["repetitions"]):

@@ -1,4 +1,5 @@
 // Calls in a loop, by several plans in turn until the quickest is known: what they bring is the same.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -138,7 +139,10 @@ TEST(a_person_says_after_how_many_calls_there_is_a_plan) {
       Call call(circle, Form::alltoallv, number, constant_size);
       SUCCEEDS(call.run());
       call.verify();
-      CHECK_EQUAL(plan_of(circle.graph, CallKind::alltoallv) != nullptr, number >= after);
+      // It is begun a few calls before, and a progress thread may make it at once.
+      const bool is_made = plan_of(circle.graph, CallKind::alltoallv) != nullptr;
+      if (number >= after) CHECK(is_made);
+      if (number < after - std::min(4, after / 2)) CHECK(!is_made);
     }
   }
 }

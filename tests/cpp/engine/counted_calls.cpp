@@ -123,7 +123,9 @@ TEST(counted_calls_of_few_tiny_pieces_nearby_take_messages_until_they_grow) {
       const Duplicate comm;
       GraphHandle graph;
       SUCCEEDS(create_graph(comm, before, next,
-                            Hints{{"vicinal_strategy", strategy}, {"vicinal_regions", regions}},
+                            Hints{{"vicinal_strategy", strategy},
+                                  {"vicinal_regions", regions},
+                                  {"vicinal_choice", "estimate"}},
                             &graph));
       const bool by_messages = strategy == std::string("automatic") && regions == "node";
       for (int number = 0; number < 150; ++number) {

@@ -77,8 +77,9 @@ TEST(what_mpi_says_of_kinds_of_memory_is_read) {
 
 /// Exchanges of all kinds in device memory that MPI takes; `shared`: of a plan by which ranks of a host hand over, which between
 /// hosts go by the host's memory.
-void nothing_crosses_to_the_host(const char* path, bool shared) {
+void nothing_crosses_to_the_host(const char* path, const char* way, bool shared) {
   const DriverDouble gpu(path);
+  const Variable asked("VICINAL_DEVICE_WAY", way);
   gpu.set("open_to_mpi", 1);
   const long held = gpu.held();
   exchange_halos(arrays_of(gpu.memory()));
@@ -90,9 +91,8 @@ void nothing_crosses_to_the_host(const char* path, bool shared) {
 }
 
 TEST(mpi_is_given_device_memory_that_it_takes) {
-  const Variable direct("VICINAL_DEVICE_WAY", "direct");
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
-    nothing_crosses_to_the_host(path, false);
+    nothing_crosses_to_the_host(path, "direct", false);
   }
 }
 
@@ -189,9 +189,7 @@ TEST(mpi_is_given_device_memory_where_the_profile_has_it_faster) {
 TEST(ranks_of_a_host_reach_into_each_others_device_memory) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     for (const char* const way : {"shared", "direct-shared"}) {
-      const Variable by("VICINAL_DEVICE_WAY", way);
-      // Where all share a host.
-      nothing_crosses_to_the_host(path, true);
+      nothing_crosses_to_the_host(path, way, true);  // where all share a host
     }
   }
   const DriverDouble gpu;
