@@ -58,8 +58,9 @@ std::vector<std::string_view> contenders_in_use(const PlanOptions& options, cons
     names.insert(names.end(), {"aggregate", "distance-halving"});
   } else if (options.complete) {
     names.insert(names.end(), {"aggregate", "tuna-hierarchical"});
-  } else if (!shares_cores(machine, options.profile)) {
-    names.emplace_back("aggregate");
+  } else {
+    if (!shares_cores(machine, options.profile)) names.emplace_back("aggregate");
+    names.emplace_back("split");
   }
   return names;
 }

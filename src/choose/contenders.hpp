@@ -21,9 +21,9 @@ inline constexpr std::size_t most_timed = 4;
 /// the same.
 std::vector<std::string_view> contenders(const PlanOptions& options);
 
-/// Those of an exchange that is in use already, `automatic` first, whose plan that has: one message per edge, and a relay by
-/// leaders, which `automatic` is itself where ranks share cores. `forecast`: the most of all ranks, in any unit; what is expected to take
-/// several times as long as the plan in use is left out.
+/// Those of an exchange that is in use already, `automatic` first, whose plan that has: one message per edge, a relay by
+/// one leader for each pair of regions, which `automatic` is itself where ranks share cores, and by several for those that exchange much.
+/// `forecast`: the most of all ranks, in any unit; what is expected to take several times as long as the plan in use is left out.
 std::vector<std::string_view> contenders_in_use(const PlanOptions& options, const Machine& machine,
                                                 const Forecast& forecast);
 

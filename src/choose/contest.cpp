@@ -209,8 +209,19 @@ void Contest::note(std::int64_t number, std::int64_t nanoseconds) {
 
 void Contest::end_heat() {
   stage_ = Stage::judging;
-  consult_about(std::exchange(times_, {}), Joining::larger);
+  consult_about(means_of_turns(heats_.back(), times_), Joining::larger);
   activate(shared_from_this());
+}
+
+Numbers means_of_turns(const Heat& heat, const Numbers& times) {
+  Numbers means(heat.turns(), 0);
+  for (std::int64_t number = heat.begin; number < heat.end(); ++number) {
+    if (!heat.counts(number)) continue;
+    const std::int64_t time = times[static_cast<std::size_t>(number - heat.begin)];
+    std::int64_t& mean = means[heat.turn_of(number)];
+    mean = mean == untimed || time == untimed ? untimed : mean + time / heat.counted();
+  }
+  return means;
 }
 
 void Contest::consult_about(Numbers mine, Joining::Join join) {
@@ -226,13 +237,12 @@ bool Contest::has_consulted() {
   return true;
 }
 
-void Contest::judge(const Numbers& times) {
+void Contest::judge(const Numbers& means) {
   const Heat heat = heats_.back();
   const std::vector<std::size_t>& plans = heat.plans;
   std::vector<Numbers> of_plan(plans_.size());
-  for (std::int64_t number = heat.begin; number < heat.end(); ++number) {
-    if (!heat.counts(number)) continue;
-    of_plan[heat.plan(number)].push_back(times[static_cast<std::size_t>(number - heat.begin)]);
+  for (std::size_t turn = 0; turn < means.size(); ++turn) {
+    of_plan[heat.plan_of_turn(turn)].push_back(means[turn]);
   }
   std::vector<std::pair<double, std::size_t>> ranking;
   for (std::size_t place = 0; place < plans.size(); ++place) {

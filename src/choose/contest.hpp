@@ -21,8 +21,9 @@
 // all ranks start it. A rank that frees its request before the end of a heat reports what it has, and one that is lost to a
 // fault tells the others, who give the exchange up as they would give up a plan.
 //
-// A time is what an execution has held its caller up for: in start, test and wait. Of each execution the slowest rank's
-// counts, of each plan the median.
+// A time is what an execution has held its caller up for: in start, test and wait. Of each turn the slowest rank's mean
+// counts, of each plan the median of its turns. The slowest rank of each single execution would say little: where ranks share cores another one
+// is late in each, and makes up for it in the next.
 //
 // Of blocking calls MPI's own may compete with the plans. Their owner asks await_plan() first, which waits for a verdict, and has
 // MPI carry out those that go by none.
@@ -56,7 +57,7 @@ enum class Against : std::uint8_t {
 /// A glance costs little, and tells of plans that take several times as long.
 constexpr std::int64_t rounds_of_glance = 1;
 constexpr std::int64_t rounds_of_middle_heat = 2;
-constexpr std::int64_t rounds_of_last_heat = 6;
+constexpr std::int64_t rounds_of_last_heat = 4;
 constexpr std::size_t most_in_last_heat = 2;
 
 /// Which executions of a heat go by which of its plans.
@@ -69,8 +70,10 @@ struct Heat {
   /// Each plan has its turn once a round, and so many executions in a turn. The first of them do not count: buffers are
   /// bound in them, and the plan before is still under way. Nor does the last: where ranks share cores, a rank that is
   /// late in it is held up by those that execute the next plan.
-  [[nodiscard]] std::int64_t turn() const {
-    return in_flight + (rounds == rounds_of_glance ? 1 : std::max(3, in_flight - 1)) + 1;
+  [[nodiscard]] std::int64_t turn() const { return in_flight + counted() + 1; }
+  [[nodiscard]] std::int64_t counted() const {
+    if (rounds == rounds_of_glance) return 1;
+    return std::max(rounds == rounds_of_last_heat ? 6 : 3, in_flight - 1);
   }
   [[nodiscard]] std::int64_t end() const {
     return begin + rounds * turn() * static_cast<std::int64_t>(plans.size());
@@ -80,13 +83,25 @@ struct Heat {
   /// Before the verdict holds.
   [[nodiscard]] std::size_t plan(std::int64_t number) const {
     if (number >= end()) return plans.front();
-    return plans[static_cast<std::size_t>((number - begin) / turn()) % plans.size()];
+    return plan_of_turn(turn_of(number));
+  }
+  [[nodiscard]] std::size_t turns() const {
+    return static_cast<std::size_t>(rounds) * plans.size();
+  }
+  [[nodiscard]] std::size_t turn_of(std::int64_t number) const {
+    return static_cast<std::size_t>((number - begin) / turn());
+  }
+  [[nodiscard]] std::size_t plan_of_turn(std::size_t turn) const {
+    return plans[turn % plans.size()];
   }
   [[nodiscard]] bool counts(std::int64_t number) const {
     const std::int64_t place = (number - begin) % turn();
     return place >= in_flight && place < turn() - 1;
   }
 };
+
+/// Of each turn the mean of what its executions have taken a rank, by number of the heat; `untimed` where one that counts has no time.
+Numbers means_of_turns(const Heat& heat, const Numbers& times);
 
 /// When a contest begins.
 struct Opening {
@@ -166,7 +181,7 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   void open(const Numbers& figures);
   void begin_heat(std::vector<std::size_t> plans, std::int64_t begin, std::int64_t rounds);
   void end_heat();
-  void judge(const Numbers& times);
+  void judge(const Numbers& means);
   void settle(std::size_t best, std::int64_t from);
   void lose(std::exception_ptr fault, int origin) noexcept;
   void begin_what_was_put_off() noexcept;

@@ -106,4 +106,26 @@ TEST(heats_give_each_plan_its_turns_and_end) {
   }
 }
 
+TEST(of_a_turn_the_mean_counts_without_its_ends) {
+  for (const int in_flight : {1, 4}) {
+    const Heat heat{{2, 0}, 24, in_flight, rounds_of_last_heat};
+    Numbers times(static_cast<std::size_t>(heat.end() - heat.begin), 1000000);
+    for (std::int64_t n = heat.begin; n < heat.end(); ++n) {
+      if (!heat.counts(n)) continue;
+      // The first that counts takes all the time; that of the last two turns has none.
+      const std::int64_t place = (n - heat.begin) % heat.turn() - in_flight;
+      const bool is_first = place == 0;
+      times[static_cast<std::size_t>(n - heat.begin)] = is_first ? 10 * heat.counted() : 0;
+      if (is_first && heat.turn_of(n) + 2 >= heat.turns())
+        times[static_cast<std::size_t>(n - heat.begin)] = untimed;
+    }
+    const Numbers means = means_of_turns(heat, times);
+    CHECK_EQUAL(means.size(), heat.turns());
+    for (std::size_t turn = 0; turn < means.size(); ++turn) {
+      CHECK_EQUAL(means[turn], turn + 2 >= means.size() ? untimed : std::int64_t{10});
+      CHECK_EQUAL(heat.plan_of_turn(turn), turn % 2 == 0 ? std::size_t{2} : std::size_t{0});
+    }
+  }
+}
+
 }  // namespace vicinal::contenders_tests
