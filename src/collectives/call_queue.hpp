@@ -52,9 +52,11 @@ class CallQueue {
   struct Entry {
     std::int64_t number;
     bool blocking;
-    /// By which of so many channels it goes. No two blocking calls are under way at once: they keep to one, whose memory is in the caches.
+    /// By which of so many channels it goes. No two blocking calls are under way at once. They keep to two channels, whose memory is
+    /// in the caches; with one, a call would wait until all have read what the last has handed over.
     [[nodiscard]] std::size_t channel(std::size_t channels) const {
-      return blocking ? 0 : static_cast<std::size_t>(number) % channels;
+      const std::size_t used = blocking ? std::min<std::size_t>(2, channels) : channels;
+      return static_cast<std::size_t>(number) % used;
     }
   };
 
