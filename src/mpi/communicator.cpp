@@ -102,6 +102,7 @@ std::vector<Communicator*> take_live() {
 int close_all(MPI_Comm, int, void*, void*) {
   stop_threads_hook();
   note_end();
+  end_calls_from_progress();
   if (!is_alive()) return MPI_SUCCESS;
   const ErrorsReturn forgiving;
   finish_chores(patience_at_end);

@@ -25,6 +25,8 @@ using FromProgress = bool (*)();
 /// From now on MPI calls it from inside its progress, at least as long as it returns true. Where MPI cannot, nothing
 /// happens. Cheap where it is called already.
 void call_from_progress(FromProgress what);
+/// MPI_Finalize has begun: nothing more is asked for. MPICH ends the program that asks for it then.
+void end_calls_from_progress() noexcept;
 
 /// Makes MPI's progress once, and with it what MPI calls from there: for where the program waits in a function that does not. Nothing
 /// where MPI is not asked to call.
