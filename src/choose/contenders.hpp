@@ -27,7 +27,7 @@ std::vector<std::string_view> contenders(const PlanOptions& options);
 std::vector<std::string_view> contenders_in_use(const PlanOptions& options, const Machine& machine,
                                                 const Forecast& forecast);
 
-/// What competes beside plans, where the owner of the executions can have MPI carry one out.
+/// The name of the contender whose executions the MPI library carries out, by a call of its own.
 inline constexpr std::string_view mpis_own = "MPI's own";
 
 /// There are never more.

@@ -21,6 +21,8 @@ constexpr double far_behind_at_a_glance = 3;
 /// A plan that is ahead by less than this part changes nothing.
 constexpr double noise = 0.02;
 
+constexpr const char* how_measured = "was measured in use";
+
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
 }  // namespace
@@ -274,13 +276,8 @@ void Contest::settle(std::size_t best, std::int64_t from) {
   stage_ = Stage::over;
   const auto is_timed = [](std::int64_t time) { return time != untimed; };
   if (std::ranges::any_of(best_, is_timed)) {
-    try {
-      outcome_ = outcome_text("was measured in use", names_, best_, best);
-    } catch (const std::exception&) {
-      // Without memory nobody is told.
-    }
     // The root says it for all ranks.
-    if (tree_.parent < 0) log_outcome(task_->key, "was measured in use", names_, best_, best);
+    if (tree_.parent < 0) log_outcome(task_->key, how_measured, names_, best_, best);
     // Where the requests were freed in the middle of a heat, a plan has no time.
     const auto time_of = [this](std::size_t plan) { return best_[plan]; };
     if (std::ranges::all_of(heats_.back().plans, is_timed, time_of))
@@ -348,7 +345,11 @@ std::shared_ptr<AgreedPlan> Contest::winner() {
 
 std::string Contest::outcome() {
   const Claim claim(*this);
-  return outcome_;
+  const int taken = verdict_.load(std::memory_order_relaxed);
+  const bool is_measured =
+      std::ranges::any_of(best_, [](std::int64_t it) { return it != untimed; });
+  if (taken < 0 || !is_measured) return {};
+  return outcome_text(how_measured, names_, best_, static_cast<std::size_t>(taken));
 }
 
 void Contest::name_awaited(std::ostream& out) {

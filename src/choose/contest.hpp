@@ -153,7 +153,7 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   void test();
   /// The same: the plan that was the quickest; null before that is known, and where that is MPI's own.
   [[nodiscard]] std::shared_ptr<AgreedPlan> winner();
-  /// The same: what was tried, what each took, and what is taken; "" before that is known.
+  /// The same: what was tried, what each took, and what is taken; "" before that is known, and where nothing was timed.
   [[nodiscard]] std::string outcome();
   void name_awaited(std::ostream& out);
 
@@ -214,7 +214,6 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   FaultRecord faults_;
   std::optional<Joining> joining_;
   std::optional<Task<Done>> consulting_;
-  std::string outcome_;
   std::atomic<int> verdict_ = unknown;
   std::shared_ptr<AgreedPlan> winner_;
   std::atomic<std::int64_t> settled_ = std::numeric_limits<std::int64_t>::max();

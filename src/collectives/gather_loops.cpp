@@ -27,9 +27,9 @@ class SizedQueue final : public CallQueue {
   /// Of MPI's own and plans; null where there is none, or none any more.
   [[nodiscard]] const std::shared_ptr<Contest>& contest() const { return contest_; }
   /// The number of the next call in it.
-  [[nodiscard]] std::int64_t next() const { return entered_ + by_mpi_; }
+  [[nodiscard]] std::int64_t next() const { return calls_; }
   /// That one is left to MPI.
-  void leave_next() { ++by_mpi_; }
+  void leave_next() { ++calls_; }
   /// The contest is over. Plans that lost are let go; where MPI's own has won, all but the first.
   void settle() {
     if (contest_->winner() == nullptr) {
@@ -48,7 +48,7 @@ class SizedQueue final : public CallQueue {
     require(given == expected, Fault::count, "this rank gives a block of ", given,
             " bytes, and expects ", expected, " of itself; all ranks must expect what is given");
   }
-  void prepare(Graph& /*graph*/, Entry entry) override { entered_ = entry.number + 1; }
+  void prepare(Graph& /*graph*/, Entry /*entry*/) override { ++calls_; }
   std::shared_ptr<Call> make(const Graph& /*graph*/, Entry entry,
                              NeighborArguments* arguments) override {
     std::optional<Blocks> blocks;
@@ -56,15 +56,14 @@ class SizedQueue final : public CallQueue {
       blocks.emplace(Blocks{Side(std::move(arguments->send)),
                             Side::gapless(std::move(arguments->receive)), 1});
     }
-    return planned_call(turns_[entry.channel(turns_.size())], entry.number + by_mpi_,
-                        std::move(blocks));
+    return planned_call(turns_[entry.channel(turns_.size())], calls_ - 1, std::move(blocks));
   }
   std::shared_ptr<AgreedPlan> ready_plan() override { return kept_->chosen().in_use(); }
 
   const std::size_t own_;
   const std::shared_ptr<KeptPlan> kept_;
   std::shared_ptr<Contest> contest_;
-  std::int64_t entered_ = 0, by_mpi_ = 0;  ///< calls
+  std::int64_t calls_ = 0;  ///< that have entered, or were left to MPI
   bool is_left_ = false;
   std::vector<std::shared_ptr<PlanTurn>> turns_;
 };

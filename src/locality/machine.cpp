@@ -158,11 +158,10 @@ std::vector<int> read_regions(std::string_view text, const DetectedPlaces& place
   return read_one(text.substr(0, text.find('/')), places);
 }
 
-std::vector<int> sharing_under(std::string_view text, const DetectedPlaces& places,
+std::vector<int> sharing_under(std::string_view text, const std::vector<int>& regions,
                                const std::vector<int>& host_of) {
   const std::string_view outer = text.substr(0, text.find('/'));
   if (outer == "node" || outer == "numa") return host_of;
-  const std::vector<int> regions = read_one(outer, places);
   std::vector<std::int64_t> both(host_of.size());
   for (std::size_t rank = 0; rank < both.size(); ++rank) {
     both[rank] = std::int64_t{host_of[rank]} << 32U | regions[rank];

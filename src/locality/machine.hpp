@@ -1,7 +1,7 @@
 // Where ranks live. A host is a set of ranks that can share memory, as the system says; a region is a
 // set of ranks among which planners take communication to be cheap, as the system says or as the user
 // overrides it. The two are independent: an overridden region may span hosts, and a host may hold
-// several regions. Regions that a person names stand for hosts, so a host of the system's is then one host for each of them. Regions may hold inner regions (the NUMA domains of a node). One Machine is shared
+// several regions. Regions that a person names stand for hosts: ranks then count as on one host where region and host are the same. Regions may hold inner regions (the NUMA domains of a node). One Machine is shared
 // by everything on a communicator.
 #pragma once
 
@@ -88,9 +88,9 @@ struct DetectedPlaces {
 std::vector<int> read_regions(std::string_view text, const DetectedPlaces& places);
 /// The inner regions of the same text, again one label per rank; none where it has none.
 std::vector<int> read_inner_regions(std::string_view text, const DetectedPlaces& places);
-/// Which ranks may share memory under these regions, one label per rank. Those of a host, where the regions are the system's. Regions that a
-/// person has named stand for hosts: they share nothing with each other.
-std::vector<int> sharing_under(std::string_view text, const DetectedPlaces& places,
+/// The ranks with one label may share memory under these regions, of which `text` says what they are: those of a host, where regions are
+/// the system's. Regions that a person has named stand for hosts, and share nothing with each other.
+std::vector<int> sharing_under(std::string_view text, const std::vector<int>& regions,
                                const std::vector<int>& host_of);
 
 }  // namespace vicinal

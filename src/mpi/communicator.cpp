@@ -340,9 +340,10 @@ std::string Communicator::default_regions() {
 std::shared_ptr<const Machine> Communicator::machine_of(std::string_view regions) {
   const auto known = machines_.find(regions);
   if (known != machines_.end()) return known->second;
-  auto machine = std::make_shared<const Machine>(
-      read_regions(regions, places_), sharing_under(regions, places_, host_of_),
-      read_inner_regions(regions, places_), places_.core_share_of);
+  const std::vector<int> labels = read_regions(regions, places_);
+  auto machine =
+      std::make_shared<const Machine>(labels, sharing_under(regions, labels, host_of_),
+                                      read_inner_regions(regions, places_), places_.core_share_of);
   return machines_.emplace(regions, std::move(machine)).first->second;
 }
 

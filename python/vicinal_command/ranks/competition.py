@@ -104,10 +104,7 @@ class _Competition(Generic[OneCase]):
                 self.process.report()
 
         self.correct[number] = self._check(case, exchanges, 1)
-        for contestant, exchange in zip(self.contestants, exchanges, strict=True):
-            self.process.meet()
-            settle(contestant, exchange.run)
-            self.process.report()
+        settle(self.process, self.contestants, [exchange.run for exchange in exchanges])
         iterations = self._iterations(case, exchanges)
         for repetition in range(self.task["repetitions"]):
             for index, exchange in in_turn(exchanges, repetition):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Integers = npt.NDArray[np.int64]
 
+
 class Edges(Side):
     """One rank's side of a case: whom it sends how many values, and what has come from whom."""
 

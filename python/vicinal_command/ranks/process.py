@@ -41,13 +41,6 @@ SETTLED_AFTER = 260
 """After so many executions `automatic` has tried its alternatives, and goes by the quickest of them for good."""
 
 
-def settle(contestant: str | None, run: Callable[[], None]) -> None:
-    """Run a contestant until it executes no trials any more.  Collective; what is timed is what a long loop takes."""
-    if contestant is not None and contestant.removesuffix(AGAIN) == AUTOMATIC:
-        for _ in range(SETTLED_AFTER):
-            run()
-
-
 def in_turn(contestants: Sequence[OneContestant], repetition: int) -> list[tuple[int, OneContestant]]:
     """All of them with their numbers, in the order of this repetition.
 
@@ -106,6 +99,16 @@ class RankProcess:
             mpi = {"name": name, "version": ".".join(map(str, version))}
             (self.folder / SAID).write_text(json.dumps({"mpi": mpi, **self.facts}))
         np.savez(self.folder / f"result-{self.comm.rank}.npz", **results)
+
+
+def settle(process: RankProcess, contestants: Sequence[str | None], runs: Sequence[Callable[[], None]]) -> None:
+    """Run each contestant until it makes no trials any more, so that what is timed is what a long loop takes."""
+    for contestant, run_once in zip(contestants, runs, strict=True):
+        process.meet()
+        if contestant is not None and contestant.removesuffix(AGAIN) == AUTOMATIC:
+            for _ in range(SETTLED_AFTER):
+                run_once()
+        process.report()
 
 
 def run(body: Callable[[RankProcess], None]) -> None:

@@ -67,10 +67,7 @@ class Rank:
         empty = [self._form_empty(kind) for kind in KINDS]
 
         correct = np.array([self._check(exchange, 1.0) for exchange in exchanges])
-        for contestant, exchange in zip(contestants, exchanges, strict=True):
-            self.process.meet()
-            settle(contestant, exchange.run)
-            self.process.report()
+        settle(self.process, contestants, [exchange.run for exchange in exchanges])
         times = np.zeros((len(contestants), task["repetitions"]))
         calls = np.zeros((len(KINDS), task["repetitions"]))
         for repetition in range(task["repetitions"]):
