@@ -30,6 +30,8 @@ RUN := .venv/bin/python
 JOBS ?= 2
 WORKERS ?= 2
 NINJA = .venv/bin/cmake --build $(BUILD) --parallel $(JOBS)
+# Takes in sources that came and went since; nothing is built there.
+READ_AGAIN = .venv/bin/cmake --log-level=ERROR build/separate
 TESTED_NINJA = .venv/bin/cmake --build $(TESTED) --parallel $(JOBS)
 TEST_ENV = VICINAL_BUILD_DIR=$(TESTED) VICINAL_TEST_MPI=$(subst $(space),$(comma),$(TEST_MPI))
 PYTEST = $(RUN) -m pytest -n $(WORKERS) --maxschedchunk 1
@@ -139,9 +141,11 @@ lint: .venv/.ready-dev ## check format, length of files and Python types
 	@$(RUN) tools/check_style.py
 
 check-clang: .venv/.ready build/separate/build.ninja ## read all sources with clang: its warnings, and locks that are not held (ARGS=--together: quicker)
+	@$(READ_AGAIN) >/dev/null
 	@$(RUN) tools/check_clang.py --build build/separate $(ARGS)
 
 tidy: .venv/.ready-dev build/separate/build.ninja ## the same and clang-tidy, which takes half an hour
+	@$(READ_AGAIN) >/dev/null
 	@$(RUN) tools/check_style.py --build-dir build/separate
 
 docs: .venv/.ready ## render docs/ to build/docs, and fail on a broken link

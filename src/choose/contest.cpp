@@ -185,6 +185,7 @@ void Contest::open(const Numbers& figures) {
     if (std::ranges::find(taken, i) == taken.end()) plans_[i] = nullptr;
   }
   best_.assign(plans_.size(), untimed);
+  left_out_ = best_;
   if (taken.size() < 2) {
     if (plans_.size() > 1) remember_verdict(verdict_key_, names_.front());
     return settle(0, opening_.opens());
@@ -269,6 +270,10 @@ void Contest::judge(const Numbers& means) {
   if (!glance) close.resize(std::min(close.size(), most_in_last_heat));
   const std::int64_t from = heat.verdict();
   if (close.size() == 1 || heat.rounds == rounds_of_last_heat) return settle(close.front(), from);
+  for (const std::size_t plan : plans) {
+    const bool goes_on = std::ranges::find(close, plan) != close.end();
+    if (!goes_on) left_out_[plan] = std::exchange(best_[plan], untimed);
+  }
   begin_heat(std::move(close), from, glance ? rounds_of_middle_heat : rounds_of_last_heat);
 }
 
@@ -277,7 +282,7 @@ void Contest::settle(std::size_t best, std::int64_t from) {
   const auto is_timed = [](std::int64_t time) { return time != untimed; };
   if (std::ranges::any_of(best_, is_timed)) {
     // The root says it for all ranks.
-    if (tree_.parent < 0) log_outcome(task_->key, how_measured, names_, best_, best);
+    if (tree_.parent < 0) log_outcome(task_->key, how_measured, names_, best_, best, left_out_);
     // Where the requests were freed in the middle of a heat, a plan has no time.
     const auto time_of = [this](std::size_t plan) { return best_[plan]; };
     if (std::ranges::all_of(heats_.back().plans, is_timed, time_of))
@@ -349,7 +354,7 @@ std::string Contest::outcome() {
   const bool is_measured =
       std::ranges::any_of(best_, [](std::int64_t it) { return it != untimed; });
   if (taken < 0 || !is_measured) return {};
-  return outcome_text(how_measured, names_, best_, static_cast<std::size_t>(taken));
+  return outcome_text(how_measured, names_, best_, static_cast<std::size_t>(taken), left_out_);
 }
 
 void Contest::name_awaited(std::ostream& out) {

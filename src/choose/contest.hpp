@@ -207,8 +207,9 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   std::vector<Executions*> members_;
   std::int64_t started_ = 0;  ///< those that the contest numbers
   std::int64_t noted_ = 0;
-  Numbers times_;  ///< of the heat, by number
-  Numbers best_;   ///< the last medians, by plan
+  Numbers times_;     ///< of the heat, by number
+  Numbers best_;      ///< medians of the last heat, by plan
+  Numbers left_out_;  ///< medians of those that an earlier heat left out
   Conversation conversation_;
   mpi::Driver driver_;
   FaultRecord faults_;

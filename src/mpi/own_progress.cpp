@@ -51,7 +51,7 @@ const Ways& ways() {
 
 FromProgress called = nullptr;
 std::atomic<bool> is_called = false;
-std::atomic<bool> is_over = false;
+std::atomic<bool> is_finalizing = false;
 
 int from_open_mpi() {
   called();
@@ -79,7 +79,7 @@ bool can_call_from_progress() {
 bool may_call_from_progress() { return ways().open_mpi != nullptr || ways().mpich != nullptr; }
 
 void call_from_progress(FromProgress what) {
-  if (is_over.load(std::memory_order_relaxed)) return;
+  if (is_finalizing.load(std::memory_order_relaxed)) return;
   if (is_called.load(std::memory_order_relaxed) || !is_alive() || !can_call_from_progress()) return;
   if (is_called.exchange(true)) return;
   called = what;
@@ -90,7 +90,7 @@ void call_from_progress(FromProgress what) {
   }
 }
 
-void end_calls_from_progress() noexcept { is_over.store(true, std::memory_order_relaxed); }
+void end_calls_from_progress() noexcept { is_finalizing.store(true, std::memory_order_relaxed); }
 
 void make_progress() {
   if (!is_called.load(std::memory_order_relaxed) || !is_alive()) return;
