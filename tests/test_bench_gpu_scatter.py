@@ -33,8 +33,7 @@ QUICK = ("--iterations", 2, "--repetitions", 2)
 def with_double(folder: Path, numbers: str = "") -> dict[str, str]:
     """The environment in which a GPU is the double; nothing that it has compiled is kept beyond the test."""
     driver = str(BUILD / "lib" / "libvicinal_driver_double_cuda.so")
-    # The double's streams go on only while somebody looks, so a process cannot wait in the place of one.
-    names = {"VICINAL_DEVICE_DRIVER": driver, "DRIVER_DOUBLE": numbers, "VICINAL_STREAM_AFTER": "0"}
+    names = {"VICINAL_DEVICE_DRIVER": driver, "DRIVER_DOUBLE": numbers}
     return names | {"XDG_CACHE_HOME": str(folder / "cache")}
 
 
@@ -82,16 +81,6 @@ def test_all_deliver_the_same_and_are_timed_in_two_parts(mpi: str, tmp_path: Pat
     ):
         assert words in printed, words
     assert files[1].read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_stream_begins_and_ends_them(mpi: str, tmp_path: Path) -> None:
-    file = tmp_path / "rows.json"
-    options = ("--ranks", 2, "--sizes", "4096", "--ways", "shared,staged", "--by-stream", *QUICK, "--mpi", mpi, "--json", file)
-    result = vicinal(*BENCH, *options, env=with_double(tmp_path))
-    assert result.returncode == 0, result.stderr
-    ways = ["vicinal, shared", "vicinal, shared, by a stream", "vicinal, staged", "vicinal, staged, by a stream"]
-    contestants = [APPLICATION, *OWN_WAYS, *ways, COPY, f"{APPLICATION} again"]
-    assert [row["strategy"] for row in content_of(file)["rows"]] == len(ROUTINES) * contestants
 
 
 def test_kernels_and_profile_are_told(mpi: str, tmp_path: Path) -> None:

@@ -106,8 +106,7 @@ def check_one(result: Result) -> None:
 def test_python_takes_arrays_on_a_device(mpi: str, ranks: int, totals: Totals) -> None:
     program = [sys.executable, str(ROOT / "tests" / "mpi" / "run_device_cases.py")]
     driver = str(BUILD / "lib" / "libvicinal_driver_double_cuda.so")
-    # The double's streams go on only while somebody looks, so a process cannot wait in the place of one.
-    environment = {"PYTHONPATH": PATH, "VICINAL_DEVICE_DRIVER": driver, "VICINAL_STREAM_AFTER": "0", "XDG_CACHE_HOME": "nowhere"}
+    environment = {"PYTHONPATH": PATH, "VICINAL_DEVICE_DRIVER": driver, "XDG_CACHE_HOME": "nowhere"}
     result = run_ranks(mpi, ranks, program, env=environment, timeout=120, check=False)
     check_cases(result, f"python on a device on {mpi}", totals)
 

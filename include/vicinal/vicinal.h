@@ -137,8 +137,6 @@
  *                           MPI_THREAD_MULTIPLE, and ends at the beginning of MPI_Finalize: the library
  *                           intercepts that call, and for that has to come before MPI on the
  *                           linker's command line. To be the same on all ranks.
- *   VICINAL_STREAM_AFTER    for how many executions of a request the process waits before a stream of a GPU
- *                           does: a whole number from 0 to 1073741824 (default '2'). See vicinal_wait_on_stream.
  *   VICINAL_DUMP_SIGNAL     what has a rank say what it waits for: the number of a signal that can be
  *                           caught (none by default). See vicinal_dump.
  *   VICINAL_LOG             what is written of plans and settings, and where: 'warn', 'info' or 'debug',
@@ -675,36 +673,12 @@ VICINAL_API int vicinal_wait(vicinal_request* request);
 VICINAL_API int vicinal_waitall(int count, vicinal_request requests[]);
 
 /* As vicinal_wait, but what is put on `stream` of a GPU (a CUstream, cudaStream_t or hipStream_t; NULL is the
- * default stream) from now on comes after the execution, of which some may be left: what the GPU has still to do in
- * the buffer that is filled; and with MPI_THREAD_MULTIPLE and CUDA of version 11.7 or later all of it, which a thread of
- * the library's brings to its end, and for which the process does not wait at all. Until then both buffers may be used
- * on `stream` only, and must not be freed; nor must anything else be done that waits for all of the GPU's streams: memory of
- * the GPU given back, or a kernel used for the first time and so loaded. CUDA does that with a lock that the library needs
- * meanwhile, and both stand still. So the first two times that a request, or a place of those that a halo has for exchanges
- * in flight, is waited for so, other than in a graph, the process waits in the place of `stream`, and is told of a fault by
- * this call; what a loop uses in each round is loaded then. A program that has to go on before other ranks have begun, or
- * before `stream` gets there, sets VICINAL_STREAM_AFTER to 0. Later a fault is told of by a later wait, test or start of
- * the request, or start of the halo; `stream` goes on all the same. Of requests whose
- * buffers lie on no GPU, or with partitions, and of nonblocking calls, this is vicinal_wait.
- * A stream that waits so occupies one of the queues that the GPU's driver has for the process's streams
- * (CUDA_DEVICE_MAX_CONNECTIONS; 8, and 2 under NVIDIA's MPS, unless it is set): where more than half as many might wait, of
- * two one, the process waits. Where `stream` is being captured into a graph, the execution must have been started by it.
- * Local. Errors: as vicinal_wait. */
+ * default stream) from now on comes after the execution, of which some may be left: kernels and copies that the GPU has
+ * still to do in the buffer that is filled, for which the process does not wait. Until then both buffers may be used
+ * on `stream` only, and must not be freed. A fault of these is told of by the next start that takes the same place.
+ * Of requests whose buffers lie on no GPU, and of nonblocking calls, this is vicinal_wait.
+ * Local. Errors: as vicinal_wait; MPI_ERR_REQUEST where `stream` is being captured into a graph. */
 VICINAL_API int vicinal_wait_on_stream(vicinal_request* request, void* stream);
-
-/* Begins an execution of a persistent request once `stream` gets there: after what is on it so far, and for neither does
- * the process wait. It goes on beside the program, by a thread of the library's. Its end is waited for by
- * vicinal_wait_on_stream, or by vicinal_wait and vicinal_test, before the next start. Where `stream` is being captured into a
- * graph, each launch of the graph executes the request, which is then the graph's alone until it is freed: so must be
- * its end, by vicinal_wait_on_stream; one launch is to end before the next begins; a fault is told of by vicinal_test and
- * vicinal_wait afterwards; the graph must not be launched any more when the request is freed; all ranks launch equally often;
- * and exchanges that may be under way at once must be at most half the queues of vicinal_wait_on_stream. Where streams wait for
- * several, all ranks begin them in the same order. Local. Errors:
- * MPI_ERR_REQUEST where the request is not persistent, or in flight, and MPI_ERR_UNSUPPORTED_OPERATION without MPI_THREAD_MULTIPLE,
- * with partitions, with AMD's GPUs, and where the process uses none: nothing is begun then; that of an execution before which nobody was
- * told of, and this one is begun all the same; MPI_ERR_NO_MEM and MPI_ERR_OTHER where the GPU's driver fails: then this one fails on all
- * ranks that need this one's data, as with vicinal_start, unless it was to be part of a graph. */
-VICINAL_API int vicinal_start_on_stream(vicinal_request* request, void* stream);
 
 /* Waits for any one; *index is its position, or MPI_UNDEFINED where none is in flight. Where one has failed,
  * *index is the position of that one, its handle is treated as by vicinal_test, and what is returned is its
@@ -781,7 +755,7 @@ VICINAL_API int vicinal_halo_start_vectors(vicinal_halo halo, const void* owned,
                                            vicinal_request* request);
 
 /* Makes a persistent request of vicinal_halo_start, and of vicinal_halo_reverse_start, for these arrays: started by
- * vicinal_start or vicinal_start_on_stream, again and again, until it is freed by vicinal_request_free. It has a plan of its own, so
+ * vicinal_start again and again, until it is freed by vicinal_request_free. It has a plan of its own, so
  * it keeps step with no other exchange, and it may outlive the halo. Collective over the halo's communicator; all
  * ranks start it equally often. An operator of the user's, and its datatype, must stay as long as the request. Errors, on every rank: those of
  * vicinal_halo_start and vicinal_halo_reverse_start, and MPI_ERR_COUNT where ranks give another size of what moves for an index. */

@@ -43,7 +43,6 @@ class ApplicationGpu {
   void pack(const void* from, void* to, const std::int32_t* places, std::size_t count);
   void copy(void* to, const void* from, std::size_t bytes);
   void wait();
-  [[nodiscard]] std::uintptr_t stream() const { return reinterpret_cast<std::uintptr_t>(stream_); }
 
  private:
   [[nodiscard]] Kernels find_kernels();

@@ -50,26 +50,6 @@ class ScatterHalo final : public ScatterContestant {
   vicinal::Request* request_ = nullptr;
 };
 
-/// The same, begun and awaited by the GPU's stream: both are put there, and the process waits for the stream alone.
-class ScatterByStream final : public ScatterContestant {
- public:
-  ScatterByStream(const ScatterVectors& vectors, const GivenSettings& given)
-      : gpu_(vectors.gpu),
-        halo_(halo_of(vectors, given)),
-        request_(halo_->persistent(vectors.from.data(), vectors.to.data(), ValueShape{})) {}
-
-  void begin() override {
-    request_->start_from(gpu_.stream());
-    request_->wait_on(gpu_.stream());
-  }
-  void end() override { gpu_.wait(); }
-
- private:
-  ApplicationGpu& gpu_;
-  std::unique_ptr<Halo> halo_;
-  std::unique_ptr<vicinal::Request> request_;
-};
-
 /// What arrives, copied on the GPU: nobody can do with less.
 class ScatterCopy final : public ScatterContestant {
  public:
@@ -183,8 +163,6 @@ void bind_gpu_scatter(nb::module_& module) {
           },
           "way"_a, nb::keep_alive<0, 1>())
       .def("halo", &contestant<ScatterHalo, GivenSettings>, "settings"_a, nb::keep_alive<0, 1>())
-      .def("by_stream", &contestant<ScatterByStream, GivenSettings>, "settings"_a,
-           nb::keep_alive<0, 1>())
       .def("copy", &contestant<ScatterCopy>, nb::keep_alive<0, 1>());
 }
 

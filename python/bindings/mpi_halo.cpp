@@ -74,9 +74,8 @@ class HaloState {
       }
       operands.follow(stream);
     });
-    vicinal::Request& request = beside_streams([&]() -> auto& {
-      return halo().start(operands.owned.data(), operands.ghost_data, operands.shape);
-    });
+    vicinal::Request& request =
+        halo().start(operands.owned.data(), operands.ghost_data, operands.shape);
     return launched(std::move(transfer), request);
   }
 
@@ -100,9 +99,8 @@ class HaloState {
     });
     ValueShape shape = operands.shape;
     std::swap(shape.source_stride, shape.target_stride);
-    vicinal::Request& request = beside_streams([&]() -> auto& {
-      return halo().start_reverse(operands.owned.data(), operands.ghost_data, shape, combine);
-    });
+    vicinal::Request& request =
+        halo().start_reverse(operands.owned.data(), operands.ghost_data, shape, combine);
     return launched(std::move(transfer), request);
   }
 
@@ -147,7 +145,6 @@ class HaloState {
 
   /// To be called when it is complete.
   void settle(const std::shared_ptr<Transfer>& transfer) {
-    vicinal::Request* const request = transfer->request;
     if (!forget(transfer)) return;
     Operands& operands = transfer->operands;
     if (transfer->reverse) {
@@ -156,10 +153,6 @@ class HaloState {
       transfer->result = tail_of(operands.owned);
     } else {
       transfer->result = operands.ghosts.object();
-    }
-    if (request->is_streamed()) {
-      left_.emplace_back(request, transfer);
-      return;
     }
     operands.owned.release();
     operands.ghosts.release();
@@ -174,22 +167,10 @@ class HaloState {
   void free() {
     if (halo_ == nullptr) return;
     wait_all();
-    {
-      const nb::gil_scoped_release released;  // which what a stream waits for may need
-      halo_.reset();
-    }
-    left_.clear();
+    halo_.reset();
   }
 
  private:
-  /// Lets other threads have the GIL where the act may wait for what a stream has been left, which may need it.
-  template <class Act>
-  std::invoke_result_t<Act> beside_streams(Act act) {
-    if (left_.empty()) return act();
-    const nb::gil_scoped_release released;
-    return act();
-  }
-
   /// Reads arguments. Where they cannot be right, the others, whose exchange it is as well, learn of it.
   template <class Read>
   void told_to_others(bool reverse, Read read) {
@@ -198,7 +179,7 @@ class HaloState {
     try {
       read();
     } catch (...) {
-      beside_streams([&] { halo().start_at_fault(reverse); });
+      halo().start_at_fault(reverse);
       throw;
     }
   }
@@ -207,9 +188,6 @@ class HaloState {
                                      vicinal::Request& request) {
     transfer->request = &request;
     in_flight_.push_back(transfer);
-    std::erase_if(left_, [&](const auto& left) {
-      return left.first == &request || !left.first->is_streamed();
-    });
     return transfer;
   }
 
@@ -242,8 +220,6 @@ class HaloState {
   nb::object array_type_ = nb::module_::import_("numpy").attr("ndarray");
   GhostPool pool_;
   std::vector<std::shared_ptr<Transfer>> in_flight_;
-  /// Whose arrays are in use until what a stream waits for is over.
-  std::vector<std::pair<vicinal::Request*, std::shared_ptr<Transfer>>> left_;
   std::unique_ptr<Halo> halo_;
 };
 

@@ -16,18 +16,9 @@ void PythonRequest::end() {
   request_.reset();
 }
 
-void PythonRequest::start(nb::handle stream) {
+void PythonRequest::start() {
   mpi::require_usable();
-  const auto handle = read_stream(stream);
-  vicinal::Request& it = alive();
-  if (!handle && !it.is_streamed()) return it.start();
-  // What goes on beside the program may need the GIL.
-  const nb::gil_scoped_release released;
-  if (handle) {
-    it.start_from(*handle);
-  } else {
-    it.start();
-  }
+  alive().start();
 }
 
 bool PythonRequest::test() {
@@ -85,7 +76,7 @@ vicinal::Request& PythonRequest::alive() {
 
 void bind_request(nb::module_& module) {
   nb::class_<PythonRequest, Pending>(module, "Request")
-      .def("start", &PythonRequest::start, "stream"_a = nb::none())
+      .def("start", &PythonRequest::start)
       .def("test", &PythonRequest::test)
       .def("wait", &PythonRequest::wait, "stream"_a = nb::none())
       .def("free", &PythonRequest::free)

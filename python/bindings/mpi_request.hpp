@@ -13,7 +13,7 @@ namespace vicinal::python {
 class PythonRequest : public Pending {
  public:
   vicinal::Request* request() override { return request_.get(); }
-  void start(nanobind::handle stream);
+  void start();
   bool test();
   void wait(nanobind::handle stream);
   void mark_ready(int neighbor, int first, int last);

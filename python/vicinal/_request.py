@@ -23,18 +23,12 @@ class Request:
     def __init__(self, request: NativeRequest) -> None:
         self._request = request
 
-    def start(self, *, stream: Any = None) -> None:
+    def start(self) -> None:
         """Begin an execution; never waits for other ranks.  Raises vicinal.Error where one is in flight.
 
         Until it is complete, the send buffer must not be changed nor the receive buffer used.
-
-        With a `stream` of a GPU (CuPy's, PyTorch's, Numba's, or its handle) that begins it, once it gets there.  While a graph is
-        captured from the stream, the execution becomes part of that, and so must its end, by `wait(stream=...)`: then each launch
-        of the graph executes the request, on all ranks equally often.  Where the GPU's driver fails (kinds `memory` and `device`) the
-        execution fails on all ranks that need this one's data, and is not to be started again in its place.  docs/gpu.md has an example, and
-        says what that needs.
         """
-        self._request.start(stream)
+        self._request.start()
 
     def test(self) -> bool:
         """Whether the execution is complete, or none is in flight.  Progresses all others too."""
@@ -43,8 +37,8 @@ class Request:
     def wait(self, *, stream: Any = None) -> None:
         """Wait until the execution is complete, progressing all others too.
 
-        With a `stream` of a GPU, what is put on the stream from now on comes after the execution, and this process does not wait
-        for it but in the first two executions, other than in a graph (see `Exchange.wait`).
+        With a `stream` of a GPU, what is put on the stream from now on comes after the execution, and what the GPU has
+        still to do is not waited for (see `Exchange.wait`).
         """
         self._request.wait(stream)
 

@@ -68,11 +68,6 @@ class Vectors:
         made: Contestant = self._vectors.halo(given_settings(**settings))
         return made
 
-    def by_stream(self, **settings: Any) -> Contestant:
-        """As a halo's request that a stream of the GPU begins, and waits for.  Collective."""
-        made: Contestant = self._vectors.by_stream(given_settings(**settings))
-        return made
-
     def copy(self) -> Contestant:
         """What arrives, copied on the GPU."""
         made: Contestant = self._vectors.copy()

@@ -36,11 +36,9 @@ class Exchange(Protocol):
         Returns what was filled: the ghosts, or for a reverse exchange the owned values.  May be called
         again, and returns the same then.
 
-        With a `stream` of a GPU, what is put on the stream from now on comes after the exchange, and it is not waited for:
-        not what the GPU has still to do with what has come, and where MPI was initialised for several threads, as mpi4py does,
-        none of it.  Until then the arrays may be used on the stream only.  A fault in this is raised by a later start.
-        For the first two exchanges of each place in flight this process waits all the same, and raises their faults (VICINAL_STREAM_AFTER).  docs/gpu.md says how many streams may
-        wait so at once, and what must not be done beside one.
+        With a `stream` of a GPU, what is put on the stream from now on comes after the exchange, and what the GPU has still
+        to do with what has come is not waited for.  Until then the arrays may be used on the stream only.  A fault in this is
+        raised by a later start.
         """
 
 
@@ -77,7 +75,7 @@ class NativeRequest(Protocol):
 
     strategy: str
 
-    def start(self, stream: Any) -> None: ...
+    def start(self) -> None: ...
     def test(self) -> bool: ...
     def wait(self, stream: Any) -> None: ...
     def free(self) -> None: ...

@@ -267,10 +267,6 @@ def _add_gpu_scatter(benches: Any) -> None:
         "direct-shared and direct-lent",
     )
     command.add_argument(
-        "--by-stream", action="store_true",
-        help="time each way also where a stream of the GPU begins the exchange and waits for its end (NVIDIA's GPUs)",
-    )
-    command.add_argument(
         "--sizes", type=positives, default=list(MESSAGES), metavar="LIST",
         help=f"bytes from a rank to another (default {_list(MESSAGES)})",
     )

@@ -125,7 +125,7 @@ def run_gpu_scatter(
     from .benchmarks.gpu_scatter import APPLICATION, KNOWN_WAYS, WAYS, Request, contestants_of, gpu_scatter
 
     ways = _contestants(options.ways, "way to move what lies on a GPU", WAYS, KNOWN_WAYS)
-    terms = replace(_terms(options, contestants_of(ways, options.by_stream), json, plot), own=APPLICATION, **_turns_of(options))
+    terms = replace(_terms(options, contestants_of(ways), json, plot), own=APPLICATION, **_turns_of(options))
     return gpu_scatter(Request(options.ranks, options.sizes, options.stride, terms))
 
 

@@ -178,12 +178,6 @@ void Executions::wait() {
   timed([this] { return now().wait(), true; });
 }
 
-bool Executions::advance_or_leave(std::uintptr_t stream) {
-  if (is_put_off()) return false;
-  const bool may_be_left = late_.load(std::memory_order_acquire) == Late::none && number_ < 0;
-  return may_be_left ? now().advance_or_leave(stream) : advance();
-}
-
 void Executions::wait_on(std::uintptr_t stream) {
   await_verdict();
   if (late_.load(std::memory_order_acquire) == Late::failed || number_ >= 0) return wait();

@@ -31,8 +31,6 @@ class Executions {
   void start_at_fault(std::optional<std::int64_t> number = std::nullopt);
   bool advance(Polls polls = {});
   void wait();
-  /// One that is timed is not left.
-  bool advance_or_leave(std::uintptr_t stream);
   /// One that is timed is waited for.
   void wait_on(std::uintptr_t stream);
   void take_events() noexcept { now().take_events(); }

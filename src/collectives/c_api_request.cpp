@@ -77,14 +77,6 @@ int vicinal_start(vicinal_request* request) {
   });
 }
 
-int vicinal_start_on_stream(vicinal_request* request, void* stream) {
-  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
-    require_handle(request, "pointer to a request");
-    require(*request != nullptr, Fault::request, "a null request was to be started by a stream");
-    object(*request)->start_from(reinterpret_cast<std::uintptr_t>(stream));
-  });
-}
-
 int vicinal_startall(int count, vicinal_request requests[]) {
   return for_each(count, requests, vicinal_start);
 }

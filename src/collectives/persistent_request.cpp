@@ -142,12 +142,6 @@ void PersistentRequest::start() {
   ExecutionRequest::start();
 }
 
-void PersistentRequest::start_from(std::uintptr_t stream) {
-  require(!partitions_, Fault::unsupported,
-          "a stream was to start a request with partitions, which the process marks ready");
-  ExecutionRequest::start_from(stream);
-}
-
 void PersistentRequest::begin() {
   if (partitions_) {
     partitions_->reset();

@@ -29,15 +29,12 @@ class PersistentRequest final : public ExecutionRequest {
   ~PersistentRequest() override { end(); }
 
   void start() override;
-  void start_from(std::uintptr_t stream) override;
   void mark_ready(int neighbor, int first, int last) override;
   bool has_arrived(int neighbor, int partition) override;
 
  private:
   void begin() override;
   void take() override;
-  /// Partitions are marked, and asked for, while an execution is in flight.
-  [[nodiscard]] bool can_be_left() const override { return partitions_ == nullptr; }
   [[nodiscard]] Places places() const override { return {send_.data(), receive_.data()}; }
   [[noreturn]] void refuse_start() const;
 

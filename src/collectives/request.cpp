@@ -24,9 +24,6 @@ std::uintptr_t Request::handle() {
   return handle_->number();
 }
 
-void Request::start_from(std::uintptr_t) {
-  fail(Fault::request, "a stream was to start a request that is not persistent");
-}
 void Request::mark_ready(int, int, int) { refuse_partitions(); }
 bool Request::has_arrived(int, int) { refuse_partitions(); }
 

@@ -37,9 +37,6 @@ class Request {
   /// Begins an execution. Local. A request fault where one is in flight, or where this request cannot
   /// be started by itself.
   virtual void start() = 0;
-  /// Has a stream of a GPU begin an execution once it gets there, each time that it does where it is captured into a graph. Local. A request
-  /// fault as of start(), an unsupported fault where nothing can go on beside the program.
-  virtual void start_from(std::uintptr_t stream);
   /// True where none is in flight (any more). Progresses whatever is active. Throws what the execution has
   /// failed with, which is over then. Whoever tests in a loop gives the core to others, where ranks share cores.
   bool test();
@@ -47,12 +44,10 @@ class Request {
   bool look();
   /// Polls until that is so. Throws as test().
   void wait();
-  /// The same, but what is put on that stream of a GPU from then on comes after it, so that it need not be over yet: not what the GPU has
-  /// still to do in the target, and none of it where it can go on beside the program. Requests that are not of a plan are waited for.
+  /// The same, but what the GPU has still to do in the target need not be over yet: what is put on that stream of the GPU from then on
+  /// comes after it. Requests that are not of a plan are waited for.
   void wait_on(std::uintptr_t stream);
   [[nodiscard]] virtual bool in_flight() const = 0;
-  /// Whether a stream of a GPU begins, or waits for, an execution that is not over, or the request is part of a graph.
-  [[nodiscard]] virtual bool is_streamed() const { return false; }
   /// Partitions `first` to `last` of what goes to an entry of the user's arrays may be sent. From any
   /// thread, without a lock and without waiting. A request fault where there are no partitions.
   virtual void mark_ready(int neighbor, int first, int last);

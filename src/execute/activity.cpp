@@ -10,7 +10,6 @@
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
 #include "execute/dump.hpp"
-#include "execute/progress_thread.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/chores.hpp"
 #include "mpi/environment.hpp"
@@ -100,15 +99,6 @@ ActiveList& active() noexcept {
   return *list;
 }
 
-void leave_to_the_end(const std::shared_ptr<Activity>& activity, std::shared_ptr<Owed> owed) {
-  mpi::leave_chore([activity, owed = std::move(owed)] {
-    const TriedClaim claim(*activity);
-    if (!claim || !activity->advance()) return false;
-    if (owed) activity->set_owed(false);
-    return true;
-  });
-}
-
 bool progress_from_mpi() {
   if (active_count() == 0) return false;
   if (const mpi::Alone alone; alone) progress();
@@ -165,17 +155,15 @@ void activate(const std::shared_ptr<Activity>& activity) noexcept { active().add
 
 void activate_to_the_end(const std::shared_ptr<Activity>& activity) noexcept try {
   activate(activity);
-  leave_to_the_end(activity, nullptr);
+  if (activity->set_chore(true)) return;
+  mpi::leave_chore([activity] {
+    const TriedClaim claim(*activity);
+    if (!claim || !activity->advance()) return false;
+    activity->set_chore(false);
+    return true;
+  });
 } catch (const std::exception&) {
-}
-
-void activate_for_others(const std::shared_ptr<Activity>& activity) noexcept try {
-  activate(activity);
-  if (activity->is_owed()) return;
-  leave_to_the_end(activity, std::make_shared<Owed>());
-  activity->set_owed(true);
-  wake_progress_thread();
-} catch (const std::exception&) {
+  activity->set_chore(false);
 }
 
 void progress() noexcept {

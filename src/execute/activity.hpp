@@ -41,9 +41,8 @@ class Activity {
   void release() { claimed_.clear(std::memory_order_release); }
   /// Whether the list of what is active has it still; the next pass lets go of it once it is over.
   [[nodiscard]] bool listed() const { return listed_.load(std::memory_order_relaxed); }
-  /// Whether it was left to the progress thread and to the end of MPI (activate_for_others). With the claim held.
-  [[nodiscard]] bool is_owed() const { return is_owed_; }
-  void set_owed(bool is_owed) { is_owed_ = is_owed; }
+  /// From now on a chore has it (activate_to_the_end), or none has; whether one had it before.
+  bool set_chore(bool is_one) { return is_a_chore_.exchange(is_one); }
 
  protected:
   /// For the beginning of a destructor: from now on no dump asks it anything.
@@ -57,7 +56,7 @@ class Activity {
   std::atomic<bool> listed_ = false;  ///< among the active ones
   std::shared_ptr<Activity> next_active_;
   std::shared_ptr<Activity> next_done_;  ///< among those that a pass has found to be over
-  bool is_owed_ = false;
+  std::atomic<bool> is_a_chore_ = false;
   bool in_dump_ = false;      ///< of who enters, and of the destructor
   Activity* next_ = nullptr;  ///< among all, under their lock
   Activity* last_ = nullptr;
@@ -121,42 +120,18 @@ class ReportClaim {
 };
 
 /// From now on progress() advances it, until it has nothing more to do. With the claim held, or before
-/// others know of it. Never throws, nor do the next two, since it is under way: what they add to it is left out where there is
+/// others know of it. Never throws, nor does the next, since it is under way: what that adds to it is left out where there is
 /// no memory for that.
 void activate(const std::shared_ptr<Activity>& activity) noexcept;
 
-/// The same, and the end of MPI gives it some time.
+/// The same, of what nobody waits for on this rank, and others may: the end of MPI gives it some time.
 void activate_to_the_end(const std::shared_ptr<Activity>& activity) noexcept;
-
-/// The same, of what nobody waits for on this rank, and others may: the progress thread sees to it, too, where it has been started. The
-/// program may be inside MPI meanwhile, for as long as those others wait. With the claim held.
-void activate_for_others(const std::shared_ptr<Activity>& activity) noexcept;
 
 /// Advances every active one. Never throws.
 void progress() noexcept;
 
 /// How many are active: nothing need be progressed but one's own where there is no other.
 [[nodiscard]] inline int active_count() { return mpi::hot.active.load(std::memory_order_relaxed); }
-
-/// As long as it lives, one of the active ones is counted in a role.
-template <class Role>
-class Counted {
- public:
-  Counted() { count_.fetch_add(1, std::memory_order_relaxed); }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { count_.fetch_sub(1, std::memory_order_relaxed); }
-  [[nodiscard]] static int count() { return count_.load(std::memory_order_relaxed); }
-
- private:
-  static inline std::atomic<int> count_ = 0;
-};
-/// Only watches, for what may not happen for long.
-using Watch = Counted<struct WatchRole>;
-/// Must go on while the program does something else: the progress thread sees to it.
-using Beside = Counted<struct BesideRole>;
-/// Must go on, too, and is in no hurry: nobody waits for it on this rank.
-using Owed = Counted<struct OwedRole>;
 
 /// From now on what is active goes on while the program waits in any function of MPI's, and not in calls of the
 /// library alone. False where this MPI has no way to do so. All that enters the library must be `mpi::Inside`, and
@@ -178,7 +153,7 @@ void wait_for(Done&& done, Listed&& listed, mpi::Reason reason) {
   while (true) {
     // Who has nothing else to progress looks a few times in a row.
     const int others = active_count() - (listed() ? 1 : 0);
-    const bool alone = others <= 0 || others <= Watch::count();
+    const bool alone = others <= 0;
     const int times = alone ? mpi::polls_in_a_row : 1;
     // Where the core is given to others, flags seldom change before those have run.
     if (done(Polls{times, wait.yields() ? 1 : times, true})) return;

@@ -63,18 +63,10 @@ BoundPlan::~BoundPlan() {
   // Jobs that are under way touch the slots.
   copies_.clear();
   reductions_.clear();
-  retire(std::move(far_), communicator_);
 }
 
 void BoundPlan::leave_far_slots() noexcept {
-  try {
-    std::vector<FarSlot> leaving;
-    leaving.reserve(far_.size());
-    for (FarSlot& slot : far_) leaving.push_back(std::move(slot));
-    retire(std::move(leaving), communicator_);
-  } catch (const std::exception&) {
-    // Without memory, with the plan.
-  }
+  for (FarSlot& slot : far_) slot.close();
 }
 
 void BoundPlan::choose_graph(const Binding& binding) {

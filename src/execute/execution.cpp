@@ -54,7 +54,7 @@ void Execution::start(const Binding& binding, Progress progress) {
   listed_ = progress == Progress::by_all && turns_->wants_progress();
   if (listed_) activate(turns_);
   if (turns_->answered() && turns_->fault()) {
-    if (turns_->wants_progress()) activate_for_others(turns_);
+    if (turns_->wants_progress()) activate_to_the_end(turns_);
     std::rethrow_exception(turns_->fault());
   }
   in_flight_.store(true, std::memory_order_relaxed);
@@ -63,7 +63,7 @@ void Execution::start(const Binding& binding, Progress progress) {
 void Execution::start_at_fault() {
   const Claim claim(*turns_);
   turns_->start(nullptr);
-  if (turns_->wants_progress()) activate_for_others(turns_);
+  if (turns_->wants_progress()) activate_to_the_end(turns_);
 }
 
 void Execution::name_awaited(std::ostream& out) const {
@@ -118,7 +118,7 @@ bool Execution::advance_or_leave(std::uintptr_t stream, Polls polls) {
   if (!left_to_stream_) return false;
   in_flight_.store(false, std::memory_order_relaxed);
   // Others may wait for slots to be free.
-  activate_for_others(turns_);
+  activate_to_the_end(turns_);
   return true;
 }
 

@@ -4,9 +4,7 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "base/error.hpp"
@@ -23,8 +21,7 @@ namespace vicinal {
 
 namespace {
 
-/// It calls MPI only while something is active or owed, or a dump is
-/// asked for.
+/// It calls MPI only while something is active.
 class ProgressThread {
  public:
   ProgressThread() = default;
@@ -37,17 +34,10 @@ class ProgressThread {
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "vicinal");
   }
-  void wake() {
-    {
-      const Lock lock(sleeping_);
-    }
-    woken_.notify_one();
-  }
   /// Returns when it is over. Set-up in a later session starts another one.
   void stop() {
     const Lock lock(mutex_);
     stop_ = true;
-    wake();
     if (!thread_.joinable()) return;
     // A process that was forked has this object, but not the thread.
     if (mpi::is_forked()) {
@@ -63,38 +53,18 @@ class ProgressThread {
     mpi::Backoff backoff(
         mpi::Backoff::Naps::short_ones);  // its looks are short, and a program may count on it soon
     while (!stop_) {
-      if (!is_wanted()) {
-        sleep();
-        backoff.reset();
-        continue;
-      }
-      const int active = active_count();
-      // What is owed may be over for the list, and not for the chores.
-      if (active == 0 && Owed::count() == 0) {
+      if (active_count() == 0) {
         answer_dump_signal();
+        backoff.pause();
       } else {
         const mpi::Inside inside;
         progress();
-      }
-      if (active > Watch::count() + Owed::count()) {
         backoff.reset();
         std::this_thread::yield();
-      } else {
-        backoff.pause();
       }
     }
   }
 
-  [[nodiscard]] static bool is_wanted() {
-    return has_progress_thread() || Beside::count() > 0 || Owed::count() > 0;
-  }
-  void sleep() {
-    std::unique_lock<Mutex> lock(sleeping_);
-    woken_.wait(lock, [this] { return stop_ || is_wanted(); });
-  }
-
-  Mutex sleeping_;
-  std::condition_variable_any woken_;
   Mutex mutex_;  ///< of those who start and stop it
   std::atomic<bool> stop_ = false;
   std::thread thread_ VICINAL_GUARDED_BY(mutex_);
@@ -117,8 +87,6 @@ std::atomic<bool> needed = false;  ///< whatever the environment says
 
 }  // namespace
 
-void wake_progress_thread() { progress_thread().wake(); }
-
 void prepare_process() {
   check_dump_signal();
   if (!has_progress_thread()) return;
@@ -134,13 +102,5 @@ bool has_progress_thread() {
 }
 
 void need_progress_thread(bool is_needed) { needed = is_needed; }
-
-bool run_progress_thread() {
-  constexpr const char* key = "vicinal_progress_thread";
-  const bool refused = environment_value(key) && !is_yes(process_value(key));
-  if (refused || !mpi::thread_multiple()) return false;
-  progress_thread().start();
-  return true;
-}
 
 }  // namespace vicinal

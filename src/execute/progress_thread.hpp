@@ -13,10 +13,5 @@ void prepare_process();
 [[nodiscard]] bool has_progress_thread();
 /// From now on the library does, or does not any more.
 void need_progress_thread(bool is_needed);
-/// Has the thread see to what goes on beside the program, and to what is owed (activity.hpp), on this rank, whatever others do: plans
-/// are made as before, and all else goes on as without it. False where MPI does not allow several threads, or the environment says that there is to be none.
-bool run_progress_thread();
-/// Something has begun to go on beside the program.
-void wake_progress_thread();
 
 }  // namespace vicinal

@@ -104,9 +104,6 @@ bool Run::leave_to(std::uintptr_t stream) {
   if (!has_ended_unlinked() || fault_) return false;  // messages may have brought one
   const auto borrows = [&](const Pending& it) { return bound_.borrows(graph_->node(it.node)); };
   if (std::any_of(pending_.begin(), pending_.end(), borrows)) return false;
-  // Beside a stream that waits a job may not have begun, and what it is known by need not be an event.
-  const NoWaitBegins no_wait_begins;
-  if (streams_may_wait()) return false;
   return std::all_of(pending_.begin(), pending_.end(), [&](const Pending& it) {
     return bound_.job(graph_->node(it.node)).have_stream_await(stream);
   });

@@ -33,7 +33,7 @@ class Run {
   void start_at_fault();
   /// Does what can be done now; true once the execution is complete.
   bool poll();
-  /// Where nothing is left but what comes last (CompiledGraph::last), all of it is on a device, no other stream may wait for an exchange, and
+  /// Where nothing is left but what comes last (CompiledGraph::last), all of it is on a device, and
   /// nobody waits to have back what of it is borrowed: has what is put on a stream from now on come after it. Whether that is so. Of an execution whose
   /// poll() was false.
   bool leave_to(std::uintptr_t stream);

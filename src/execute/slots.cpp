@@ -69,7 +69,7 @@ bool SlotView::all_reached(std::int64_t generation) const {
 bool SlotView::is_open(std::int64_t area) const {
   for (int index = 0; index < peers_; ++index) {
     const std::int64_t opened = flag(index).opened.load(std::memory_order_acquire);
-    if (area != 0 ? opened == area || opened == Flag::several : opened != 0) return true;
+    if (area != 0 ? opened == area : opened != 0) return true;
   }
   return false;
 }
@@ -187,8 +187,6 @@ void OwnedSlot::replace(std::unique_ptr<OwnedArea> area, std::int64_t generation
     older_ = std::move(before_);
     before_ = std::move(current_);
     replaced_ = generation;
-  } else {
-    give_back(std::move(current_));
   }
   current_ = std::move(area);
   announced_ = false;
@@ -200,25 +198,16 @@ bool OwnedSlot::announce(std::int64_t generation) {
   if (!announced_) {
     // Peers that have not even found the area before would never find it once it is replaced.
     if (before_ && !view_.all_reached(replaced_ - 1)) return false;
-    give_back_older();
+    older_.reset();
     current_->announce(line);
     line.element_bytes = element_bytes_;
     announced_ = true;
   } else if (before_ && view_.all_reached(replaced_) && !before_->is_open(view_)) {
-    give_back(std::move(before_));
+    before_.reset();
   }
   last_ = generation;
   line.current.store(generation, std::memory_order_release);
   return true;
-}
-
-/// A peer whose stream waits may have an area open that it does not use any more.
-void OwnedSlot::give_back_older() {
-  if (older_) left_.push_back(std::move(older_));
-  for (auto& area : left_) {
-    if (!area->is_open(view_)) give_back(std::move(area));
-  }
-  std::erase(left_, nullptr);
 }
 
 void OwnedSlot::announce_fault(std::int64_t generation, int origin) {
@@ -252,15 +241,6 @@ void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes
                     MemoryKind& visitor) {
   if (bytes == 0 || line.area % page_bytes != 0) return;
   Flag& mine = view_.flag(index_);
-  const bool is_the_same = left_.empty() && !area_ && admission_.kind() == &visitor.staging() &&
-                           admitted_ == bytes &&
-                           mine.opened.load(std::memory_order_relaxed) == line.area;
-  if (is_left_ && is_the_same) {
-    is_left_ = false;
-    return;
-  }
-  dismiss_left();
-  if (is_left_) return;
   mine.opened.store(line.area, std::memory_order_release);
   try {
     admission_ = Admission(visitor, data, whole_pages(bytes));
@@ -268,7 +248,6 @@ void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes
     mine.opened.store(0, std::memory_order_release);
     throw;
   }
-  admitted_ = bytes;
   if (admission_.kind() == nullptr) mine.opened.store(0, std::memory_order_release);
 }
 
@@ -289,13 +268,8 @@ void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
     std::rotate(known, known + 1, borrowed_.end());
   } else {
     MemoryKind& kind = opener(line, visitor);
-    {
-      const NoWaitBegins no_wait_begins;
-      while (borrowed_.size() >= most_borrowed && !streams_may_wait()) {
-        borrowed_.erase(borrowed_.begin());
-      }
-    }
-    borrowed_.reserve(std::max(most_borrowed, borrowed_.size() + 1));
+    if (borrowed_.size() == most_borrowed) borrowed_.erase(borrowed_.begin());
+    borrowed_.reserve(most_borrowed);
     try {
       borrowed_.emplace_back(kind, line.ticket);
     } catch (const Error& error) {
@@ -312,52 +286,27 @@ void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
 void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
   MemoryKind* const kind = &opener(line, visitor);
   Flag& mine = view_.flag(index_);
-  if (!area_ || area_.kind() != kind || opened_ != line.area) {
-    dismiss_left();
-    if (area_) left_.push_back(std::move(area_));
-    // Also of what may stay admitted.
-    mine.opened.store(is_left_ ? Flag::several : line.area, std::memory_order_release);
-    try {
-      area_ = Opened(*kind, line.ticket);
-      opened_ = line.area;
-    } catch (const std::exception& exception) {
-      if (!is_left_) mine.opened.store(0, std::memory_order_release);
-      const Error error = as_error(exception);
-      fail(error.fault(), error.what(), "; memory of another rank's GPU was to be opened",
-           instead_of_shared);
-    }
+  mine.opened.store(line.area, std::memory_order_release);
+  try {
+    area_ = Opened(*kind, line.ticket);
+  } catch (const std::exception& exception) {
+    mine.opened.store(0, std::memory_order_release);
+    const Error error = as_error(exception);
+    fail(error.fault(), error.what(), "; memory of another rank's GPU was to be opened",
+         instead_of_shared);
   }
-  if (left_.empty() && admission_.kind() == nullptr) is_left_ = false;
   kind_ = kind;
   data_ = area_.memory();
 }
 
-void FarSlot::forget() {
+void FarSlot::forget() noexcept {
   data_ = nullptr;
   kind_ = nullptr;
   is_lent_ = false;
-  if (area_ || admission_.kind() != nullptr) is_left_ = true;
-  dismiss_left();
-}
-
-/// Beside a stream that waits it is put off: whoever closes an area, or dismisses its pages, waits for the stream. The owner keeps
-/// areas until then, and the last may be meant again.
-void FarSlot::dismiss_left() {
-  const NoWaitBegins no_wait_begins;
-  if (is_left_ && !streams_may_wait()) dismiss();
-}
-
-void FarSlot::dismiss() noexcept {
-  if (!std::exchange(is_left_, false)) return;
-  left_.clear();
+  if (!area_ && admission_.kind() == nullptr) return;
   area_ = Opened();
   admission_ = Admission();
   view_.flag(index_).opened.store(0, std::memory_order_release);
-}
-
-void FarSlot::close() noexcept {
-  forget();
-  retire(std::exchange(borrowed_, {}));
 }
 
 int FarSlot::fault(std::int64_t generation) const {

@@ -13,8 +13,7 @@
 //   3  An area lies in the arena, or in a kind of memory that its owner's processes share by tickets. Who reads or writes
 //      one of the latter opens it, and whose jobs reach one in the arena has its pages admitted, which the flag says until
 //      it is closed or dismissed; nothing of a slot is given back meanwhile. A peer lets go of an area before its flag becomes g
-//      where the owner's, which is g, tells of another one or of a fault; beside a stream that waits it closes or dismisses it
-//      later.
+//      where the owner's, which is g, tells of another one or of a fault.
 //   4  An area is replaced only when all flags have reached the last execution in which it was due, and
 //      given back one execution later: a rank that wrongly keeps its element size still uses the one
 //      before, and learns of it from the size beside a flag. A header is given back when all flags have
@@ -28,7 +27,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -44,9 +42,6 @@ namespace vicinal {
 
 /// A flag, alone in its cache line.
 struct alignas(64) Flag {
-  /// In the place of an area's, where its writer has several open, the owner is not told which.
-  static constexpr std::int64_t several = std::numeric_limits<std::int64_t>::min();
-
   std::atomic<std::int64_t> value;  ///< the last execution that its writer is done with
   std::int64_t at_fault;            ///< the last one that brought nothing, for
   std::int64_t origin;              ///< a fault of this rank
@@ -214,9 +209,6 @@ class OwnedSlot {
  private:
   void replace(std::unique_ptr<OwnedArea> area, std::int64_t generation,
                std::int64_t element_bytes);
-  /// Now, or once no stream may wait for an exchange.
-  static void give_back(std::unique_ptr<OwnedArea> area) noexcept;
-  void give_back_older();
 
   std::shared_ptr<SlotHeader> header_;
   SlotView view_;
@@ -224,10 +216,9 @@ class OwnedSlot {
   std::unique_ptr<OwnedArea> current_;
   std::unique_ptr<OwnedArea> before_;  ///< while peers may still use it, rightly or not
   std::unique_ptr<OwnedArea> older_;   ///< before that, until the current one is announced
-  std::vector<std::unique_ptr<OwnedArea>> left_;  ///< before these, and open to some peer still
-  std::int64_t replaced_ = 0;  ///< the execution for which the current one was made
-  bool announced_ = false;     ///< the current area was
-  std::int64_t last_ = 0;      ///< execution that peers know of
+  std::int64_t replaced_ = 0;          ///< the execution for which the current one was made
+  bool announced_ = false;             ///< the current area was
+  std::int64_t last_ = 0;              ///< execution that peers know of
   std::int64_t element_bytes_ = 0;
 };
 
@@ -249,25 +240,21 @@ class FarSlot {
         is_lent_(other.is_lent_),
         borrowed_(std::move(other.borrowed_)),
         area_(std::move(other.area_)),
-        opened_(other.opened_),
-        admission_(std::move(other.admission_)),
-        admitted_(other.admitted_),
-        is_left_(std::exchange(other.is_left_, false)),
-        left_(std::move(other.left_)) {}
+        admission_(std::move(other.admission_)) {}
   FarSlot& operator=(FarSlot&&) = delete;
-  ~FarSlot() {
-    close();
-    dismiss();
-  }
+  ~FarSlot() { close(); }
   /// From now on an area for elements of this size is meant, one not found yet.
   void bind(std::int64_t element_bytes) {
     forget();
     element_bytes_ = element_bytes;
   }
   /// Another area may be meant by the next execution.
-  void forget();
-  /// The same, and nothing of the owner's program stays open: now, or once no stream may wait for an exchange.
-  void close() noexcept;
+  void forget() noexcept;
+  /// The same, and nothing of the owner's program stays open.
+  void close() noexcept {
+    forget();
+    borrowed_.clear();
+  }
   /// Nothing of the owner's program stays open, if anything was.
   void close_borrowed() noexcept {
     if (!borrowed_.empty()) close();
@@ -284,9 +271,7 @@ class FarSlot {
   [[nodiscard]] int fault(std::int64_t generation) const;
   [[nodiscard]] std::byte* data() const { return data_; }
   /// What has opened the area, or what it counts as once admitted; null where it is the host's, to jobs, too.
-  [[nodiscard]] MemoryKind* kind() const {
-    return kind_ != nullptr || is_left_ ? kind_ : admission_.kind();
-  }
+  [[nodiscard]] MemoryKind* kind() const { return kind_ != nullptr ? kind_ : admission_.kind(); }
   [[nodiscard]] Flag& flag(int index) const { return view_.flag(index); }
   /// Whether they lie in the owner's source, where the list says.
   [[nodiscard]] bool is_lent() const { return is_lent_; }
@@ -300,8 +285,6 @@ class FarSlot {
   void open(const Announcement& line, MemoryKind& visitor);
   void borrow(const Announcement& line, MemoryKind& visitor);
   void enter(const Announcement& line, std::byte* data, std::size_t bytes, MemoryKind& visitor);
-  void dismiss_left();
-  void dismiss() noexcept;
 
   Arena* arena_;
   SlotView view_;
@@ -314,19 +297,11 @@ class FarSlot {
   bool is_lent_ = false;
   std::vector<Opened> borrowed_;  ///< that used last behind
   Opened area_;
-  std::int64_t opened_ = 0;  ///< its place
   Admission admission_;
-  std::size_t admitted_ = 0;  ///< bytes
-  bool is_left_ = false;      ///< the area, or what is admitted, is not meant any more
-  std::vector<Opened> left_;  ///< areas of before
 };
 
 /// What a rank is told that finds another element size than its own.
 [[nodiscard]] Error size_fault(std::int64_t mine, std::int64_t theirs);
-
-/// Whoever has visited slots leaves them, or closes memory: now, or once no stream may wait for an exchange.
-void retire(std::vector<FarSlot> slots, std::shared_ptr<mpi::Communicator> communicator) noexcept;
-void retire(std::vector<Opened> opened) noexcept;
 
 /// Gives back what is retired and no longer needed; whether nothing is left. Local and quick.
 bool sweep_retired();

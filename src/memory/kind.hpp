@@ -49,30 +49,6 @@ struct Sides {
   bool to = true;
 };
 
-/// Between a stream of the program's on a device and what goes on beside it, for which neither the process nor the device waits: the
-/// stream asks for what is to begin, and what is put on it behind the gate comes after what the gate is opened for. What is put on a
-/// stream that is being captured happens each time that the graph is launched. By one thread at a time.
-class StreamGate {
- public:
-  StreamGate() = default;
-  StreamGate(const StreamGate&) = delete;
-  StreamGate& operator=(const StreamGate&) = delete;
-  virtual ~StreamGate() = default;
-
-  /// The stream asks once it gets there.
-  virtual void ask_from(std::uintptr_t stream) = 0;
-  /// Whether it has, once more than this was true. Throws what its device fails with, since it never gets there then; that counts as asked.
-  virtual bool was_asked() = 0;
-  /// What is put on the stream from now on comes after the gate has been opened for the `number`-th time, from 1; of a graph,
-  /// each time for once more. False, and nothing is held, where the device might keep back what is done elsewhere meanwhile.
-  virtual bool hold(std::uintptr_t stream, std::uint32_t number) = 0;
-  virtual void open() = 0;
-  /// Whether what is put on the stream becomes part of a graph.
-  [[nodiscard]] virtual bool is_capturing(std::uintptr_t stream) const = 0;
-  /// Whether it has become part of a graph: then what is asked for is so as often as that is launched.
-  [[nodiscard]] virtual bool is_captured() const = 0;
-};
-
 class MemoryKind {
  public:
   MemoryKind() = default;
@@ -121,8 +97,6 @@ class MemoryKind {
 
   /// Whether what is put on a stream of the program's there becomes part of a graph now.
   [[nodiscard]] virtual bool is_captured(std::uintptr_t /*stream*/) { return false; }
-  /// Null for kinds that know no streams, and where the driver has no way.
-  [[nodiscard]] virtual std::unique_ptr<StreamGate> prepare_gate() { return nullptr; }
 
   /// Gathers, scatters or copies, as the runs say. Null for kinds that need no jobs.
   [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,
@@ -214,20 +188,6 @@ class Opened {
 
 /// For tests: what no kind holds is treated as of this kind from now on. Returns the kind before.
 MemoryKind& treat_host_memory_as(MemoryKind& kind);
-
-/// Whether a stream of the program's may wait for an exchange. Whoever gives back what devices have, or have admitted, may wait for that
-/// stream then, so what the exchange itself needs must not.
-[[nodiscard]] bool streams_may_wait();
-
-/// While there is one, no stream begins to wait: for whoever does what waits for streams, or may be kept back behind one, because none
-/// may wait, while it asks and does.
-class NoWaitBegins {
- public:
-  NoWaitBegins();
-  NoWaitBegins(const NoWaitBegins&) = delete;
-  NoWaitBegins& operator=(const NoWaitBegins&) = delete;
-  ~NoWaitBegins();
-};
 
 /// The kind of an address that neither the processor nor MPI reaches; null for all others.
 [[nodiscard]] MemoryKind* kind_out_of_reach(const void* address);

@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "memory/delayed_memory.hpp"
 #include "memory/device/device_memory.hpp"
-#include "memory/device/gate.hpp"
 #include "memory/instead_of_host.hpp"
 #include "memory/kind.hpp"
 
@@ -77,8 +76,6 @@ Lease MemoryKind::lend(const std::byte*) {
 }
 
 MemoryKind* kind_called(std::string_view mpi_name) { return device::first_device(mpi_name); }
-
-bool streams_may_wait() { return device::Gate::any_may_hold(); }
 
 MemoryKind* kind_out_of_reach(const void* address) {
   MemoryKind& kind = kind_of(address);

@@ -1,9 +1,6 @@
 // A stream of the user's, by the driver itself.
 #pragma once
 
-#include <atomic>
-#include <thread>
-
 #include "arrays.hpp"
 #include "driver_double.hpp"
 #include "memory/device/device.hpp"
@@ -32,25 +29,11 @@ class UsersStream {
   void be_followed(const DeviceArray& array) const {
     device::follow_stream(array.data(), handle());
   }
-  /// What is put on it until end_capture() becomes a graph. NVIDIA's.
+  /// What is put on it until end_capture() is part of a graph. NVIDIA's.
   void begin_capture() { call("cuStreamBeginCapture_v2", stream_, 0); }
-  [[nodiscard]] void* end_capture() {
+  void end_capture() {
     void* graph = nullptr;
     call("cuStreamEndCapture", stream_, &graph);
-    return graph;
-  }
-  void launch(void* graph) {
-    const device::Device::Current current(device_);
-    call("cuGraphLaunch", graph, stream_);
-  }
-  void destroy(void* graph) { call("cuGraphDestroy", graph); }
-  /// Puts an event on it, and waits for that.
-  void ask() {
-    const device::Device::Current current(device_);
-    void* const event = device_.new_event();
-    gpu_.driver().call(gpu_.driver().calls.record_event, event, stream_);
-    gpu_.driver().call(gpu_.driver().calls.await_event, event);
-    gpu_.driver().call(gpu_.driver().calls.destroy_event, event);
   }
   [[nodiscard]] bool is_idle() {
     const device::Device::Current current(device_);
@@ -64,19 +47,6 @@ class UsersStream {
       } catch (const Error&) {
       }
     }
-  }
-  /// Whether all that is on it is over.
-  bool look() {
-    const device::Device::Current current(device_);
-    const int status = gpu_.driver().calls.query_stream.function(stream_);
-    std::this_thread::yield();
-    return status == device::success;
-  }
-  /// As a program does that uses a kernel for the first time. NVIDIA's.
-  void load() {
-    const device::Device::Current current(device_);
-    void* function = nullptr;
-    call("cuModuleGetFunction", &function, static_cast<void*>(nullptr), "copy_batch");
   }
   /// Waits for all that is on it.
   void await() {
@@ -96,25 +66,6 @@ class UsersStream {
   const DriverDouble& gpu_;
   device::Device device_;
   void* stream_ = nullptr;
-};
-
-/// A GPU goes on by itself, and the double while somebody looks: as long as there is one of these.
-class Looked {
- public:
-  explicit Looked(UsersStream& users)
-      : looking_([this, &users] {
-          while (!over_) users.look();
-        }) {}
-  Looked(const Looked&) = delete;
-  Looked& operator=(const Looked&) = delete;
-  ~Looked() {
-    over_ = true;
-    looking_.join();
-  }
-
- private:
-  std::atomic<bool> over_ = false;
-  std::thread looking_;
 };
 
 }  // namespace vicinal::testing

@@ -102,24 +102,15 @@ ENTRY cuCtxPopCurrent_v2(void** context) {
 ENTRY cuMemAlloc_v2(void** memory, std::size_t bytes) {
   return in_context([&] { return allocate(Kind::device, device(), bytes, memory); }, out_of_memory);
 }
-ENTRY cuMemFree_v2(void* memory) {
-  await_words();
-  return release(memory);
-}
+ENTRY cuMemFree_v2(void* memory) { return release(memory); }
 ENTRY cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return in_context([&] { return allocate(Kind::pinned, device(), bytes, memory); }, out_of_memory);
 }
-ENTRY cuMemFreeHost(void* memory) {
-  await_words();
-  return release(memory);
-}
+ENTRY cuMemFreeHost(void* memory) { return release(memory); }
 ENTRY cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags) {
   return in_context([=] { return flags == 3 ? admit(memory, bytes) : invalid_value; });
 }
-ENTRY cuMemHostUnregister(void* memory) {
-  await_words();
-  return dismiss(memory);
-}
+ENTRY cuMemHostUnregister(void* memory) { return dismiss(memory); }
 ENTRY cuMemHostGetDevicePointer_v2(void** seen, void* memory, unsigned) {
   return in_context([=] { return see(seen, memory); });
 }
@@ -129,14 +120,14 @@ ENTRY cuMemAllocManaged(void** memory, std::size_t bytes, unsigned) {
 }
 ENTRY cuMemsetD8Async(void* memory, int value, std::size_t bytes, void* stream) {
   return in_context([=] {
-    put(stream, [=] { return fill(memory, value, bytes); }, Queue::of_others);
+    put(stream, [=] { return fill(memory, value, bytes); });
     return success;
   });
 }
 ENTRY cuMemcpyAsync(void* to, const void* from, std::size_t bytes, void* stream) {
   return in_context([=] {
     count("copies");
-    put(stream, [=] { return copy(to, from, bytes); }, Queue::of_others);
+    put(stream, [=] { return copy(to, from, bytes); });
     return success;
   });
 }
@@ -154,36 +145,8 @@ ENTRY cuStreamWaitEvent(void* stream, void* event, unsigned) {
 }
 ENTRY cuStreamIsCapturing(void* stream, int* state) { return capture_state(stream, state); }
 ENTRY cuThreadExchangeStreamCaptureMode(int* mode) { return exchange_capture_mode(mode); }
-ENTRY cuStreamWriteValue32_v2(void* stream, std::uint32_t* word, std::uint32_t value,
-                              unsigned flags) {
-  return in_context([=] {
-    if (flags != 0) return invalid_value;
-    const auto write = [=] {
-      std::atomic_ref(*word).store(value);
-      return success;
-    };
-    put(stream, write, Queue::of_others);
-    return success;
-  });
-}
-ENTRY cuStreamWaitValue32_v2(void* stream, std::uint32_t* word, std::uint32_t value,
-                             unsigned flags) {
-  return in_context([=] {
-    if (flags > 1) return invalid_value;
-    put_wait(stream, word, value, flags == 1);
-    return success;
-  });
-}
 ENTRY cuStreamBeginCapture_v2(void* stream, int) { return begin_capture(stream); }
 ENTRY cuStreamEndCapture(void* stream, void** graph) { return end_capture(stream, graph); }
-ENTRY cuGraphInstantiateWithFlags(void** launched, void* graph, unsigned long long) {
-  *launched = graph;
-  return success;
-}
-ENTRY cuGraphLaunch(void* launched, void* stream) {
-  return in_context([=] { return launch_graph(launched, stream); });
-}
-ENTRY cuGraphDestroy(void* graph) { return destroy_graph(graph); }
 ENTRY cuEventCreate(void** event, unsigned) {
   return in_context([=] { return create_event(event); });
 }
@@ -206,19 +169,14 @@ ENTRY cuIpcGetMemHandle(Ticket* ticket, void* memory) {
 ENTRY cuIpcOpenMemHandle_v2(void** memory, Ticket ticket, unsigned flags) {
   return in_context([=] { return flags == 1 ? open(memory, ticket) : invalid_value; });
 }
-ENTRY cuIpcCloseMemHandle(void* memory) {
-  await_words();
-  return close(memory);
-}
+ENTRY cuIpcCloseMemHandle(void* memory) { return close(memory); }
 ENTRY cuModuleLoadData(void** module, const void* image) {
-  await_words();
   return in_context([=] {
     *module = const_cast<void*>(image);
     return is_code(image) ? success : invalid_image;
   });
 }
 ENTRY cuModuleGetFunction(void** function, void*, const char* name) {
-  await_words();
   return in_context([=] {
     *function = find_kernel(name);
     return *function != nullptr ? success : not_found;

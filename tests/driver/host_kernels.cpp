@@ -176,8 +176,7 @@ void* find_here(const char* name) {
 
 void* find_kernel(const char* name) {
   const std::string text(name);
-  const bool ours =
-      text.starts_with("copy_") || text.starts_with("reduce_") || text == "clear_bytes";
+  const bool ours = text.starts_with("copy_") || text.starts_with("reduce_");
   if (text == "copy_batch_few" && number("no_words") != 0) return nullptr;
   return ours ? find_here(name) : nullptr;
 }
@@ -190,9 +189,6 @@ Status launch(void* kernel, unsigned blocks, unsigned threads, void* stream, voi
   if (name == "copy_batch") return put_batch(copy_batch, blocks, threads, stream, arguments);
   if (name == "copy_batch_few") {
     return put_batch(copy_batch_few, blocks, threads, stream, arguments);
-  }
-  if (name == "clear_bytes") {
-    return put_kernel(clear_bytes, kernel, blocks, threads, stream, arguments);
   }
   // Where it begins to read and to write.
   for (const int side : {0, 1}) {

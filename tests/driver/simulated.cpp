@@ -28,23 +28,12 @@ struct Task {
   std::function<Status()> work;  ///< or else an event
   Event* event = nullptr;
   long awaited = 0;  ///< the event is not recorded, but awaited until it has happened so often
-  const std::uint32_t* word =
-      nullptr;  ///< or else awaited, until it is as large as this, or just this
-  std::uint32_t value = 0;
-  bool is_exact = false;
-  bool is_in_queue_of_others = false;
-  std::uint64_t number = 0;  ///< of all that were put on streams
-};
-
-struct Graph {
-  std::deque<Task> tasks;
 };
 
 struct Stream {
   std::deque<Task> tasks;
-  Status status = success;     ///< the first fault since an event has told
-  bool has_own_queue = false;  ///< what is on it now
-  Graph* captured = nullptr;
+  Status status = success;  ///< the first fault since an event has told
+  bool is_captured = false;
 };
 
 struct State {
@@ -61,43 +50,21 @@ State& state() {
   return *it;
 }
 
-/// Whether it waits for a word that somebody else has to write.
-bool awaits_word(const Task& task) {
-  if (task.word == nullptr) return false;
-  const std::uint32_t now = std::atomic_ref(*const_cast<std::uint32_t*>(task.word)).load();
-  return task.is_exact ? now != task.value : static_cast<std::int32_t>(now - task.value) < 0;
-}
-
-/// How many streams wait for words by what was put there before that number.
-long waiting(std::uint64_t before = -1) {
-  const auto waits = [=](const Stream* stream) {
-    return !stream->tasks.empty() && awaits_word(stream->tasks.front()) &&
-           stream->tasks.front().number < before;
-  };
-  return std::count_if(state().streams.begin(), state().streams.end(), waits);
-}
-
-/// Whether its first task waits for another stream, or for a word.
+/// Whether its first task waits for another stream.
 bool is_held_up(const Stream& stream) {
   const Task& first = stream.tasks.front();
-  return awaits_word(first) || (first.awaited > 0 && first.event->happened < first.awaited) ||
-         (first.is_in_queue_of_others && waiting(first.number) > 0);
+  return first.awaited > 0 && first.event->happened < first.awaited;
 }
-
-/// Whether so many streams wait for words that the device has no queue left for others.
-bool are_queues_taken() { return waiting() >= std::max(number("queues"), 2L); }
 
 void do_first(Stream& stream);
 
 /// Does the first task, or has others go on for which it waits; whether anything was done.
 bool step(Stream& stream) {
-  if (are_queues_taken() || awaits_word(stream.tasks.front())) return false;
   if (!is_held_up(stream)) {
     do_first(stream);
     return true;
   }
   const Event* const awaited = stream.tasks.front().event;
-  if (awaited == nullptr) return false;
   for (Stream* other : state().streams) {
     const auto brings = [&](const Task& task) {
       return task.event == awaited && task.awaited == 0;
@@ -110,7 +77,7 @@ bool step(Stream& stream) {
   return false;
 }
 
-/// Does what is on a stream as long as `is_due()`. Others may have to call, or to write words, for it to go on.
+/// Does what is on a stream as long as `is_due()`. Others may have to call for it to go on.
 template <class Due>
 void go_through(Stream& stream, std::unique_lock<std::recursive_mutex>& lock, Due is_due) {
   while (is_due()) {
@@ -124,7 +91,7 @@ void go_through(Stream& stream, std::unique_lock<std::recursive_mutex>& lock, Du
 void do_first(Stream& stream) {
   Task task = std::move(stream.tasks.front());
   stream.tasks.pop_front();
-  if (task.awaited > 0 || task.word != nullptr) return;
+  if (task.awaited > 0) return;
   if (task.event != nullptr) {
     ++task.event->happened;
     task.event->status = std::exchange(stream.status, success);
@@ -138,7 +105,7 @@ void do_first(Stream& stream) {
 
 /// Some streams by a poll, so that they overtake each other.
 void go_on() {
-  if (number("hold") != 0 || number("lost") != 0 || are_queues_taken()) return;
+  if (number("hold") != 0 || number("lost") != 0) return;
   for (Stream* stream : state().streams) {
     if (vicinal::scramble(state().polls++) % 2 != 0) continue;
     while (!stream->tasks.empty() && !is_held_up(*stream) &&
@@ -156,18 +123,6 @@ Stream& stream_of(void* stream) {
     return state().streams.back();
   }();
   return *standard;
-}
-
-void push(Stream& stream, Task task) {
-  task.number = state().put++;
-  stream.tasks.push_back(std::move(task));
-}
-
-/// To a graph where the stream is being captured.
-void push_or_capture(void* stream, Task task) {
-  Stream& it = stream_of(stream);
-  if (it.captured == nullptr) return push(it, std::move(task));
-  it.captured->tasks.push_back(std::move(task));
 }
 
 bool happened(const Event& event) { return event.happened == event.recorded; }
@@ -194,15 +149,7 @@ const char* text(int status) {
   }
 }
 
-/// Has whoever calls wait for who waits for all streams, as NVIDIA's driver has.
-static std::mutex& context() {
-  static std::mutex it;
-  return it;
-}
-
 Status enter(Status failure) {
-  context().lock();
-  context().unlock();
   const Lock lock(mutex());
   if (state().capturing > 0 && capture_mode() != relaxed_capture) {
     count("misuses");
@@ -244,24 +191,11 @@ Status destroy_event(void* event) {
   return success;
 }
 
-void put(void* stream, std::function<Status()> work, Queue queue) {
+void put(void* stream, std::function<Status()> work) {
   const Lock lock(mutex());
-  const auto polls = static_cast<int>(vicinal::scramble(state().put) % 3);
-  Task task{polls, std::move(work)};
   Stream& it = stream_of(stream);
-  if (it.tasks.empty()) it.has_own_queue = queue == Queue::any;
-  task.is_in_queue_of_others = queue == Queue::of_others || !it.has_own_queue;
-  push_or_capture(stream, std::move(task));
-}
-
-void await_words() {
-  const std::lock_guard alone(context());
-  std::unique_lock lock(mutex());
-  while (waiting() > 0) {
-    lock.unlock();
-    std::this_thread::yield();
-    lock.lock();
-  }
+  if (it.is_captured) return;
+  it.tasks.push_back({static_cast<int>(vicinal::scramble(state().put++) % 3), std::move(work)});
 }
 
 int& capture_mode() {
@@ -271,13 +205,13 @@ int& capture_mode() {
 
 bool is_captured(void* stream) {
   const Lock lock(mutex());
-  return stream_of(stream).captured != nullptr;
+  return stream_of(stream).is_captured;
 }
 
 Status begin_capture(void* stream) {
   const Lock lock(mutex());
   if (is_captured(stream)) return invalid_value;
-  stream_of(stream).captured = new Graph;
+  stream_of(stream).is_captured = true;
   ++state().capturing;
   return success;
 }
@@ -285,25 +219,10 @@ Status begin_capture(void* stream) {
 Status end_capture(void* stream, void** graph) {
   const Lock lock(mutex());
   if (!is_captured(stream)) return invalid_value;
-  *graph = std::exchange(stream_of(stream).captured, nullptr);
+  *graph = nullptr;
+  stream_of(stream).is_captured = false;
   --state().capturing;
   return success;
-}
-
-Status launch_graph(void* graph, void* stream) {
-  const Lock lock(mutex());
-  for (const Task& task : static_cast<Graph*>(graph)->tasks) push(stream_of(stream), task);
-  return success;
-}
-
-Status destroy_graph(void* graph) {
-  delete static_cast<Graph*>(graph);
-  return success;
-}
-
-void put_wait(void* stream, const std::uint32_t* word, std::uint32_t value, bool is_exact) {
-  const Lock lock(mutex());
-  push_or_capture(stream, {0, nullptr, nullptr, 0, word, value, is_exact});
 }
 
 Status record(void* event, void* stream) {
@@ -312,11 +231,7 @@ Status record(void* event, void* stream) {
   if (is_captured(stream)) return stream_capture_unsupported;
   auto* const it = static_cast<Event*>(event);
   ++it->recorded;
-  Task task{0, nullptr, it};
-  Stream& where = stream_of(stream);
-  if (where.tasks.empty()) where.has_own_queue = false;
-  task.is_in_queue_of_others = !where.has_own_queue;
-  push(where, std::move(task));
+  stream_of(stream).tasks.push_back({0, nullptr, it});
   return success;
 }
 
@@ -324,8 +239,7 @@ Status have_stream_await(void* stream, void* event) {
   const Lock lock(mutex());
   if (is_captured(stream)) return stream_capture_unsupported;
   auto* const it = static_cast<Event*>(event);
-  if (stream_of(stream).tasks.empty()) stream_of(stream).has_own_queue = false;
-  push(stream_of(stream), {0, nullptr, it, it->recorded});
+  stream_of(stream).tasks.push_back({0, nullptr, it, it->recorded});
   return success;
 }
 

@@ -5,11 +5,6 @@
 //   reach it by a second mapping. Another process that opens it has the same pages; who frees it meanwhile has misused it.
 // - What is put on a stream is done when somebody polls or waits, after some polls, more or fewer from one to
 //   the next; streams overtake each other. Who does not wait sees what was there before.
-// - Where as many streams wait for words as a device has queues (number "queues", at least 2), no stream goes on. Beside one that
-//   waits kernels go on that were put on streams with nothing to do, and what is put behind them; what else was put later than that
-//   does not, as it may be in its queue: copies, fillings, events and writings of words, and all that is behind these or behind a waiting for an event. And who
-//   loads or looks for a kernel, or gives memory back, waits until none does (as measured on an H200), and all other threads' calls
-//   wait for that one.
 // - Kernels are those of the library, compiled for the host. Their threads run in another order than their numbers'. A word that a
 //   kernel tells the host is there when its stream has come to it, as anything else; one that comes too early, or not at all, is a misuse.
 // - Calls can be told to fail. What is allocated is counted, and so is what was used wrongly.
@@ -88,14 +83,7 @@ Status close(void* memory);
 Status create_stream(void** stream);
 Status create_event(void** event);
 Status destroy_event(void* event);
-/// Puts something on a stream. Other than kernels on a stream with nothing to do, and what is behind these, it may be in the queue of a stream
-/// that waits for a word.
-enum class Queue { any, of_others };
-void put(void* stream, std::function<Status()> work, Queue queue = Queue::any);
-/// Waits until no stream waits for a word.
-void await_words();
-/// Has a stream go on only when a word is at least, cyclically, or just so much.
-void put_wait(void* stream, const std::uint32_t* word, std::uint32_t value, bool is_exact);
+void put(void* stream, std::function<Status()> work);
 Status record(void* event, void* stream);
 /// Has a stream go on only when the event has happened as it was recorded last.
 Status have_stream_await(void* stream, void* event);
@@ -111,9 +99,8 @@ inline constexpr int relaxed_capture = 2;
 int& capture_mode();
 bool is_captured(void* stream);
 Status begin_capture(void* stream);
+/// What was put on it meanwhile is lost: there are no graphs.
 Status end_capture(void* stream, void** graph);
-Status launch_graph(void* graph, void* stream);
-Status destroy_graph(void* graph);
 
 Status copy(void* to, const void* from, std::size_t bytes);
 Status fill(void* memory, int value, std::size_t bytes);

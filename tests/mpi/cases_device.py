@@ -271,8 +271,8 @@ def streams_wait(comm: MPI.Intracomm) -> None:
 
 
 @case
-def streams_begin_exchanges(comm: MPI.Intracomm) -> None:
-    """Of arrays for which a request is made, also in a graph; and of the arrays of a graph's collective."""
+def persistent_exchanges(comm: MPI.Intracomm) -> None:
+    """Of arrays for which a request is made; and of the arrays of a graph's collective."""
     indices = Indices(comm, 309)
     wanted = values(indices.needed)
     halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
@@ -280,26 +280,13 @@ def streams_begin_exchanges(comm: MPI.Intracomm) -> None:
     stream = ghosts.memory.stream.value or 0
     with halo.persistent(owned, ghosts) as request:
         for _ in range(3):
-            request.start(stream=stream)
+            request.start()
             request.wait(stream=stream)
         np.testing.assert_array_equal(ghosts.get(), wanted)  # by that stream
         request.start()
         request.wait()
         assert request.test()
         assert request.strategy == halo.strategy
-
-    request, graph = halo.persistent(owned, ghosts), ctypes.c_void_p()
-    ask("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), 0)
-    request.start(stream=stream)
-    request.wait(stream=stream)
-    ask("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(graph))
-    for number in range(4):
-        owned.memory.copy(owned.address, (values(indices.owned) + number).ctypes.data, 8 * len(indices.owned))
-        owned.memory.wait()
-        ask("cuGraphLaunch", graph, ctypes.c_void_p(stream))
-        np.testing.assert_array_equal(ghosts.get(), wanted + number)
-    expect_error("request", "part of a graph", request.start)
-    request.free()
     expect_error("request", "freed", request.start)
 
     sums, given = DeviceArray(np.ones(len(indices.owned))), DeviceArray(wanted)
@@ -307,14 +294,14 @@ def streams_begin_exchanges(comm: MPI.Intracomm) -> None:
     there = np.ones(len(indices.owned))
     halo.reverse(there, wanted)
     halo.free()  # which the request outlives
-    back.start(stream=sums.memory.stream.value or 0)
+    back.start()
     back.wait(stream=sums.memory.stream.value or 0)
     np.testing.assert_array_equal(sums.get(), there)
 
     following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     x, y = DeviceArray(np.arange(4.0) + comm.rank), DeviceArray(np.zeros(4))
     collective = vicinal.Graph(comm, [before], [following]).Neighbor_alltoall_init(x, y)
-    collective.start(stream=y.memory.stream.value or 0)
+    collective.start()
     collective.wait(stream=y.memory.stream.value or 0)
     np.testing.assert_array_equal(y.get(), np.arange(4.0) + before)
 

@@ -134,7 +134,6 @@ def of_all_streams(comm: MPI.Intracomm, count: int, check: Callable[[Streamed], 
     needed = np.arange(count) + (comm.rank + 1) % comm.size * count
     for way in ("staged", "shared", "lent"):
         for name, (stream, write) in streams.items():
-            # Each has kernels to load that it has not used before, for which there is time in the first executions of a halo's place.
             halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way, in_flight=1)
             owned, ghosts = (LIBRARIES[name].put(np.zeros(count)) for _ in range(2))
             check(Streamed(halo, name, stream, write, owned, ghosts))
@@ -178,65 +177,3 @@ def streams_wait(comm: MPI.Intracomm) -> None:
             assert (LIBRARIES[it.name].get(doubled) == 2.0 * number).all()
 
     of_all_streams(comm, 1_000_000, check)
-
-
-class Captured:
-    """A graph of what `work` puts on a stream, by the library that the stream is of."""
-
-    def __init__(self, name: str, stream: Any, work: Callable[[], None]) -> None:
-        self.launch: Callable[[], None]
-        if name == "cupy":
-            stream.begin_capture()
-            with stream:
-                work()
-            graph = stream.end_capture()
-            self.launch = lambda: graph.launch(stream)
-        else:
-            import torch
-
-            whole = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(whole, stream=stream):
-                work()
-
-            def replay() -> None:
-                with torch.cuda.stream(stream):
-                    whole.replay()
-
-            self.launch = replay
-
-
-@case
-def streams_begin_exchanges(comm: MPI.Intracomm) -> None:
-    """Neither the process nor the stream waits; the same of a graph, each time that it is launched."""
-
-    def check(it: Streamed) -> None:
-        sums = LIBRARIES[it.name].put(np.zeros(1000))
-
-        def step(request: vicinal.Request) -> None:
-            it.owned += 1.0
-            request.start(stream=it.stream)
-            request.wait(stream=it.stream)
-            nonlocal sums
-            sums += it.ghosts
-
-        total = 0.0
-
-        def eight(execute: Callable[[], None]) -> None:
-            nonlocal total
-            for number in range(1, 9):
-                it.write(it.owned, float(number))
-                with on(it.name, it.stream):
-                    execute()
-                total += number + 1
-            it.stream.synchronize()
-            assert (LIBRARIES[it.name].get(sums) == total).all()
-
-        request = it.halo.persistent(it.owned, it.ghosts)
-        eight(lambda: step(request))
-        # That of a graph is the graph's from then on.
-        captured = it.halo.persistent(it.owned, it.ghosts)
-        eight(Captured(it.name, it.stream, lambda: step(captured)).launch)
-        captured.wait()
-        captured.free()
-
-    of_all_streams(comm, 1000, check)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..outputs import CommandError
 from ..prices import profile_of
-from ..ranks.gpu_scatter import APPLICATION, BY_STREAM, COPY, OWN_WAYS, VICINAL
+from ..ranks.gpu_scatter import APPLICATION, COPY, OWN_WAYS, VICINAL
 from ..tables import Column, ratio, size, timed
 from .competition import Results, Terms, compete, conclude
 from .tables import CONTESTANT, VERDICT, WORKLOAD, Timed
@@ -84,10 +84,9 @@ class Case:
     message_bytes: int
 
 
-def contestants_of(ways: Sequence[str], by_stream: bool = False) -> list[str]:
+def contestants_of(ways: Sequence[str]) -> list[str]:
     """Those beside the application, which has its turns at both ends of the row."""
-    forms = ("", BY_STREAM) if by_stream else ("",)
-    return [*OWN_WAYS, *(f"{VICINAL}{way}{form}" for way in ways for form in forms), COPY]
+    return [*OWN_WAYS, *(f"{VICINAL}{way}" for way in ways), COPY]
 
 
 def gpu_scatter(request: Request) -> int:

@@ -25,8 +25,6 @@ OWN_WAYS: dict[str, ApplicationWay] = {
     f"{APPLICATION}, point to point": "point to point", f"{APPLICATION}, whole vectors": "whole vectors",
 }
 """The application's beside its own."""
-BY_STREAM = ", by a stream"
-"""After the way: what a stream of the GPU begins and waits for."""
 MPS = "nvidia-cuda-mps"
 """What the names of the processes of NVIDIA's service begin with that lets several others use a GPU at once."""
 
@@ -98,8 +96,7 @@ def main(process: RankProcess) -> None:
             made = vectors.copy()
         else:
             way = contestant.removeprefix(VICINAL)
-            make = vectors.by_stream if way.endswith(BY_STREAM) else vectors.halo
-            made = make(device_way=way.removesuffix(BY_STREAM), regions=task["regions"], profile=task["profile"])
+            made = vectors.halo(device_way=way, regions=task["regions"], profile=task["profile"])
         return Scattered(made, task["repetitions"])
 
     compete(process, lambda number: Scatter(process, number, device), set_up, turn)

@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "memory/device/device.hpp"
-#include "memory/device/gate.hpp"
 #include "memory/device/kernel_names.hpp"
 
 namespace vicinal::device {
@@ -37,16 +36,12 @@ void Batches::give_back_word(Batch& batch) {
 }
 
 Batches::Batch& Batches::open_batch() {
-  if (open_ != nullptr && open_->moves.count == most) {
-    launch_open();
-    if (open_ != nullptr) due_.push_back(std::exchange(open_, nullptr));
-  }
+  if (open_ != nullptr && open_->moves.count == most) launch_open();
   if (open_ != nullptr) return *open_;
   if (idle_.empty()) {
     auto made = std::make_unique<Batch>();
     // So that neither a launch nor a giving back needs memory.
     idle_.reserve(busy_.size() + 1);
-    due_.reserve(busy_.size() + 1);
     busy_.reserve(busy_.size() + 1);
     busy_.push_back(std::move(made));
   } else {
@@ -93,9 +88,7 @@ void Batches::launch_kernel(Batch& batch) {
   }
   std::shared_ptr<const Words> words = words_.lock();
   const bool few_do = words != nullptr && count <= few;
-  // Beside a stream that waits, an event behind a kernel that is over by then might be in its queue.
-  const bool tells = blocks <= most_telling_blocks || Gate::any_may_hold();
-  if (words != nullptr && tells && free_words_ != 0) {
+  if (words != nullptr && blocks <= most_telling_blocks && free_words_ != 0) {
     batch.words = std::move(words);
     batch.word = std::countr_zero(free_words_);
     free_words_ &= free_words_ - 1;
@@ -115,8 +108,7 @@ void Batches::launch_kernel(Batch& batch) {
 void Batches::put(Batch& batch) {
   const Driver& driver = device_.driver();
   try {
-    // The driver's copies may be in the queue of a stream that waits for this one.
-    if (batch.users == 1 && only(batch).is_plain() && !device_.copies_by_kernels()) {
+    if (batch.users == 1 && only(batch).is_plain()) {
       const Move& move = only(batch);
       driver.copy(move.to, move.from, move.count * move.width, batch.stream);
     } else {
@@ -133,22 +125,13 @@ void Batches::put(Batch& batch) {
 }
 
 void Batches::launch_open() noexcept {
-  while (!due_.empty() && launch_one(*due_.front())) due_.erase(due_.begin());
-  if (due_.empty() && open_ != nullptr && launch_one(*open_)) open_ = nullptr;
-}
-
-bool Batches::launch_one(Batch& batch) noexcept {
-  if (batch.users == 0) {
-    forget(batch);
-    return true;
-  }
+  if (open_ == nullptr) return;
+  Batch& batch = *std::exchange(open_, nullptr);
+  if (batch.users == 0) return forget(batch);
   try {
     const Device::Current current(device_);
-    const NoWaitBegins no_wait_begins;
     if (free_words_ == 0) reclaim_words();
-    if (free_words_ == 0 && Gate::any_may_hold()) return false;
     batch.stream = device_.stream();
-    if (batch.stream == nullptr) return false;
     batch.event = *std::find_if(batch.events.begin(), batch.events.end(),
                                 [](const void* event) { return event != nullptr; });
     put(batch);
@@ -156,7 +139,6 @@ bool Batches::launch_one(Batch& batch) noexcept {
     batch.fault = std::current_exception();
   }
   batch.launched = true;
-  return true;
 }
 
 bool Batches::ask_driver(Batch& batch) {
@@ -207,11 +189,10 @@ bool Batches::poll(Batch& batch) {
   return true;
 }
 
-bool Batches::have_stream_await(Batch& batch, void* stream) {
+void Batches::have_stream_await(Batch& batch, void* stream) {
   const Lock lock(mutex_);
   if (!batch.launched) launch_open();
-  if (!batch.launched) return false;
-  if (batch.over || batch.fault) return true;
+  if (batch.over || batch.fault) return;
   const Driver& driver = device_.driver();
   const Device::Current current(device_);
   if (batch.end.word != nullptr) {
@@ -219,7 +200,6 @@ bool Batches::have_stream_await(Batch& batch, void* stream) {
     batch.end.word = nullptr;  // from now on the event tells
   }
   driver.call(driver.calls.have_stream_await, stream, batch.event, 0U);
-  return true;
 }
 
 void Batches::leave(Place place) noexcept {

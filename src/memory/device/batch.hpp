@@ -28,7 +28,7 @@ class Batches {
   /// As many as kernel copy_batch_few has: its arguments are there 1 us sooner than those of copy_batch (H100).
   static constexpr std::size_t few = 4;
   /// Kernels of more blocks tell by an event. So many have a multiprocessor each, on most devices, and fences as they end that hold
-  /// nobody up; more have that much to do that it does not matter how they tell, but for where no event may be put.
+  /// nobody up; more have that much to do that it does not matter how they tell.
   static constexpr std::size_t most_telling_blocks = 64;
   /// A word that never comes, since its kernel has failed, is asked the driver for at each so-manieth look. A kernel of 8 us is
   /// looked at some 20 times, so few are asked for; and a failure is known after some 10 us.
@@ -64,8 +64,7 @@ class Batches {
   };
 
   /// What kernels write to who tell by a word; null where they cannot, and events tell. Whoever adds moves keeps them as long as
-  /// that, so that nothing is allocated when one is launched; so does who has streams wait, beside which no event tells. Throws what
-  /// the driver fails with.
+  /// that, so that nothing is allocated when one is launched. Throws what the driver fails with.
   [[nodiscard]] std::shared_ptr<const Words> words(MemoryKind& memory);
 
   struct Place {
@@ -74,20 +73,18 @@ class Batches {
   };
   /// Adds a move of that many threads' work. The event is its owner's, and stays as long as it takes part.
   Place add(Move move, std::size_t threads, void* event);
-  /// Puts what has been added on a stream, or leaves that to the next call of this if there is none for it.
+  /// Puts what has been added on a stream.
   void launch() noexcept;
   /// Whether it is over. Throws what it has failed with; whoever has got an answer but false has nothing to do with it any more.
   bool poll(Batch& batch);
-  /// Has what is put on a stream from now on come after it, which is launched for that; false where it could not be.
-  bool have_stream_await(Batch& batch, void* stream);
+  /// Has what is put on a stream from now on come after it, which is launched for that.
+  void have_stream_await(Batch& batch, void* stream);
   /// Leaves it before it is known to be over; it touches the move's memory no more.
   void leave(Place place) noexcept;
 
  private:
   Batch& open_batch() VICINAL_REQUIRES(mutex_);
   void launch_open() noexcept VICINAL_REQUIRES(mutex_);
-  /// Whether there was a stream for it, and a word where one is needed, or nobody is left who wants it.
-  bool launch_one(Batch& batch) noexcept VICINAL_REQUIRES(mutex_);
   void reclaim_words() VICINAL_REQUIRES(mutex_);
   void give_back_word(Batch& batch) VICINAL_REQUIRES(mutex_);
   void put(Batch& batch) VICINAL_REQUIRES(mutex_);
@@ -106,8 +103,6 @@ class Batches {
   std::vector<std::unique_ptr<Batch>> idle_ VICINAL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Batch>> busy_ VICINAL_GUARDED_BY(mutex_);
   Batch* open_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< of the busy ones
-  std::vector<Batch*> due_
-      VICINAL_GUARDED_BY(mutex_);  ///< of these, full ones without a stream yet
   std::weak_ptr<const Words> words_ VICINAL_GUARDED_BY(mutex_);
   std::uint64_t free_words_ VICINAL_GUARDED_BY(mutex_) = ~std::uint64_t{0};  ///< bits
   static_assert(Words::count == 64);

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <exception>
 #include <ostream>
-#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "memory/device/compiler.hpp"
-#include "memory/device/gate.hpp"
-#include "memory/device/kernel_names.hpp"
 #include "memory/device/move.hpp"
 
 namespace vicinal::device {
@@ -102,44 +99,9 @@ void Device::give_back(const Entry<void*>& entry, void* what) noexcept {
   }
 }
 
-void Device::release(const Entry<void*>& entry, void* memory) noexcept {
-  const NoWaitBegins no_wait_begins;
-  std::vector<Parked> due;
-  {
-    const Lock lock(parking_);
-    if (Gate::any_may_hold()) {
-      try {
-        return parked_.push_back({&entry, memory});
-      } catch (const std::exception&) {
-        return;  // lost, in the place of a program that stands still
-      }
-    }
-    due.swap(parked_);
-  }
-  for (const Parked& parked : due) give_back(*parked.entry, parked.memory);
-  give_back(entry, memory);
-}
-
 void* Device::stream() {
-  const unsigned turn = turn_.fetch_add(1, std::memory_order_relaxed);
-  return Gate::any_may_hold() ? idle_stream(turn) : streams_[turn % stream_count];
+  return streams_[turn_.fetch_add(1, std::memory_order_relaxed) % stream_count];
 }
-
-void* Device::unheld_stream() const { return Gate::any_may_hold() ? nullptr : streams_.front(); }
-
-void* Device::idle_stream(unsigned turn) {
-  const auto& query = driver_.calls.query_stream;
-  for (unsigned i = 0; i < stream_count; ++i) {
-    void* const stream = streams_[(turn + i) % stream_count];
-    const Status status = query.function(stream);
-    if (status == success) return stream;
-    // A failure may be that of something else before, told of once.
-    if (status != not_ready && driver_.is_done(query, stream)) return stream;
-  }
-  return nullptr;
-}
-
-bool Device::copies_by_kernels() { return Gate::any_may_hold() && has_kernels(); }
 
 void Device::launch(Move move, void* stream) {
   std::array<void*, 6> arguments{&move.from,    &move.to,    &move.sources,
@@ -149,21 +111,10 @@ void Device::launch(Move move, void* stream) {
          arguments.data(), stream);
 }
 
-void Device::copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream) {
-  launch(plain_move(from, to, bytes), stream);
-}
-
 void Device::clear(std::byte* memory, std::size_t bytes) {
   void* const stream = set_up_stream();
   try {
-    const NoWaitBegins no_wait_begins;
-    if (copies_by_kernels()) {
-      unsigned long long count = bytes;
-      std::array<void*, 2> arguments{&memory, &count};
-      launch(kernel("clear_bytes"), bytes, arguments.data(), stream);
-    } else {
-      driver_.call(driver_.calls.fill, static_cast<void*>(memory), 0, bytes, stream);
-    }
+    driver_.call(driver_.calls.fill, static_cast<void*>(memory), 0, bytes, stream);
     driver_.call(driver_.calls.await_stream, stream);
   } catch (...) {
     settle(stream);
@@ -184,17 +135,9 @@ bool Device::is_captured(void* stream) const {
 }
 
 void Device::follow(void* stream) {
-  require(
-      !is_captured(stream), Fault::request,
-      "an exchange was to follow a stream that is being captured into a graph; only a persistent "
-      "request can be part of one, started by vicinal_start_on_stream");
-  // A private stream that waits for one which waits for an exchange would keep that exchange from its end.
-  if (!follow_unless_held(stream)) await(stream);
-}
-
-bool Device::follow_unless_held(void* stream) {
-  const Lock order(order_);
-  if (Gate::any_may_hold()) return false;
+  require(!is_captured(stream), Fault::request,
+          "an exchange was to follow a stream that is being captured into a graph; no exchange can "
+          "be part of one");
   const Lock lock(mutex_);
   if (followed_ == nullptr) followed_ = new_event();
   driver_.call(driver_.calls.record_event, followed_, stream);
@@ -203,19 +146,6 @@ bool Device::follow_unless_held(void* stream) {
     driver_.call(driver_.calls.have_stream_await, streams_[i], followed_, 0U);
   }
   ++followed_count_;
-  return true;
-}
-
-void Device::await(void* stream) const {
-  void* const event = new_event();
-  try {
-    driver_.call(driver_.calls.record_event, event, stream);
-    while (!driver_.is_done(driver_.calls.query_event, event)) std::this_thread::yield();
-  } catch (...) {
-    driver_.calls.destroy_event.function(event);
-    throw;
-  }
-  driver_.call(driver_.calls.destroy_event, event);
 }
 
 void Device::await_followed() {
@@ -266,21 +196,6 @@ bool Device::has_kernels() {
     });
   }
   return module_ != nullptr;
-}
-
-bool Device::kernels_reach(const std::byte* address) const {
-  const Place place = driver_.locate(address);
-  if (place.kind != Place::Kind::pinned) return place.kind != Place::Kind::unknown;
-  void* seen = nullptr;
-  auto* const memory = const_cast<std::byte*>(address);
-  const Status status =
-      driver_.calls.seen_from_device.function(&seen, static_cast<void*>(memory), 0U);
-  return status == success && seen == memory;
-}
-
-void Device::load_kernels() {
-  for (const std::string& name : kernel_names()) static_cast<void>(kernel(name));
-  static_cast<void>(find_kernel(telling_kernel));
 }
 
 void* Device::find_kernel(const std::string& name) {

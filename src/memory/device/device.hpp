@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "base/guarded.hpp"
 #include "memory/device/batch.hpp"
@@ -67,44 +66,24 @@ class Device {
   /// Calls what gives something back; its failures are of no interest any more.
   void give_back(const Entry<void*>& entry, void* what) noexcept;
 
-  /// Gives memory back, or once no stream of the program's may wait for an exchange: the driver waits for all streams to free any.
-  void release(const Entry<void*>& entry, void* memory) noexcept;
-
   // For whoever has it as the current one.
 
-  /// One of the private streams, in turn, for a job. While a stream of the program's may wait for an exchange, one with nothing to do, or null
-  /// if there is none: a kernel that is put there is in a queue in which nobody waits. On a stream that has something to do, or waits for what is
-  /// followed, it would be in the queue of that. To be asked and used while no stream begins to wait (NoWaitBegins).
+  /// One of the private streams, in turn, for a job.
   [[nodiscard]] void* stream();
-  /// Any of the private streams; null while a stream of the program's may wait for an exchange. To be used as stream()'s.
-  [[nodiscard]] void* unheld_stream() const;
-  /// A private stream with nothing to do, from that number on in turn; null where there is none. What was followed has been done then.
-  [[nodiscard]] void* idle_stream(unsigned turn = 0);
-  /// Whether a stream of the program's may wait for an exchange: copies of the driver's may be in the queue of that, and are to be
-  /// kernels', which go on. To be asked once for each.
-  [[nodiscard]] bool copies_by_kernels();
-  /// Whether kernels see that at this address.
-  [[nodiscard]] bool kernels_reach(const std::byte* address) const;
+  /// The first of them: what was followed comes before what is put there.
+  [[nodiscard]] void* first_stream() const { return streams_.front(); }
   /// Puts a move of words on a stream.
   void launch(Move move, void* stream);
-  /// Puts a copy on a stream, between what kernels reach.
-  void copy_by_kernel(std::byte* to, const std::byte* from, std::size_t bytes, void* stream);
   /// Puts zeros in the device's memory, and waits for that.
   void clear(std::byte* memory, std::size_t bytes);
-  /// Finds all kernels, so that none is loaded later: that waits for all streams, and among them those that wait.
-  void load_kernels();
   [[nodiscard]] Batches& batches() { return batches_; }
   /// Of those that are only asked whether they have happened.
   [[nodiscard]] void* new_event() const;
   /// One for what is awaited at once, which follows nobody.
   [[nodiscard]] void* set_up_stream() const { return streams_[stream_count]; }
-  /// What jobs put on their streams from now on comes after what is on this one. Waits for nothing, unless streams of the program's may wait
-  /// for exchanges (gate.hpp): then for what is on it. Throws a request fault for one that is being captured.
+  /// What jobs put on their streams from now on comes after what is on this one. Waits for nothing. Throws a request fault for one
+  /// that is being captured.
   void follow(void* stream);
-  /// Of what streams of the program's are followed for, and held by: neither comes between a look at the other and what is done then.
-  [[nodiscard]] Mutex& order() { return order_; }
-  /// Waits until all that is on a stream now is done, while others go on.
-  void await(void* stream) const;
   /// Whether what is put on a stream now becomes part of a graph.
   [[nodiscard]] bool is_captured(void* stream) const;
   /// Waits until what was followed so far has been done.
@@ -127,7 +106,6 @@ class Device {
  private:
   static constexpr std::size_t stream_count = 4;
 
-  bool follow_unless_held(void* stream);
   void connect();
   void make_streams();
   [[nodiscard]] std::string architecture() const;
@@ -140,14 +118,7 @@ class Device {
   std::array<void*, stream_count + 1> streams_{};
   std::atomic<std::uint64_t> followed_count_ = 0;
   std::atomic<std::uint64_t> done_ = 0;  ///< of those, the first ones that are known to be over
-  struct Parked {
-    const Entry<void*>* entry;
-    void* memory;
-  };
 
-  Mutex order_;
-  Mutex parking_;
-  std::vector<Parked> parked_ VICINAL_GUARDED_BY(parking_);
   Mutex mutex_;
   void* followed_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< an event
   bool looked_for_kernels_ VICINAL_GUARDED_BY(mutex_) = false;

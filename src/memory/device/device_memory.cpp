@@ -13,7 +13,6 @@
 #include "base/no_destructor.hpp"
 #include "memory/device/device.hpp"
 #include "memory/device/fence.hpp"
-#include "memory/device/gate.hpp"
 #include "memory/device/job.hpp"
 #include "memory/device/reach.hpp"
 
@@ -48,7 +47,7 @@ class PinnedMemory final : public ReachableMemory {
     return static_cast<std::byte*>(std::memset(memory, 0, bytes));
   }
   void release(std::byte* memory) noexcept override {
-    device_.release(device_.driver().calls.release_pinned, memory);
+    device_.give_back(device_.driver().calls.release_pinned, memory);
   }
 
  private:
@@ -125,7 +124,7 @@ std::byte* DeviceMemory::allocate(std::size_t bytes) {
 }
 
 void DeviceMemory::release(std::byte* memory) noexcept {
-  device_.release(device_.driver().calls.release, memory);
+  device_.give_back(device_.driver().calls.release, memory);
 }
 
 bool DeviceMemory::reaches(const MemoryKind& other, std::int64_t bytes) const {
@@ -176,18 +175,6 @@ std::unique_ptr<MemoryJob> DeviceMemory::prepare_fence() {
 bool DeviceMemory::is_captured(std::uintptr_t stream) {
   const Device::Current current(device_);
   return device_.is_captured(reinterpret_cast<void*>(stream));
-}
-
-std::unique_ptr<StreamGate> DeviceMemory::prepare_gate() {
-  const Calls& calls = device_.driver().calls;
-  if (calls.write_word.function == nullptr || calls.await_word.function == nullptr) return nullptr;
-  // Copies of the driver's do not go on for certain beside a stream that waits.
-  const Device::Current current(device_);
-  if (!device_.has_kernels()) return nullptr;
-  auto telling = device_.batches().words(*this);
-  if (telling == nullptr) return nullptr;
-  device_.load_kernels();
-  return std::make_unique<Gate>(device_, pinned_, std::move(telling));
 }
 
 std::unique_ptr<MemoryJob> DeviceMemory::prepare_copy(std::span<const CopyRun> runs,

@@ -37,7 +37,6 @@ class DeviceMemory final : public MemoryKind {
   void await_followed() override;
   [[nodiscard]] std::unique_ptr<MemoryJob> prepare_fence() override;
   [[nodiscard]] bool is_captured(std::uintptr_t stream) override;
-  [[nodiscard]] std::unique_ptr<StreamGate> prepare_gate() override;
   [[nodiscard]] std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,
                                                         std::size_t element_bytes,
                                                         Sides inside) override;

@@ -77,8 +77,6 @@ struct Calls {
   Entry<void*> push_context;
   Entry<void**> pop_context;
   Entry<void*, const void*, std::size_t, void*> copy;
-  Entry<void*, void*, std::uint32_t, unsigned> write_word;  ///< these two since CUDA 11.7; or null
-  Entry<void*, void*, std::uint32_t, unsigned> await_word;
   Status (*text_into)(Status, const char**) = nullptr;
 
   // AMD's: a thread has a current device.

@@ -12,30 +12,16 @@ bool Fence::begin(const std::byte*, std::byte*) {
   count_ = device_.followed();
   if (device_.has_done(count_)) return true;
   const Device::Current current(device_);
-  record();
+  device_.driver().call(device_.driver().calls.record_event, event_, device_.first_stream());
   return false;
-}
-
-void Fence::record() {
-  const NoWaitBegins no_wait_begins;
-  // Any of the private streams comes after all that is followed.
-  void* const stream = device_.unheld_stream();
-  if (stream != nullptr) device_.driver().call(device_.driver().calls.record_event, event_, stream);
-  is_recorded_ = stream != nullptr;
 }
 
 bool Fence::poll() {
   if (device_.has_done(count_)) return true;
   const Device::Current current(device_);
-  if (!has_happened()) return false;
+  if (!device_.driver().is_done(device_.driver().calls.query_event, event_)) return false;
   device_.note_done(count_);
   return true;
-}
-
-bool Fence::has_happened() {
-  if (!is_recorded_) record();
-  if (!is_recorded_) return device_.idle_stream() != nullptr;
-  return device_.driver().is_done(device_.driver().calls.query_event, event_);
 }
 
 }  // namespace vicinal::device

@@ -23,13 +23,8 @@ class Fence final : public MemoryJob {
   void drop() noexcept override {}
 
  private:
-  /// Not while a stream may wait, in whose queue the event might be.
-  void record();
-  [[nodiscard]] bool has_happened();
-
   Device& device_;
   void* event_;
-  bool is_recorded_ = false;
   std::uint64_t count_ = 0;  ///< of what was followed by its beginning
 };
 

@@ -71,8 +71,6 @@ void add_cuda(Drivers& found, const Library& library) {
   find(calls.have_stream_await, "cuStreamWaitEvent");
   find(calls.capture_state, "cuStreamIsCapturing");
   find(calls.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
-  find.if_there(calls.write_word, "cuStreamWriteValue32_v2");
-  find.if_there(calls.await_word, "cuStreamWaitValue32_v2");
   find(calls.create_event, "cuEventCreate");
   find(calls.destroy_event, "cuEventDestroy_v2");
   find(calls.record_event, "cuEventRecord");

@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "memory/device/device_memory.hpp"
-#include "memory/device/gate.hpp"
 #include "memory/device/reach.hpp"
 
 namespace vicinal::device {
@@ -43,12 +42,9 @@ Job::Job(Device& device, DeviceMemory& memory, Script script)
       steps_(std::move(script.steps)),
       joins_batches_(steps_.size() == 1 && is_a_copy_by_a_kernel(steps_.front())),
       words_(joins_batches_ ? words_or_none(device, memory) : nullptr),
-      pinned_kind_(memory.staging()),
-      pinned_(pinned_kind_, script.pinned_bytes),
+      pinned_(memory.staging(), script.pinned_bytes),
       scratch_(memory, script.scratch_bytes + script.tables.size()),
-      tables_at_(script.scratch_bytes),
-      detours_(steps_.size()) {
-  landings_.reserve(steps_.size());
+      tables_at_(script.scratch_bytes) {
   const Driver& driver = device.driver();
   event_ = device.new_event();
   try {
@@ -67,17 +63,8 @@ Job::~Job() {
 void Job::fill_tables(std::span<const std::byte> tables) {
   const Driver& driver = device_.driver();
   void* const stream = device_.set_up_stream();
-  MemoryBlock reached;  // where a kernel does
   try {
-    std::byte* const to = scratch_.data() + tables_at_;
-    const NoWaitBegins no_wait_begins;
-    if (device_.copies_by_kernels()) {
-      reached = MemoryBlock(pinned_kind_, tables.size());
-      std::copy(tables.begin(), tables.end(), reached.data());
-      device_.copy_by_kernel(to, reached.data(), tables.size(), stream);
-    } else {
-      driver.copy(to, tables.data(), tables.size(), stream);
-    }
+    driver.copy(scratch_.data() + tables_at_, tables.data(), tables.size(), stream);
     driver.call(driver.calls.await_stream, stream);
   } catch (...) {
     device_.settle(stream);
@@ -98,10 +85,11 @@ bool Job::poll() { return in_batch_.batch != nullptr ? poll_batch() : go_on(); }
 bool Job::have_stream_await(std::uintptr_t stream) {
   auto* const waiting = reinterpret_cast<void*>(stream);
   if (in_batch_.batch != nullptr) {
-    return device_.batches().have_stream_await(*in_batch_.batch, waiting);
+    device_.batches().have_stream_await(*in_batch_.batch, waiting);
+    return true;
   }
   // All steps are put on its stream before the event is, unless the processor has one to do.
-  if (!event_is_set_ || asks_stream_ || next_ < steps_.size() || !landings_.empty()) {
+  if (!event_is_set_ || next_ < steps_.size()) {
     return !under_way_ && next_ == steps_.size();
   }
   const Device::Current current(device_);
@@ -162,20 +150,13 @@ Move Job::only_move() const {
 bool Job::go_on() try {
   const Device::Current current(device_);
   if (event_is_set_ && !has_happened()) return false;
-  const NoWaitBegins no_wait_begins;
   for (;;) {
     if (next_ < steps_.size() && !(under_way_ && is_the_processors(steps_[next_]))) {
-      if (!under_way_ && !is_the_processors(steps_[next_])) {
-        stream_ = device_.stream();
-        if (stream_ == nullptr) return false;
-      }
+      if (!under_way_ && !is_the_processors(steps_[next_])) stream_ = device_.stream();
       issue(steps_[next_]);
       ++next_;
     } else if (under_way_) {
-      // Beside a stream that waits, an event behind a kernel that is over by then might be in its queue.
-      asks_stream_ = streams_may_wait();
-      if (!asks_stream_)
-        device_.driver().call(device_.driver().calls.record_event, event_, stream_);
+      device_.driver().call(device_.driver().calls.record_event, event_, stream_);
       event_is_set_ = true;
       if (!has_happened()) return false;
     } else {
@@ -189,25 +170,20 @@ bool Job::go_on() try {
 
 bool Job::has_happened() {
   const Driver& driver = device_.driver();
-  const auto& question = asks_stream_ ? driver.calls.query_stream : driver.calls.query_event;
-  if (!driver.is_done(question, asks_stream_ ? stream_ : event_)) return false;
+  if (!driver.is_done(driver.calls.query_event, event_)) return false;
   under_way_ = false;
   event_is_set_ = false;
-  for (const Landing& it : landings_) std::copy_n(it.from, it.bytes, it.to);
-  landings_.clear();
   return true;
 }
 
 void Job::drop() noexcept {
   next_ = steps_.size();
-  landings_.clear();
   leave_batch();
   // One failure may be of something else; of a device that cannot be used any more nothing can be awaited.
   for (int tries = 0; under_way_ && tries < 2; ++tries) {
     try {
       const Device::Current current(device_);
-      if (!event_is_set_ || asks_stream_ ||
-          device_.driver().calls.await_event.function(event_) != success) {
+      if (!event_is_set_ || device_.driver().calls.await_event.function(event_) != success) {
         device_.settle(stream_);
       }
       under_way_ = false;
@@ -239,25 +215,7 @@ void Job::issue(const Step& step) {
 }
 
 void Job::put(const Transfer& step) {
-  const std::byte* from = at(step.from);
-  std::byte* to = at(step.to);
-  if (!device_.copies_by_kernels()) {
-    return device_.driver().copy(to, from, step.bytes, stream_);
-  }
-  const bool leaves = device_.kernels_reach(from), arrives = device_.kernels_reach(to);
-  MemoryBlock& detour = detours_[next_];
-  if (!(leaves && arrives) && detour.size() < step.bytes) {
-    detour = MemoryBlock(pinned_kind_, step.bytes);
-  }
-  if (!leaves) {
-    std::copy_n(from, step.bytes, detour.data());
-    from = detour.data();
-  }
-  if (!arrives) {
-    landings_.push_back({detour.data(), to, step.bytes});
-    to = detour.data();
-  }
-  device_.copy_by_kernel(to, from, step.bytes, stream_);
+  device_.driver().copy(at(step.to), at(step.from), step.bytes, stream_);
 }
 
 void Job::put(const MoveWords& step) { device_.launch(move_of(step), stream_); }

@@ -16,8 +16,7 @@ class DeviceMemory;
 
 class Job final : public MemoryJob {
  public:
-  /// For whoever has the device as the current one. Makes all that executions need, so that they allocate nothing, but for what
-  /// detours take while streams may wait.
+  /// For whoever has the device as the current one. Makes all that executions need, so that they allocate nothing.
   Job(Device& device, DeviceMemory& memory, Script script);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -57,28 +56,17 @@ class Job final : public MemoryJob {
   const bool
       joins_batches_;  ///< the only step is a copy by a kernel, which others may take part in
   std::shared_ptr<const Words> words_;  ///< by which that tells
-  MemoryKind& pinned_kind_;
   MemoryBlock pinned_;
   MemoryBlock scratch_;  ///< after it, the tables
   std::size_t tables_at_ = 0;
   void* stream_ = nullptr;
   void* event_ = nullptr;
-  /// By step, for copies from and to memory that kernels do not reach, while streams of the program's may wait for exchanges.
-  std::vector<MemoryBlock> detours_;
 
   const std::byte* from_ = nullptr;
   std::byte* to_ = nullptr;
   std::size_t next_ = 0;       ///< of the steps, the first that has not been put on the stream
   bool under_way_ = false;     ///< something is on the stream that nobody has seen done
   bool event_is_set_ = false;  ///< and the event is behind it
-  bool asks_stream_ = false;   ///< or that stream tells, on which there is nothing else
-
-  struct Landing {
-    const std::byte* from;
-    std::byte* to;
-    std::size_t bytes;
-  };
-  std::vector<Landing> landings_;  ///< for the processor to copy once it is
 
   Batches::Place in_batch_;  ///< of which it is a part, instead
   bool was_polled_ = false;  ///< since it is

@@ -29,21 +29,4 @@ const ValueType& value_type(ElementType type) {
                        [type](const ValueType& it) { return it.type == type; });
 }
 
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names{"copy_batch", "clear_bytes"};
-  for (std::int64_t part = 1; part <= largest_part; part *= 2) {
-    const std::string width = std::to_string(part);
-    names.push_back("copy_words_" + width + "_32");
-    names.push_back("copy_words_" + width + "_64");
-    names.push_back("copy_pieces_" + width);
-  }
-  for (const ValueType& type : value_types) {
-    names.push_back(std::string("reduce_sum_") + type.summed_as);
-    if (*type.name == '\0') continue;
-    names.push_back(std::string("reduce_min_") + type.name);
-    names.push_back(std::string("reduce_max_") + type.name);
-  }
-  return names;
-}
-
 }  // namespace vicinal::device

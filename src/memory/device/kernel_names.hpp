@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "memory/kernels.hpp"
 
@@ -21,8 +19,7 @@ struct ValueType {
 };
 [[nodiscard]] const ValueType& value_type(ElementType type);
 
-/// The kernels that scripts and batches use, but for one that not all architectures have.
-[[nodiscard]] std::vector<std::string> kernel_names();
+/// Which not all architectures have.
 inline constexpr const char* telling_kernel = "copy_batch_few";
 
 }  // namespace vicinal::device

@@ -218,10 +218,6 @@ COPY_BATCH(copy_batch, 64)
 COPY_BATCH(copy_batch_few, 4)
 #endif
 
-extern "C" __global__ void clear_bytes(Byte* to, Count count) {
-  for (Count i = this_thread(); i < count; i += all_threads()) to[i] = 0;
-}
-
 #define REDUCE(name, Value, Op)                                                             \
   extern "C" __global__ void name(const Byte* from, Byte* to, const unsigned* targets,      \
                                   const unsigned* starts, const unsigned* sources,          \

@@ -46,13 +46,8 @@ class Finder {
   explicit Finder(const Library& library) : library_(library) {}
   template <class... Parameters>
   void operator()(Entry<Parameters...>& entry, const char* name) {
-    if_there(entry, name);
-    if (entry.function == nullptr && missing_ == nullptr) missing_ = name;
-  }
-  /// For one that may be lacking.
-  template <class... Parameters>
-  void if_there(Entry<Parameters...>& entry, const char* name) {
     entry = {reinterpret_cast<Status (*)(Parameters...)>(library_.find(name)), name};
+    if (entry.function == nullptr && missing_ == nullptr) missing_ = name;
   }
   /// For a function of another form.
   template <class Result, class... Parameters>

@@ -46,6 +46,42 @@ struct Given {
 
 }  // namespace
 
+TEST(a_halo_has_persistent_requests) {
+  const Duplicate comm;
+  const Mesh mesh(comm, "automatic");
+  HostArray owned(numbers(3, mesh.rank * 3)), into(repeated(mesh.ghosts(), untouched));
+  HostArray sums(repeated(3, 0));
+  RequestHandle request, back;
+  SUCCEEDS(vicinal_halo_init(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T, &request));
+  SUCCEEDS(vicinal_halo_reverse_init(mesh.halo, sums.data(), into.data(), 1, MPI_INT64_T, MPI_SUM,
+                                     &back));
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 3; ++i) owned.data()[i] = mesh.rank * 3 + i + round;
+    SUCCEEDS(vicinal_start(&request));
+    {
+      const Forgiving forgiving;
+      // Unless it is over already, for want of others.
+      int flag = 0;
+      if (mesh.size > 1) SUCCEEDS(vicinal_test(&request, &flag));
+      if (flag == 0) FAILS(MPI_ERR_REQUEST, vicinal_start(&request), "started again");
+    }
+    SUCCEEDS(vicinal_wait(&request));
+    CHECK(request != nullptr);
+    std::vector<std::int64_t> expected;
+    for (const std::int64_t index : mesh.needed) expected.push_back(index + round);
+    CHECK(into.values() == expected);
+    for (int i = 0; i < 3; ++i) sums.data()[i] = 1;
+    SUCCEEDS(vicinal_start(&back));
+    SUCCEEDS(vicinal_wait(&back));
+    for (int i = 0; i < 3; ++i) CHECK_EQUAL(sums.data()[i], 1 + 2 * owned.data()[i]);
+  }
+  const Forgiving forgiving;
+  // What one rank gives wrong, all are told of.
+  RequestHandle refused;
+  CHECK(vicinal_halo_init(mesh.halo, owned.data(), into.data(), mesh.rank == 0 ? -1 : 1,
+                          MPI_INT64_T, &refused) != MPI_SUCCESS);
+}
+
 TEST(a_stream_waits_for_an_exchange_and_the_host_does_not) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     const DriverDouble gpu(path);
@@ -132,6 +168,35 @@ TEST(where_no_gpu_has_anything_left_to_do_the_host_waits) {
   SUCCEEDS(vicinal_wait_on_stream(&request, nullptr));
   CHECK(request == nullptr);
   CHECK(into.values() == mesh.needed);
+}
+
+TEST(no_exchange_is_part_of_a_graph_and_none_spoils_one) {
+  const DriverDouble gpu;
+  const long held = gpu.held();
+  {
+    Given given(gpu, "aggregate", "1");
+    UsersStream users(gpu), other(gpu);
+    vicinal_request request = given.start();
+    SUCCEEDS(vicinal_wait(&request));
+    // Among what the library does meanwhile, for others too, nothing is captured.
+    users.begin_capture();
+    request = given.start();
+    {
+      const Forgiving forgiving;
+      FAILS(MPI_ERR_REQUEST, vicinal_follow_stream(given.owned.data(), users.stream()), "captured");
+      int flag = 0;
+      SUCCEEDS(vicinal_test(&request, &flag));
+      if (flag == 0)
+        FAILS(MPI_ERR_REQUEST, vicinal_wait_on_stream(&request, users.stream()), "captured");
+    }
+    SUCCEEDS(vicinal_wait_on_stream(&request, other.stream()));
+    users.end_capture();
+    other.await();
+    if (given.rank != 0) CHECK(given.into.values() == numbers(4, 0));
+    MPI_Barrier(given.comm);
+  }
+  settle(gpu, held);
+  CHECK_EQUAL(gpu.get("misuses"), 0);
 }
 
 }  // namespace vicinal::device_streams_tests

@@ -50,8 +50,6 @@ constexpr unsigned patience_s = 120;
 
 int main(int argc, char** argv) {
   const char* memory = std::getenv("ENGINE_TESTS_MEMORY");
-  // Cases want streams to wait at once, but for those that say otherwise.
-  setenv("VICINAL_STREAM_AFTER", "0", 0);
   const bool on_gpu = memory != nullptr && std::strncmp(memory, "gpu", 3) == 0;
   if (on_gpu) vicinal::testing::keep_heap_together();
   int provided = MPI_THREAD_SINGLE;

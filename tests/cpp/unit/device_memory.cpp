@@ -218,34 +218,6 @@ TEST(device_reductions_do_what_kernels_of_the_host_do) {
   for_all_doubles([](const DriverDouble& gpu, bool) { compare_reductions(gpu.memory()); });
 }
 
-TEST(beside_a_stream_that_waits_jobs_do_the_same_by_kernels) {
-  const DriverDouble gpu;
-  const long held = gpu.held();
-  {
-    testing::UsersStream waiting(gpu), other(gpu);
-    const auto gate = gpu.memory().prepare_gate();
-    CHECK(gate->hold(waiting.handle(), 1));
-    const long copies = gpu.get("copies");
-    compare_copies(gpu.memory());
-    compare_reductions(gpu.memory());
-    // Zeros, to what no kernel reaches: no stream knows when the processor has copied them on.
-    const MemoryBlock block(gpu.memory(), 1000);
-    Bytes bytes(1000, std::byte{7});
-    const CopyRun all{0, 0, 1000};
-    const auto job = gpu.memory().prepare_copy({&all, 1}, 1, {true, false});
-    for (bool done = job->begin(block.data(), bytes.data()); !done; done = job->poll()) {
-      CHECK(!job->have_stream_await(other.handle()));
-    }
-    CHECK(bytes == Bytes(1000));
-    CHECK_EQUAL(gpu.get("copies"), copies);
-    gate->open();
-    waiting.await();
-  }
-  // With the last blocks also what was freed meanwhile has gone.
-  CHECK_EQUAL(gpu.held(), held);
-  CHECK_EQUAL(gpu.get("misuses"), 0);
-}
-
 TEST(the_gpu_of_this_machine_does_what_kernels_of_the_host_do) {
   MemoryKind& memory = testing::memory_of_a_gpu();
   compare_copies(memory);

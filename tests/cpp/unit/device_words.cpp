@@ -107,33 +107,6 @@ TEST(more_kernels_under_way_than_there_are_words) {
   }
 }
 
-TEST(beside_a_stream_that_waits_a_kernel_waits_for_a_word_to_tell_by) {
-  const DriverDouble gpu;
-  UsersStream waiting(gpu);
-  const auto gate = gpu.memory().prepare_gate();
-  std::vector<std::unique_ptr<Turned>> turned;
-  for (std::size_t i = 0; i <= device::Words::count; ++i) {
-    turned.push_back(std::make_unique<Turned>(gpu, 3));
-  }
-  const long told = gpu.get("words");
-  for (std::size_t i = 0; i < device::Words::count; ++i) {
-    turned[i]->begin();
-    gpu.memory().launch();
-  }
-  CHECK(gate->hold(waiting.handle(), 1));
-  // Nobody looks at those that have begun before.
-  turned.back()->begin_at_once();
-  gpu.memory().launch();
-  turned.back()->await();
-  gate->open();
-  waiting.await();
-  turned.back()->check();
-  turned.pop_back();
-  for (const auto& one : turned) one->finish();
-  CHECK_EQUAL(gpu.get("words"), told + 1 + static_cast<long>(turned.size()));
-  CHECK_EQUAL(gpu.get("misuses"), 0);
-}
-
 TEST(a_kernel_that_fails_on_the_device_is_told_to_all) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     for (const bool by_word : {true, false}) {
