@@ -26,9 +26,11 @@ class Executions {
   Executions& operator=(const Executions&) = delete;
   ~Executions();
 
-  /// `number`: of the execution, the same on all ranks, each once; without it the contest counts.
-  void start(const Binding& binding, std::optional<std::int64_t> number = std::nullopt);
-  void start_at_fault(std::optional<std::int64_t> number = std::nullopt);
+  /// With none in flight. `number`: of the execution, the same on all ranks, each once; without it the contest counts.
+  void start(const Binding& binding, std::optional<std::int64_t> number = std::nullopt) {
+    start(&binding, number);
+  }
+  void start_at_fault(std::optional<std::int64_t> number = std::nullopt) { start(nullptr, number); }
   bool advance(Polls polls = {});
   void wait();
   /// One that is timed is waited for.

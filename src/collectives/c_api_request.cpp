@@ -39,30 +39,52 @@ int for_each(int count, vicinal_request requests[], One one) noexcept {
   return MPI_SUCCESS;
 }
 
+/// Runs `body` on the request of a handle, null for a null one. The handle is looked up once: this is most of what a start costs here.
+template <class Body>
+int on_request(vicinal_request* request, Body body) noexcept {
+  Request* const its = request == nullptr ? nullptr : find(*request);
+  return guarded(its == nullptr ? MPI_COMM_NULL : its->error_communicator(), [&] {
+    require_handle(request, "pointer to a request");
+    require_alive(*request, its);
+    body(its);
+  });
+}
+
 /// What becomes of a handle once its request is complete.
-void settle(vicinal_request* request) {
-  Request* const its = object(*request);
-  switch (its->ownership()) {
-    case Ownership::persistent: return;
-    case Ownership::single_use: delete its; break;
-    case Ownership::borrowed: its->renew_handle(); break;
+void settle(vicinal_request* request, Request* its) {
+  if (its->ownership() == Ownership::persistent) return;
+  if (its->ownership() == Ownership::single_use) {
+    delete its;
+  } else {
+    its->renew_handle();
   }
   *request = VICINAL_REQUEST_NULL;
 }
 
 /// Runs `advance`, which is true on completion, on the handle's request. One that fails is complete, unless it is in flight still.
 template <class Advance>
-bool advance_and_settle(vicinal_request* request, Advance advance) {
-  if (*request == nullptr) return true;
+bool advance_and_settle(vicinal_request* request, Request* its, Advance advance) {
+  if (its == nullptr) return true;
   bool done = true;
   try {
-    done = advance(*object(*request));
+    done = advance(*its);
   } catch (...) {
-    if (!object(*request)->in_flight()) settle(request);
+    if (!its->in_flight()) settle(request, its);
     throw;
   }
-  if (done) settle(request);
+  if (done) settle(request, its);
   return done;
+}
+
+/// The same for who waits until it is complete.
+template <class Wait>
+int wait_by(vicinal_request* request, Wait wait) noexcept {
+  return on_request(request, [&](Request* its) {
+    advance_and_settle(request, its, [&](Request& it) {
+      wait(it);
+      return true;
+    });
+  });
 }
 
 }  // namespace
@@ -70,10 +92,9 @@ bool advance_and_settle(vicinal_request* request, Advance advance) {
 extern "C" {
 
 int vicinal_start(vicinal_request* request) {
-  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
-    require_handle(request, "pointer to a request");
-    require(*request != nullptr, Fault::request, "a null request was started");
-    object(*request)->start();
+  return on_request(request, [](Request* its) {
+    require(its != nullptr, Fault::request, "a null request was started");
+    its->start();
   });
 }
 
@@ -82,32 +103,19 @@ int vicinal_startall(int count, vicinal_request requests[]) {
 }
 
 int vicinal_test(vicinal_request* request, int* flag) {
-  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
-    require_handle(request, "pointer to a request");
+  return on_request(request, [&](Request* its) {
     require_handle(flag, "flag");
-    const auto test = [](Request& it) { return it.test(); };
-    *flag = advance_and_settle(request, test) ? 1 : 0;
+    *flag = advance_and_settle(request, its, [](Request& it) { return it.test(); }) ? 1 : 0;
   });
 }
 
 int vicinal_wait(vicinal_request* request) {
-  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
-    require_handle(request, "pointer to a request");
-    advance_and_settle(request, [](Request& it) {
-      it.wait();
-      return true;
-    });
-  });
+  return wait_by(request, [](Request& it) { it.wait(); });
 }
 
 int vicinal_wait_on_stream(vicinal_request* request, void* stream) {
-  return guarded(request == nullptr ? MPI_COMM_NULL : error_communicator_of(*request), [&] {
-    require_handle(request, "pointer to a request");
-    advance_and_settle(request, [stream](Request& it) {
-      it.wait_on(reinterpret_cast<std::uintptr_t>(stream));
-      return true;
-    });
-  });
+  return wait_by(request,
+                 [stream](Request& it) { it.wait_on(reinterpret_cast<std::uintptr_t>(stream)); });
 }
 
 int vicinal_waitall(int count, vicinal_request requests[]) {
@@ -127,7 +135,7 @@ int vicinal_waitany(int count, vicinal_request requests[], int* index) {
   *index = found.position >= 0 ? found.position : MPI_UNDEFINED;
   if (found.position < 0) return MPI_SUCCESS;
   const MPI_Comm handled_on = error_communicator_of(requests[found.position]);
-  settle(&requests[found.position]);
+  settle(&requests[found.position], object(requests[found.position]));
   if (!found.fault) return MPI_SUCCESS;
   return guarded(handled_on, [&] { std::rethrow_exception(found.fault); });
 }

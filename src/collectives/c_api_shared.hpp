@@ -79,10 +79,9 @@ auto* find(Given handle) noexcept {
   return static_cast<typename Behind<Given>::Object*>(Handle::find(number, Behind<Given>::kind));
 }
 
-/// The same, but throws where the handle is not alive.
+/// Throws where a handle, for which that was found, is not alive.
 template <class Given>
-auto* object(Given handle) {
-  auto* const found = find(handle);
+void require_alive(Given handle, const typename Behind<Given>::Object* found) {
   constexpr bool is_request = Behind<Given>::kind == HandleKind::request;
   require(found != nullptr || handle == nullptr, is_request ? Fault::request : Fault::argument,
           "a ", Behind<Given>::name, " was given that has been freed, or never was one. ",
@@ -90,6 +89,13 @@ auto* object(Given handle) {
               ? "A request of a halo ends with the halo: wait for it before vicinal_halo_free. "
               : "",
           "A copy of a handle does not become null with it");
+}
+
+/// As find(), but throws where the handle is not alive.
+template <class Given>
+auto* object(Given handle) {
+  auto* const found = find(handle);
+  require_alive(handle, found);
   return found;
 }
 

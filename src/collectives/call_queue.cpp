@@ -81,7 +81,7 @@ std::unique_ptr<CallQueue> CallQueue::of(CallKind kind, const Graph& graph) {
   return std::make_unique<BlockQueue>(kind, graph);
 }
 
-CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments arguments,
+CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments&& arguments,
                                     std::optional<Error> fault, bool blocking) {
   Entered entered;
   auto& [call, refused] = entered;
@@ -158,7 +158,7 @@ std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArgume
 }
 
 std::shared_ptr<Call> CallQueue::planned_call(const std::shared_ptr<PlanTurn>& turn,
-                                              std::int64_t number, std::optional<Blocks> blocks) {
+                                              std::int64_t number, std::optional<Blocks>&& blocks) {
   const auto call =
       std::make_shared<PlannedCall>(route_->communicator, turn, number, std::move(blocks));
   turn->last = call;

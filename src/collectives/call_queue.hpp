@@ -41,7 +41,7 @@ class CallQueue {
 
   /// A call enters, with the settings of the graph. Waits for nobody but a GPU: what cannot be done yet is done later.
   /// `fault` is what the caller knows already to be wrong.
-  Entered enter(Graph& graph, NeighborArguments arguments, std::optional<Error> fault,
+  Entered enter(Graph& graph, NeighborArguments&& arguments, std::optional<Error> fault,
                 bool blocking);
 
   /// By which calls go now; null where there is none, or none is ready.
@@ -81,7 +81,7 @@ class CallQueue {
                                                   NeighborArguments* arguments);
   [[nodiscard]] std::shared_ptr<Call> planned_call(const std::shared_ptr<PlanTurn>& turn,
                                                    std::int64_t number,
-                                                   std::optional<Blocks> blocks);
+                                                   std::optional<Blocks>&& blocks);
   [[nodiscard]] int straight_tag(std::int64_t number) const;
   /// The last one that may receive with that tag; null where none does.
   [[nodiscard]] std::shared_ptr<const Call> holder_of_tag(std::int64_t number) const;

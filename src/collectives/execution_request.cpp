@@ -1,6 +1,8 @@
 // Beginning the executions of a request, and waiting for them.
 #include "collectives/execution_request.hpp"
 
+#include <sstream>
+
 #include "memory/kind.hpp"
 #include "mpi/environment.hpp"
 
@@ -8,14 +10,22 @@ namespace vicinal {
 
 void ExecutionRequest::start() {
   mpi::check_usable();
+  require(ownership() == Ownership::persistent, Fault::request,
+          "a request of a halo cannot be started by itself; start the halo again");
   const Starting starting(starting_);
   require(
       !starting.was_disturbed(), Fault::request,
       "another thread was starting this request at the same time; start it from one thread, once "
       "for each wait");
-  require(!in_flight(), Fault::request,
-          "a request was started again before its last execution was complete; test or wait first");
-  begin();
+  launch();
+}
+
+void ExecutionRequest::refuse_start() const {
+  std::ostringstream missing;
+  describe_missing(missing);
+  fail(Fault::request,
+       "a request was started again before its last execution was complete; test or wait first",
+       missing.view().empty() ? "" : ": ", missing.view());
 }
 
 bool ExecutionRequest::advance() {

@@ -16,7 +16,7 @@ namespace vicinal {
 class ExecutionRequest : public Request {
  public:
   [[nodiscard]] bool in_flight() const final { return executions_->in_flight(); }
-  void start() override;
+  void start() final;
   void name_awaited(std::ostream& out) const final { executions_->name_awaited(out); }
   /// By which the last execution went, or the next will go.
   [[nodiscard]] const AgreedPlan& plan() const { return executions_->plan(); }
@@ -26,6 +26,12 @@ class ExecutionRequest : public Request {
   /// For the end of a constructor: what is to be executed, and where.
   void execute(const Chosen& chosen, bool reverse, int channel) {
     mpi::with_memory([&] { executions_.emplace(chosen, reverse, channel); });
+  }
+  /// Begins an execution, in one thread at a time.
+  void launch() {
+    if (in_flight()) [[unlikely]]
+      refuse_start();
+    begin();
   }
   /// In the place of a start that cannot be made.
   void start_at_fault() { executions_->start_at_fault(); }
@@ -46,7 +52,10 @@ class ExecutionRequest : public Request {
   virtual void take() = 0;
   /// Those of the next execution, or the one in flight.
   [[nodiscard]] virtual Places places() const = 0;
+  /// What the program has yet to do for the one in flight, if anything.
+  virtual void describe_missing(std::ostream&) const {}
 
+  [[noreturn]] void refuse_start() const;
   bool advance() final;
   void finish() final;
   void finish_on(std::uintptr_t stream) final;

@@ -46,7 +46,7 @@ class HaloRequest final : public ExecutionRequest {
   void launch(const Binding& binding) {
     binding_ = binding;
     starter_ = std::this_thread::get_id();
-    ExecutionRequest::start();
+    ExecutionRequest::launch();
   }
   [[nodiscard]] bool is_in_flight_for_another_thread() const {
     return in_flight() && starter_ != std::this_thread::get_id();
@@ -54,11 +54,6 @@ class HaloRequest final : public ExecutionRequest {
   using ExecutionRequest::start_at_fault;
   void wait_idle() {
     if (!in_flight()) executions().wait_idle();
-  }
-  void start() override {
-    require(ownership() == Ownership::persistent, Fault::request,
-            "a request of a halo cannot be started by itself; start the halo again");
-    ExecutionRequest::start();
   }
 
  private:

@@ -10,7 +10,7 @@ namespace vicinal {
 namespace {
 
 /// Empty where this rank has nothing to do with it.
-CallQueue::Entered enter(Graph& graph, NeighborArguments arguments, std::optional<Error> fault,
+CallQueue::Entered enter(Graph& graph, NeighborArguments&& arguments, std::optional<Error> fault,
                          Form form) {
   if (!graph.neighborhood().takes_part()) {
     if (fault) throw Error(*fault);
@@ -26,13 +26,14 @@ CallQueue::Entered enter(Graph& graph, NeighborArguments arguments, std::optiona
 }  // namespace
 
 std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph,
-                                             NeighborArguments arguments,
+                                             NeighborArguments&& arguments,
                                              std::optional<Error> fault) {
   return request_of(graph,
                     enter(*graph, std::move(arguments), std::move(fault), Form::nonblocking));
 }
 
-void complete_neighbor_call(Graph& graph, NeighborArguments arguments, std::optional<Error> fault) {
+void complete_neighbor_call(Graph& graph, NeighborArguments&& arguments,
+                            std::optional<Error> fault) {
   finish(enter(graph, std::move(arguments), std::move(fault), Form::blocking));
 }
 

@@ -19,10 +19,11 @@ enum class Form : std::uint8_t { blocking, nonblocking };
 /// and `one_block` must be right all the same. A fault is this call's alone: ranks whose data depend on
 /// this rank's hear of it, and later calls are as good as ever.
 std::unique_ptr<Request> begin_neighbor_call(const std::shared_ptr<Graph>& graph,
-                                             NeighborArguments arguments,
+                                             NeighborArguments&& arguments,
                                              std::optional<Error> fault);
 /// A blocking one, from beginning to end.
-void complete_neighbor_call(Graph& graph, NeighborArguments arguments, std::optional<Error> fault);
+void complete_neighbor_call(Graph& graph, NeighborArguments&& arguments,
+                            std::optional<Error> fault);
 
 /// The request of a nonblocking call that has entered a queue. Where it was refused its fault is thrown.
 std::unique_ptr<Request> request_of(const std::shared_ptr<Graph>& graph,

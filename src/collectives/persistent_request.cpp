@@ -136,12 +136,6 @@ void PersistentRequest::plan_for(NeighborArguments arguments, Settings settings,
           false, 0);
 }
 
-void PersistentRequest::start() {
-  mpi::check_usable();
-  if (in_flight()) refuse_start();
-  ExecutionRequest::start();
-}
-
 void PersistentRequest::begin() {
   if (partitions_) {
     partitions_->reset();
@@ -156,16 +150,12 @@ void PersistentRequest::begin() {
   Binding binding;
   binding.source = send_.data();
   binding.target = receive_.data();
-  binding.events = partitions_;
+  if (partitions_) binding.events = partitions_;
   executions().start(binding);
 }
 
-void PersistentRequest::refuse_start() const {
-  std::ostringstream missing;
-  if (partitions_) partitions_->describe_missing(missing);
-  fail(Fault::request,
-       "a request was started again before its last execution was complete; test or wait first",
-       missing.view().empty() ? "" : ": ", missing.view());
+void PersistentRequest::describe_missing(std::ostream& out) const {
+  if (partitions_) partitions_->describe_missing(out);
 }
 
 void PersistentRequest::mark_ready(int neighbor, int first, int last) {

@@ -28,7 +28,6 @@ class PersistentRequest final : public ExecutionRequest {
   PersistentRequest& operator=(const PersistentRequest&) = delete;
   ~PersistentRequest() override { end(); }
 
-  void start() override;
   void mark_ready(int neighbor, int first, int last) override;
   bool has_arrived(int neighbor, int partition) override;
 
@@ -36,7 +35,7 @@ class PersistentRequest final : public ExecutionRequest {
   void begin() override;
   void take() override;
   [[nodiscard]] Places places() const override { return {send_.data(), receive_.data()}; }
-  [[noreturn]] void refuse_start() const;
+  void describe_missing(std::ostream& out) const override;
 
   std::shared_ptr<Graph> graph_;
   Side send_;

@@ -17,7 +17,7 @@ Chosen KeptPlan::chosen() {
 
 PlannedCall::PlannedCall(std::shared_ptr<mpi::Communicator> communicator,
                          std::shared_ptr<PlanTurn> turn, std::int64_t number,
-                         std::optional<Blocks> blocks)
+                         std::optional<Blocks>&& blocks)
     : Call(turn->last.lock()),
       communicator_(std::move(communicator)),
       turn_(std::move(turn)),

@@ -50,7 +50,7 @@ class PlannedCall final : public Call {
  public:
   /// Without blocks it is the call of a rank at fault.
   PlannedCall(std::shared_ptr<mpi::Communicator> communicator, std::shared_ptr<PlanTurn> turn,
-              std::int64_t number, std::optional<Blocks> blocks);
+              std::int64_t number, std::optional<Blocks>&& blocks);
   PlannedCall(const PlannedCall&) = delete;
   PlannedCall& operator=(const PlannedCall&) = delete;
   ~PlannedCall() override { leave_dump(); }

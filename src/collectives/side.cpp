@@ -89,11 +89,11 @@ void Side::keep_packed(std::int64_t bytes) {
   bytes_ = MemoryBlock(kind_of(start_).staging(), static_cast<std::size_t>(bytes));
 }
 
-void Side::pack(MPI_Comm communicator) {
+void Side::pack_all(MPI_Comm communicator) {
   for (std::size_t i = 0; i < data_.pieces.size(); ++i) pack(i, 0, 1, communicator);
 }
 
-void Side::unpack(MPI_Comm communicator) const {
+void Side::unpack_all(MPI_Comm communicator) const {
   for (std::size_t i = 0; i < data_.pieces.size(); ++i) unpack(i, 0, 1, communicator);
 }
 

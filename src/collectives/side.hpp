@@ -30,13 +30,19 @@ class Side {
   [[nodiscard]] const EdgePiece& piece(std::size_t edge) const { return data_.piece(edge); }
 
   /// From the user's buffer, and to it; nothing where the plan is bound to that.
-  void pack(MPI_Comm communicator);
-  void unpack(MPI_Comm communicator) const;
+  void pack(MPI_Comm communicator) {
+    if (packed_) pack_all(communicator);
+  }
+  void unpack(MPI_Comm communicator) const {
+    if (packed_) unpack_all(communicator);
+  }
   /// The same for one of the equal parts of one edge's piece.
   void pack(std::size_t edge, int part, int parts, MPI_Comm communicator);
   void unpack(std::size_t edge, int part, int parts, MPI_Comm communicator) const;
 
  private:
+  void pack_all(MPI_Comm communicator);
+  void unpack_all(MPI_Comm communicator) const;
   /// Has data packed, in so many bytes.
   void keep_packed(std::int64_t bytes);
   [[nodiscard]] std::int64_t packed_offset(std::size_t piece) const {

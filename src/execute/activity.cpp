@@ -151,7 +151,7 @@ std::chrono::steady_clock::time_point Reporting::end() {
   return end_of_report.value_or(std::chrono::steady_clock::time_point::min());
 }
 
-void activate(const std::shared_ptr<Activity>& activity) noexcept { active().add(activity); }
+void detail::list(const std::shared_ptr<Activity>& activity) noexcept { active().add(activity); }
 
 void activate_to_the_end(const std::shared_ptr<Activity>& activity) noexcept try {
   activate(activity);

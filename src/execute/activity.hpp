@@ -119,10 +119,16 @@ class ReportClaim {
   const TriedClaim claim_;
 };
 
+namespace detail {
+void list(const std::shared_ptr<Activity>& activity) noexcept;
+}
+
 /// From now on progress() advances it, until it has nothing more to do. With the claim held, or before
 /// others know of it. Never throws, nor does the next, since it is under way: what that adds to it is left out where there is
 /// no memory for that.
-void activate(const std::shared_ptr<Activity>& activity) noexcept;
+inline void activate(const std::shared_ptr<Activity>& activity) noexcept {
+  if (!activity->listed()) detail::list(activity);
+}
 
 /// The same, of what nobody waits for on this rank, and others may: the end of MPI gives it some time.
 void activate_to_the_end(const std::shared_ptr<Activity>& activity) noexcept;
@@ -138,10 +144,10 @@ void progress() noexcept;
 /// counted, from before on.
 bool progress_inside_mpi();
 
-/// How often whoever waits looks in a row, and how often while nothing but flags is looked at.
+/// How often whoever waits looks in a row, and for how many of these looks one stands while nothing but flags is looked at.
 struct Polls {
   int times = 1;
-  int times_for_flags = 1;
+  int flags_stand_for = 1;
   bool in_wait = false;  ///< the caller does nothing else until it is over
 };
 
@@ -156,7 +162,7 @@ void wait_for(Done&& done, Listed&& listed, mpi::Reason reason) {
     const bool alone = others <= 0;
     const int times = alone ? mpi::polls_in_a_row : 1;
     // Where the core is given to others, flags seldom change before those have run.
-    if (done(Polls{times, wait.yields() ? 1 : times, true})) return;
+    if (done(Polls{times, wait.yields() ? times : 1, true})) return;
     if (!alone || mpi::chores_left() > 0) progress();
     wait.pause();
   }

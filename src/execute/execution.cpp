@@ -43,11 +43,13 @@ const AgreedPlan& Execution::plan() const { return turns_->plan(); }
 void Execution::start(const Binding& binding, Progress progress) {
   require(!in_flight(), Fault::request,
           "a request was started again before its last execution was complete; test or wait first");
-  try {
-    finish_left();
-  } catch (...) {
-    start_at_fault();
-    throw;
+  if (left_to_stream_) [[unlikely]] {
+    try {
+      finish_left();
+    } catch (...) {
+      start_at_fault();
+      throw;
+    }
   }
   const Claim claim(*turns_);
   turns_->start(&binding);
@@ -90,7 +92,7 @@ bool Execution::advance(Polls polls) {
   const Claim claim(*turns_);
   for (int made = 0; made < polls.times && !turns_->answered();) {
     // Messages and notices are looked for as often as if all polls were made.
-    const int stands_for = turns_->tests_messages() ? 1 : polls.times / polls.times_for_flags;
+    const int stands_for = turns_->tests_messages() ? 1 : polls.flags_stand_for;
     turns_->advance(stands_for);
     made += stands_for;
   }
@@ -137,7 +139,7 @@ void Execution::finish_left() {
 }
 
 void Execution::wait() {
-  if (!in_flight()) return;
+  if (advance()) return;
   const auto reason = [this](std::ostream& out) { name_awaited(out); };
   wait_for([this](Polls polls) { return advance(polls); }, [this] { return listed_; }, reason);
 }

@@ -27,7 +27,7 @@ inline void Run::begin_execution(State state) {
   fault_.reset();
   linked_active_ = 0;
   unlinked_to_begin_ = graph_->unlinked_later;
-  unlinked_over_ = false;
+  unlinked_over_ = graph_->linked == static_cast<int>(graph_->messages.size());
   unfinished_ = graph_->nodes.size();
   std::copy(graph_->predecessors.begin(), graph_->predecessors.end(), remaining_.begin());
   if (any_failed_) std::fill(failed_by_.begin(), failed_by_.end(), 0);
@@ -75,7 +75,7 @@ void Run::start_at_fault() {
 bool Run::poll() {
   // Also when nothing else is left to do: peers cannot go on before they have found the areas.
   if (!announced_) announce();
-  std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
+  if (!strays_.empty()) std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
   if (unfinished_ > 0) {
     const std::size_t before = unfinished_;
     if (has_events_) take_events();

@@ -38,7 +38,7 @@ void Turns::start(const Binding* binding) {
   if (binding != nullptr) {
     require(answered_, Fault::internal, "two owners execute in one channel at once");
     answered_ = false;
-    fault_ = nullptr;
+    if (fault_) fault_ = nullptr;
   }
   try {
     if (idle()) return begin(binding);
@@ -62,7 +62,8 @@ bool Turns::advance(int polls) noexcept {
         look_for_notices();
         if (!given_up_) return false;
       } else if (std::exchange(owners_, false)) {
-        answer(run_.fault() ? std::make_exception_ptr(Error(*run_.fault())) : nullptr);
+        answered_ = true;
+        if (run_.fault()) fault_ = std::make_exception_ptr(Error(*run_.fault()));
       }
     }
   } catch (...) {
