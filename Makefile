@@ -153,7 +153,7 @@ docs: .venv/.ready ## render docs/ to build/docs, and fail on a broken link
 
 install-check: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## install into a scratch prefix, then use it from C, C++, Fortran, pkg-config and pip
 	@$(TESTED_NINJA) --target vicinal_installed
-	@$(RUN) tools/check_install.py $(TESTED)
+	@$(RUN) tools/check_install.py $(TESTED) $(ARGS)
 
 clean: ## remove what was built
 	rm -rf build dist python/vicinal/*.so python/vicinal/_preload python/vicinal/_core.pyi

@@ -99,11 +99,14 @@ foreach(abi IN LISTS own_abis)
   endforeach()
 endforeach()
 
-# Loads the libraries that it compares.
+# Load the libraries that they compare.
+set(path_sources bench/path/path.cpp)
 foreach(abi IN LISTS own_abis)
-  vicinal_add_program(ratchet_${abi} SOURCES ${ratchet_sources} LINK vicinal_flags vicinal_mpi_${abi} ${CMAKE_DL_LIBS}
-                      INCLUDE "${CMAKE_CURRENT_SOURCE_DIR}/bench")
-  set_target_properties(ratchet_${abi} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
+  foreach(name ratchet path)
+    vicinal_add_program(${name}_${abi} SOURCES ${${name}_sources} LINK vicinal_flags vicinal_mpi_${abi} ${CMAKE_DL_LIBS}
+                        INCLUDE "${CMAKE_CURRENT_SOURCE_DIR}/bench")
+    set_target_properties(${name}_${abi} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
+  endforeach()
 endforeach()
 
 # Programs that know nothing of vicinal.

@@ -139,7 +139,7 @@ void Execution::finish_left() {
 }
 
 void Execution::wait() {
-  if (advance()) return;
+  if (!in_flight()) return;
   const auto reason = [this](std::ostream& out) { name_awaited(out); };
   wait_for([this](Polls polls) { return advance(polls); }, [this] { return listed_; }, reason);
 }
