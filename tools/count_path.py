@@ -1,4 +1,4 @@
-"""What a start and a wait, and a call, cost beside what they move: counted, at the commit that `bench/base` names and now.
+"""Count the cost of a start and a wait, and of a call, beside the data: at the commit that `bench/base` names, and now.
 
 Times of ranks that share cores vary from launch to launch; these counts do not.  One rank exchanges with itself under valgrind's
 callgrind, and other data pass through the caches between two executions.  So each execution reads again all lines of 64 bytes that

@@ -1,5 +1,5 @@
-// What a start and a wait, or a call, cost beside what is moved: to be counted by valgrind (tools/count_path.py). One rank that is its
-// own neighbour, so that nobody is waited for; caches are swept in between, as other ranks of the core would.
+// Starts and waits of a persistent exchange, or calls, for valgrind to count (tools/count_path.py). One rank is its own neighbour, so
+// that nobody is waited for. Other data pass through the caches in between, as those of other ranks of the core do.
 #include <mpi.h>
 
 #include <array>
@@ -29,7 +29,7 @@ void execute(const bench::Library& library, vicinal_graph graph, vicinal_request
 
 }  // namespace
 
-/// What valgrind counts.
+/// Valgrind counts this function alone.
 extern "C" [[gnu::noinline]] void counted(const bench::Library& library, vicinal_graph graph,
                                           vicinal_request* request) {
   execute(library, graph, request);

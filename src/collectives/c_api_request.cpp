@@ -39,7 +39,7 @@ int for_each(int count, vicinal_request requests[], One one) noexcept {
   return MPI_SUCCESS;
 }
 
-/// Runs `body` on the request of a handle, null for a null one. The handle is looked up once: this is most of what a start costs here.
+/// Runs `body` on the request of a handle, null for a null one. The handle is looked up once.
 template <class Body>
 int on_request(vicinal_request* request, Body body) noexcept {
   Request* const its = request == nullptr ? nullptr : find(*request);

@@ -52,7 +52,7 @@ class ExecutionRequest : public Request {
   virtual void take() = 0;
   /// Those of the next execution, or the one in flight.
   [[nodiscard]] virtual Places places() const = 0;
-  /// What the program has yet to do for the one in flight, if anything.
+  /// Writes the program's own part that the execution in flight still lacks, if any.
   virtual void describe_missing(std::ostream&) const {}
 
   [[noreturn]] void refuse_start() const;

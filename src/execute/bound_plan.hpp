@@ -63,7 +63,7 @@ class BoundPlan {
   [[nodiscard]] const mpi::RequestSet& requests() const { return requests_; }
   [[nodiscard]] std::vector<OwnedSlot>& owned_slots() { return owned_; }
   [[nodiscard]] std::vector<FarSlot>& far_slots() { return far_; }
-  /// What other ranks own is let go of for good: now, or once no stream may wait for an exchange.
+  /// Slots of other ranks are let go of for good.
   void leave_far_slots() noexcept;
   /// Whether it is known where the data of another rank's slot lie in this execution; the steps that touch them are
   /// ready then. Throws what FarSlot::find does, and what making ready does.

@@ -29,7 +29,7 @@ class UsersStream {
   void be_followed(const DeviceArray& array) const {
     device::follow_stream(array.data(), handle());
   }
-  /// What is put on it until end_capture() is part of a graph. NVIDIA's.
+  /// Work that is put on it until end_capture() is part of a graph. NVIDIA's.
   void begin_capture() { call("cuStreamBeginCapture_v2", stream_, 0); }
   void end_capture() {
     void* graph = nullptr;

@@ -99,7 +99,7 @@ inline constexpr int relaxed_capture = 2;
 int& capture_mode();
 bool is_captured(void* stream);
 Status begin_capture(void* stream);
-/// What was put on it meanwhile is lost: there are no graphs.
+/// Work that was put on it meanwhile is lost: there are no graphs.
 Status end_capture(void* stream, void** graph);
 
 Status copy(void* to, const void* from, std::size_t bytes);

@@ -81,7 +81,7 @@ class Device {
   [[nodiscard]] void* new_event() const;
   /// One for what is awaited at once, which follows nobody.
   [[nodiscard]] void* set_up_stream() const { return streams_[stream_count]; }
-  /// What jobs put on their streams from now on comes after what is on this one. Waits for nothing. Throws a request fault for one
+  /// Jobs that begin from now on come after the work that is on this stream. Waits for nothing. Throws a request fault for one
   /// that is being captured.
   void follow(void* stream);
   /// Whether what is put on a stream now becomes part of a graph.

@@ -76,7 +76,7 @@ TEST(a_halo_has_persistent_requests) {
     for (int i = 0; i < 3; ++i) CHECK_EQUAL(sums.data()[i], 1 + 2 * owned.data()[i]);
   }
   const Forgiving forgiving;
-  // What one rank gives wrong, all are told of.
+  // All ranks are told of one rank's wrong argument.
   RequestHandle refused;
   CHECK(vicinal_halo_init(mesh.halo, owned.data(), into.data(), mesh.rank == 0 ? -1 : 1,
                           MPI_INT64_T, &refused) != MPI_SUCCESS);
